@@ -120,27 +120,20 @@ def write_archive(
                 members.append(_pack(archive, path, opened, count))
         made = replace(about, members=tuple(members))
         document = {"format": FORMAT, "version": VERSION, **asdict(made)}
-        archive.writestr(_info(MANIFEST), json.dumps(document, indent=1), zipfile.ZIP_DEFLATED)
+        archive.writestr(MANIFEST, json.dumps(document, indent=1))
     return made
 
 
 def _pack(archive: zipfile.ZipFile, path: str, file: IO[bytes], count: Callable[[int], object]) -> Member:
     digest, size = hashlib.sha256(), 0
     mtime_ns = os.fstat(file.fileno()).st_mtime_ns
-    with archive.open(_info(path), "w", force_zip64=True) as packed:
+    with archive.open(path, "w", force_zip64=True) as packed:
         while piece := file.read(_PIECE_BYTES):
             digest.update(piece)
             size += len(piece)
             packed.write(piece)
             count(len(piece))
     return Member(path, size, digest.hexdigest(), mtime_ns)
-
-
-def _info(path: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(path)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = (stat.S_IFREG | 0o600) << 16
-    return info
 
 
 @contextmanager
@@ -342,7 +335,7 @@ def backup_note(path: Path, at: datetime, **more: bool) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class KnownBackup(View):
-    """A backup, or a store that was replaced.
+    """A backup that was made, or a store that was replaced.
 
     Attributes:
         size: bytes of the file now; None where it is not there any more.
@@ -357,11 +350,11 @@ class KnownBackup(View):
 def known_backups(store: Store) -> list[KnownBackup]:
     """Return what the notes of a store tell of backups, the latest first."""
     found = []
-    for note in store.notes(None, NOTE):
-        said, file = json.loads(note.body), Path(note.id)
+    for note in reversed(store.notes(None, NOTE)):
+        file, is_replaced = Path(note.id), bool(json.loads(note.body).get("replaced"))
         size = file.stat().st_size if file.is_file() else None
-        found.append(KnownBackup(note.id, moment_of(note.at), bool(said.get("replaced")), size))
-    return found[::-1]
+        found.append(KnownBackup(note.id, moment_of(note.at), is_replaced, size))
+    return found
 
 
 def noted_in(database: Path) -> list[Note]:

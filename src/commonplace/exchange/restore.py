@@ -205,19 +205,13 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
     if not directory.is_dir():
         raise StoreError(f"{directory} is a file", remedy="name a directory")
     refuse_links(directory)
-    if os.path.lexists(directory / DATABASE):
-        if not is_replacing:
-            raise StoreError(
-                f"{directory} holds a store already",
-                remedy="replace it with replace=True (--replace), or name another directory",
-            )
-        return True
-    left = left_behind(directory / DATABASE)
-    if left and is_replacing:
-        return True
-    if left:
+    is_store, left = os.path.lexists(directory / DATABASE), left_behind(directory / DATABASE)
+    if is_store or left:
+        if is_replacing:
+            return True
+        what = "a store already" if is_store else f"what is left of a store without its {DATABASE}: {', '.join(left)}"
         raise StoreError(
-            f"{directory} holds what is left of a store without its {DATABASE}: {', '.join(left)}",
+            f"{directory} holds {what}",
             remedy="replace it with replace=True (--replace), which keeps it beside, or name another directory",
         )
     strange = sorted(each.name for each in directory.iterdir() if each.name not in _CARRIED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +16,11 @@ from commonplace.erasure.plan import make_plan
 from commonplace.erasure.scan import Collector
 from commonplace.erasure.select import Chosen
 from commonplace.erasure.verify import still_stored
+from commonplace.exchange import codec
 from commonplace.exchange.codec import built, decoded, encoded
 from commonplace.redaction import redact
 from commonplace.store import check, dialect, memories, schema
-from commonplace.store.rows import cleaned
+from commonplace.store.rows import cleaned, form_of
 from commonplace.store.schema import SCHEMA, Column, Table
 from commonplace.types import Link
 
@@ -36,8 +37,11 @@ class NotedLink(Link):
     note: str = ""
 
 
+NotedLink.__name__ = Link.__name__  # as the lines of exports call it
+
+
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Use:
+def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
     """Put a table in the place of the one of its name, wherever the list of tables is read."""
 
     def put(table: Table) -> None:
@@ -46,7 +50,9 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
         for module in (schema, check, dialect, memories, verify):
             monkeypatch.setattr(module, "TABLES", tables)
 
-    return put
+    codec._reader.cache_clear()
+    yield put
+    codec._reader.cache_clear()
 
 
 def with_column(name: str, column: Column) -> Table:
@@ -59,6 +65,33 @@ def test_it_is_exported_and_read_again(use: Use) -> None:
     line = decoded(encoded({"type": "link", "link": link}))
     assert line["link"]["note"] == NOTE
     assert built(NotedLink, line["link"]) == link
+
+
+def test_it_goes_from_store_to_store_and_the_search_for_secrets_finds_it(
+    use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record alone has a field more; what reads, writes, exports, imports and cleans it has no line more."""
+    use(replace(with_column("links", Column("note", "text")), record=NotedLink))
+    before, after = form_of(Link).names(), form_of(NotedLink).names()
+    monkeypatch.setattr(memories, "_LINK", form_of(NotedLink))
+    monkeypatch.setattr(memories, "LINKS", memories.LINKS.replace(before, after))  # made when the module was
+    cleaned_note = "It is [redacted: github token]"
+    with (
+        commonplace.open(tmp_path / "here", embedder="hashing") as here,
+        commonplace.open(tmp_path / "there", embedder="hashing") as there,
+    ):
+        for id_ in "ab":
+            here.remember(f"The kettle of {id_}", id=id_)
+        with here._runtime.store.change_memories("default") as change:
+            change.link(NotedLink("a", "b", note=f"It is {TOKEN}"))
+        here.export(tmp_path / "e.jsonl")
+        assert TOKEN in (tmp_path / "e.jsonl").read_text()
+        assert there.import_(tmp_path / "e.jsonl").links.added == 1
+        assert there._runtime.store.links("default") == [NotedLink("a", "b", note=cleaned_note)]
+        finding, *_ = here.doctor(secrets=True).findings
+        assert finding.mended and finding.problem.startswith("link from 'a' to 'b'")
+        assert here._runtime.store.links("default") == [NotedLink("a", "b", note=cleaned_note)]
+        assert TOKEN.encode() not in (tmp_path / "here" / "store.db").read_bytes()
 
 
 @pytest.mark.parametrize(("role", "is_replaced"), [("text", True), ("label", True), ("id", False), ("word", False)])
