@@ -11,33 +11,10 @@ from typing import Final, Literal, NamedTuple
 from commonplace.dataclasses import dataclass
 from commonplace.types import Origin
 
-ENTITY_TYPES: Final = (
-    "file",
-    "concept",
-    "person",
-    "project",
-    "decision",
-    "organization",
-    "place",
-    "event",
-    "preference",
-    "tool",
-)
-RELATION_TYPES: Final = (
-    "DEPENDS_ON",
-    "PART_OF",
-    "CAUSED_BY",
-    "SIMILAR_TO",
-    "USES",
-    "IMPLEMENTS",
-    "WORKS_FOR",
-    "LOCATED_IN",
-    "LIVES_IN",
-    "PREFERS",
-    "DECIDED",
-    "RELATED_TO",
-    "CONTRADICTS",
-    "OCCURRED_AFTER",
+ENTITY_TYPES: Final = tuple("file concept person project decision organization place event preference tool".split())
+RELATION_TYPES: Final = tuple(
+    "DEPENDS_ON PART_OF CAUSED_BY SIMILAR_TO USES IMPLEMENTS WORKS_FOR LOCATED_IN LIVES_IN PREFERS DECIDED RELATED_TO "
+    "CONTRADICTS OCCURRED_AFTER".split()
 )
 
 EpisodeSource = Literal["text", "message", "json", "memory"]
