@@ -50,28 +50,16 @@ _BATCH: Final = (
     "candidate, where i is its index as given and s is a number from 0 (has nothing to do with the query) to 1 "
     "(answers it fully)."
 )
-_SINGLE_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {"score": {"type": "number"}},
-    "required": ["score"],
-    "additionalProperties": False,
-}
-_BATCH_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "scores": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"index": {"type": "integer"}, "score": {"type": "number"}},
-                "required": ["index", "score"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["scores"],
-    "additionalProperties": False,
-}
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    """Return the schema of an object that has these properties and no other."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_SCORE: Final = {"type": "number"}
+_SINGLE_SCHEMA: Final = _closed(score=_SCORE)
+_BATCH_SCHEMA: Final = _closed(scores={"type": "array", "items": _closed(index={"type": "integer"}, score=_SCORE)})
 _NUMBERS: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
 _BEGUN: Final = re.compile(r"[\[{]\s*[\"\d\[{]")
 """Where a value of JSON begins."""

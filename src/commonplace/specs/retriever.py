@@ -29,18 +29,16 @@ _STRAIGHT: Final = str.maketrans(
 _ENDS: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _MIN_WORDS, _MAX_SENTENCES, _MAX_LENGTH = 3, 8, 10_000
 
+TURN: Final = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
+}
 INPUT: Final = {
     "required": ["query", "candidates"],
     "properties": {
         "query": {"type": "string"},
-        "candidates": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["role", "content"],
-                "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
-            },
-        },
+        "candidates": {"type": "array", "items": TURN},
         "top_k": {"type": "integer"},
     },
 }

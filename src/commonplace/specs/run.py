@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 HISTORY = "history"
 """The input that is not put into the prompt's text but becomes turns of the conversation."""
 
-_TURNS: Mapping[str, Any] = {
-    "type": ["array", "null"],
-    "items": {
-        "type": "object",
-        "required": ["role", "content"],
-        "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
-    },
-}
+_TURNS: Mapping[str, Any] = {"type": ["array", "null"], "items": retriever.TURN}
 
 
 def copied(values: object, task: str) -> dict[str, Any]:
