@@ -520,7 +520,7 @@ class ReferenceMemories(ReferenceReembedding):
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
-        chosen = sorted(self._selected(namespace, selection), key=lambda each: _place(each, selection.order))
+        chosen = sorted(self._selected(namespace, selection), key=selection.key)
         end = None if selection.limit is None else selection.offset + selection.limit
         return chosen[selection.offset : end]
 
@@ -733,21 +733,6 @@ class ReferenceMemories(ReferenceReembedding):
 
 def _time(stored: StoredMemory) -> float:
     return stored.record.born_at if stored.owner.at is None else stored.owner.at
-
-
-def _place(stored: StoredMemory, order: str) -> tuple[float, str]:
-    """Return what memories are sorted by."""
-    owner, record = stored.owner, stored.record
-    keys = {
-        "newest": -stored.at,
-        "id": 0.0,
-        "used": -record.use_count,
-        "idle": record.last_used,
-        "stored": record.born_at,
-        "changed": -stored.number,
-        "archived": -(stored.expired_at or 0.0),
-    }
-    return keys[order], owner.id
 
 
 def _is_selected(stored: StoredMemory, wanted: Selection) -> bool:

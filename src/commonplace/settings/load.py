@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,10 @@ class _Given:
     origin: str
 
 
+_Layer = dict[str, _Given]
+"""By dotted key."""
+
+
 def load(
     flags: Mapping[str, object] | None = None,
     *,
@@ -72,26 +76,27 @@ def load(
         SettingsError: a file is broken, a key is unknown, a value is refused, or a project sets what it may not.
         StoreError: the store that was found is a link, or it holds one.
     """
-    by_name = {key.dotted: key for key in keys()}
-    given = {item.key.dotted: item for item in _from_file(user_file or paths.user_settings_file(), by_name)}
-    outer = [
-        *_from_environment(os.environ if environment is None else environment, by_name),
-        *_from_flags(flags or {}, by_name),
-    ]
-    chosen = {**given, **{item.key.dotted: item for item in outer}}.get("store.path")
-    named, origin, project = _place(chosen, start or Path.cwd())
+    given = _from_file(user_file or paths.user_settings_file())
+    outer = _from_environment(os.environ if environment is None else environment) | _from_flags(flags or {})
+    named, origin, project = _place((given | outer).get("store.path"), start or Path.cwd())
     store = paths.directory_of(named)
     paths.refuse_links(store)
-    inside = [] if project is None else _from_file(project / paths.PROJECT_FILE, by_name, trusted=False)
+    if project is not None:
+        given |= _from_file(project / paths.PROJECT_FILE, trusted=False)
     if overrides is None:
-        inside += _from_store(store / paths.STORE_FILE, by_name)
+        given |= _from_store(store / paths.STORE_FILE)
     else:
-        inside += _from_document(overrides.values, overrides.origin, by_name, trusted=False)
-    given.update({item.key.dotted: item for item in inside})
-    given.update({item.key.dotted: item for item in outer})
-    given["store.path"] = _Given(by_name["store.path"], named, origin)
-    _check_together(given, by_name)
-    return _assemble(given, project)
+        given |= _from_document(overrides.values, overrides.origin, trusted=False)
+    place = _Given(_by_name()["store.path"], named, origin)
+    settings = _assemble(given | outer | {"store.path": place}, project)
+    size, overlap = settings.index.chunk_tokens, settings.index.chunk_overlap
+    if overlap * 2 >= size:  # a chunk could make no progress
+        origin = settings.origins.get("index.chunk_overlap") or settings.origins["index.chunk_tokens"]
+        raise SettingsError(
+            f"index.chunk_overlap is {overlap} with index.chunk_tokens {size} ({origin})",
+            remedy=f"give it a whole number from 0 to {(size - 1) // 2}",
+        )
+    return settings
 
 
 def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -139,11 +144,15 @@ def _place(chosen: _Given | None, start: Path) -> tuple[str, str, Path | None]:
     return str(paths.user_store()), "default", None
 
 
-def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:
+def _by_name() -> dict[str, Key]:
+    return {key.dotted: key for key in keys()}
+
+
+def _from_file(path: Path, *, trusted: bool = True) -> _Layer:
     try:
         data = read_file(path, _MAX_TOML_BYTES)
     except FileNotFoundError:
-        return []
+        return {}
     except OSError as error:
         remedy = "put a settings file that can be read in its place"
         raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
@@ -160,41 +169,54 @@ def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) 
         is_deep = True
     if is_deep:
         raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
-    return _from_document(document, path, by_name, trusted=trusted)
+    return _from_document(document, str(path), trusted=trusted)
 
 
-def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
+def _from_store(path: Path) -> _Layer:
     try:
         document = json.loads(read_file(path, _MAX_BYTES))
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return {}
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{path} cannot be read: {error}", remedy="delete it and build the index again") from error
     if not isinstance(document, dict):
         raise SettingsError(f"{path} holds no settings", remedy="delete it and build the index again")
-    return _from_document(document, path, by_name, trusted=False)
+    return _from_document(document, str(path), trusted=False)
 
 
-def _from_document(
-    document: Mapping[str, Any], path: Path | str, by_name: Mapping[str, Key], *, trusted: bool
-) -> list[_Given]:
-    given: list[_Given] = []
-    for dotted, raw in flat(document):
-        key = by_name.get(dotted) or strategy_key(dotted)
-        if key is None:
-            raise _unknown(dotted, str(path), [*by_name, *SECTIONS])
-        if any(item.key.dotted == key.dotted for item in given):
-            raise SettingsError(
-                f"{path} sets {key.dotted} twice, in two spellings", remedy=f"leave out {dotted} or the other"
-            )
-        value = parse(key, raw, str(path))
-        if not trusted:
-            _check_project_may(key, value, path)
-        given.append(_Given(key, value, str(path)))
+def _from_document(document: Mapping[str, Any], origin: str, *, trusted: bool) -> _Layer:
+    by_name = _by_name()
+    items = ((dotted, raw, origin) for dotted, raw in flat(document))
+    known = [*by_name, *SECTIONS]
+    given = _layer(items, lambda dotted: by_name.get(dotted) or strategy_key(dotted), origin, known)
+    for item in () if trusted else given.values():
+        _check_project_may(item.key, item.value, origin)
     return given
 
 
-def _check_project_may(key: Key, value: object, path: Path | str) -> None:
+def _layer(
+    items: Iterable[tuple[str, object, str]],
+    find: Callable[[str], Key | None],
+    place: str,
+    known: list[str],
+    *,
+    textual: bool = False,
+) -> _Layer:
+    """Return what one layer gives, of names as they are written there, values and their origins."""
+    given: _Layer = {}
+    for written, raw, origin in items:
+        key = find(written)
+        if key is None:
+            raise _unknown(written, place, known)
+        if key.dotted in given:
+            raise SettingsError(
+                f"{place} sets {key.dotted} twice, in two spellings", remedy=f"leave out {written} or the other"
+            )
+        given[key.dotted] = _Given(key, parse(key, raw, origin, textual=textual), origin)
+    return given
+
+
+def _check_project_may(key: Key, value: object, path: str) -> None:
     is_outside = bool(key.rule.prefixes) and value not in key.rule.choices
     if not key.rule.project or is_outside:
         to = f" to {value!r}" if is_outside else ""
@@ -211,29 +233,21 @@ def _check_project_may(key: Key, value: object, path: Path | str) -> None:
             )
 
 
-def _from_environment(environment: Mapping[str, str], by_name: Mapping[str, Key]) -> list[_Given]:
-    by_variable = {key.environment: key for key in by_name.values()}
-    given = []
-    for variable in sorted(environment):
-        if not variable.startswith(PREFIX) or variable in RESERVED:
-            continue
-        key = by_variable.get(variable) or strategy_key_of_variable(variable, PREFIX)
-        if key is None:
-            raise _unknown(variable, "the environment", list(by_variable))
-        origin = f"environment variable {variable}"
-        given.append(_Given(key, parse(key, environment[variable], origin, textual=True), origin))
-    return given
+def _from_environment(environment: Mapping[str, str]) -> _Layer:
+    by_variable = {key.environment: key for key in keys()}
+    ours = sorted(name for name in environment if name.startswith(PREFIX) and name not in RESERVED)
+    items = ((name, environment[name], f"environment variable {name}") for name in ours)
+
+    def find(variable: str) -> Key | None:
+        return by_variable.get(variable) or strategy_key_of_variable(variable, PREFIX)
+
+    return _layer(items, find, "the environment", list(by_variable), textual=True)
 
 
-def _from_flags(flags: Mapping[str, object], by_name: Mapping[str, Key]) -> list[_Given]:
-    given = []
-    for dotted, raw in flags.items():
-        if raw is None:
-            continue
-        if dotted not in by_name:
-            raise _unknown(dotted, "the flags", list(by_name))
-        given.append(_Given(by_name[dotted], parse(by_name[dotted], raw, "flag"), "flag"))
-    return given
+def _from_flags(flags: Mapping[str, object]) -> _Layer:
+    by_name = _by_name()
+    items = ((dotted, raw, "flag") for dotted, raw in flags.items() if raw is not None)
+    return _layer(items, by_name.get, "the flags", list(by_name))
 
 
 def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
@@ -244,23 +258,6 @@ def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
     return SettingsError(f"{name} in {place} is not a setting", remedy=remedy)
-
-
-def _check_together(given: Mapping[str, _Given], by_name: Mapping[str, Key]) -> None:
-    """Refuse an overlap that would let a chunk make no progress."""
-
-    def value(dotted: str) -> int:
-        item = given.get(dotted)
-        found = by_name[dotted].default if item is None else item.value
-        return int(str(found))
-
-    size, overlap = value("index.chunk_tokens"), value("index.chunk_overlap")
-    if overlap * 2 >= size:
-        item = given.get("index.chunk_overlap") or given["index.chunk_tokens"]
-        raise SettingsError(
-            f"index.chunk_overlap is {overlap} with index.chunk_tokens {size} ({item.origin})",
-            remedy=f"give it a whole number from 0 to {(size - 1) // 2}",
-        )
 
 
 def _assemble(given: Mapping[str, _Given], project: Path | None) -> Settings:
