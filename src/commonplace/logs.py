@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 from commonplace.dataclasses import dataclass
@@ -73,23 +74,16 @@ class LineFile:
         A line that another process writes meanwhile goes to the file under its new name; none is lost, but for those
         in a file that falls off the end.
         """
+        numbered = (self._path.with_name(f"{self._path.name}.{number + 1}") for number in range(self._rotation.keep))
+        paths = [self._path, *numbered]
         with _guarded(self._path.parent), suppress(FileNotFoundError):
             if self._path.stat().st_size < self._rotation.max_bytes:
                 return
-            self._shift()
-
-    def _shift(self) -> None:
-        keep = self._rotation.keep
-        if keep == 0:
-            self._path.unlink(missing_ok=True)
-            return
-        for number in range(keep - 1, 0, -1):
-            with suppress(FileNotFoundError):
-                self._aside(number).replace(self._aside(number + 1))
-        self._path.replace(self._aside(1))
-
-    def _aside(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
+            for path, older in reversed(list(pairwise(paths))):
+                with suppress(FileNotFoundError):
+                    path.replace(older)
+            if len(paths) == 1:
+                self._path.unlink()
 
 
 class JsonLinesHandler(logging.Handler):

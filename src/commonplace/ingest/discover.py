@@ -13,8 +13,7 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -153,7 +152,7 @@ class _Walk:
         self._prefix, self._rules = rules_above(root, project)
         self._include = None if selection.include is None else path_matcher(selection.include)
         self._takes = {glob: path_matcher((glob,)) for glob in selection.include or () if not glob.startswith("!")}
-        self._excluded = list(_statuses(selection.excluded))
+        self._excluded = _real_paths(selection.excluded)
         self._limit = selection.max_file_bytes
         self._root = root
         self._project = project
@@ -178,7 +177,7 @@ class _Walk:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     deeper = f"{inside}{entry.name}/"
-                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or self._is_excluded(entry):
+                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or entry.path in self._excluded:
                         self._refuse(entry.path)
                     else:
                         pending.append((entry.path, deeper, rules))
@@ -194,12 +193,6 @@ class _Walk:
             for entry in listing:
                 if entry.name == name:
                     self._check(entry)
-
-    def _is_excluded(self, entry: os.DirEntry[str]) -> bool:
-        return any(
-            entry.inode() == status.st_ino and os.path.samestat(entry.stat(follow_symlinks=False), status)
-            for status in self._excluded
-        )
 
     def _take(self, entry: os.DirEntry[str], inside: str, rules: Rules) -> None:
         name = entry.name
@@ -269,14 +262,17 @@ class _Walk:
 
 
 def _refuse_excluded(root: str, selection: Selection) -> None:
+    excluded = _real_paths(selection.excluded)
     for directory in (root, *map(str, Path(root).parents)):
-        with suppress(OSError):
-            status = os.stat(directory)  # noqa: PTH116 -- the walk speaks in strings
-            if any(os.path.samestat(status, excluded) for excluded in _statuses(selection.excluded)):
-                raise UsageError(
-                    f"{str(selection.root)!r} is, or lies in, {directory!r}, which is never indexed",
-                    remedy="name a directory of texts, or keep the store in a directory of its own",
-                )
+        if directory in excluded:
+            raise UsageError(
+                f"{str(selection.root)!r} is, or lies in, {directory!r}, which is never indexed",
+                remedy="name a directory of texts, or keep the store in a directory of its own",
+            )
+
+
+def _real_paths(directories: Sequence[Path]) -> frozenset[str]:
+    return frozenset(map(os.path.realpath, directories))
 
 
 def _is_storable(path: str) -> bool:
@@ -288,12 +284,6 @@ def _is_storable(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return not any(sign < " " or "\x7f" <= sign <= "\x9f" for sign in path)
-
-
-def _statuses(directories: Sequence[Path]) -> Iterator[os.stat_result]:
-    for directory in directories:
-        with suppress(OSError):
-            yield directory.stat()
 
 
 _DIGEST_BYTES: Final = 8
