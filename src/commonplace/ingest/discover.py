@@ -1,6 +1,6 @@
 """Discover the files of a directory to index.
 
-One `scandir` a directory and one `stat` a wanted file. Links to directories are not followed, so the walk ends.
+One `scandir` a directory and one `stat` a wanted file. No link is followed, so the walk ends, and inside the root.
 
 A `Look` is a digest of paths, sizes and times of what would be indexed: a directory needs indexing again exactly when
 it changes (an edit, a rename, an ignore rule).
@@ -156,7 +156,6 @@ class _Walk:
         self._limit = selection.max_file_bytes
         self._root = root
         self._project = project
-        self._links: list[FoundFile] = []
         self.found = Discovery(artifact_path(root, project))
 
     def run(self) -> None:
@@ -183,7 +182,6 @@ class _Walk:
                         pending.append((entry.path, deeper, rules))
                 else:
                     self._take(entry, inside + entry.name, rules)
-        self._add_links()
         self.found.unmatched.update(self._takes)
 
     def take_root_file(self) -> None:
@@ -222,32 +220,16 @@ class _Walk:
             self.found.problems.append(FileProblem(printable, "its name cannot be stored; rename it"))
             return
         try:
-            status = entry.stat()
+            status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            if entry.is_symlink():
-                self._refuse(entry.path, "symbolic link")
-            else:
-                self._report(path, error)
+            self._report(path, error)
             return
-        if not stat.S_ISREG(status.st_mode):
+        if entry.is_symlink() or not stat.S_ISREG(status.st_mode):
             self._refuse(entry.path, "symbolic link" if entry.is_symlink() else "not a regular file")
         elif status.st_size > self._limit:
             self._refuse(entry.path, "too large")
         else:
-            file = FoundFile(path, entry.path, status.st_size, status.st_mtime_ns)
-            (self._links if entry.is_symlink() else self.found.files).append(file)
-
-    def _add_links(self) -> None:
-        """Take linked files that lie in the root and are not found under their own name."""
-        seen = {file.location for file in self.found.files}
-        for link in self._links:
-            target = os.path.realpath(link.location)
-            is_inside = target.startswith(self._root.rstrip(os.sep) + os.sep)
-            if is_inside and target not in seen and not is_secret(os.path.basename(target)):  # noqa: PTH119
-                seen.add(target)
-                self.found.files.append(link)
-            else:
-                self._refuse(link.location, "symbolic link")
+            self.found.files.append(FoundFile(path, entry.path, status.st_size, status.st_mtime_ns))
 
     def _refuse(self, location: str, reason: str = "") -> None:
         """Note what is not for indexing, and count it if there is a reason to give."""

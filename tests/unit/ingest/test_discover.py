@@ -236,7 +236,7 @@ def test_links_to_directories_are_not_followed(tmp_path: Path) -> None:
     assert found(tmp_path) == ["a/b.md"]
 
 
-def test_linked_files_are_taken_once_and_only_from_inside_the_root(tmp_path: Path) -> None:
+def test_links_to_files_are_counted_and_not_followed(tmp_path: Path) -> None:
     """A link must not reach outside, and the same text must not be found twice."""
     project = tmp_path / "project"
     write(project, "AGENTS.md", "hidden/target.dat")
@@ -246,8 +246,8 @@ def test_linked_files_are_taken_once_and_only_from_inside_the_root(tmp_path: Pat
     (project / "dangling.md").symlink_to("nowhere")
     (project / "other.md").symlink_to("hidden/target.dat")
     discovery = discover(Selection(project, project))
-    assert [file.path for file in discovery.files] == ["AGENTS.md", "other.md"]
-    assert discovery.skipped == {"symbolic link": 3, "other kind": 1}
+    assert [file.path for file in discovery.files] == ["AGENTS.md"]
+    assert discovery.skipped == {"symbolic link": 4, "other kind": 1}
     assert discovery.problems == []
 
 
