@@ -2,8 +2,8 @@
 
 A wrong "same" loses what somebody knew; a wrong "different" only keeps a memory twice.
 
-Everything that is written counts unless it is known not to: case, punctuation, a few words that carry nothing and
-plain inflection. So does the order: a word in another place may say another thing.
+Everything that is written counts unless it is known not to: case, punctuation, contractions and a few words that carry
+nothing. So does the order: a word in another place may say another thing.
 
 `hashlib` gives the same digests and loads OpenSSL first, which takes 3.7 MB of a process that should stay under 50.
 It is faster on much data: whoever reads whole files takes that one.
@@ -37,27 +37,10 @@ OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
 _SENTENCE_ENDS: Final = frozenset(".!?…。")
 _LETTERS: Final = late_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
-_EMPTY, _COUNTED, _WITH_BE, _WEEKDAYS, _NO_PLURALS = word_lists(Path(__file__).with_name("similarity.txt")).values()
+_EMPTY, _COUNTED, _WITH_BE, _WEEKDAYS = word_lists(Path(__file__).with_name("similarity.txt")).values()
 _FORMS: Final = {**dict.fromkeys(("is", "are", "am", "be", "been"), "be"), "has": "have", "does": "do"}
 _TAILS: Final = {"'re": "be", "'m": "be", "'ll": "will", "'ve": "have"}
 _BROKEN: Final = {"cannot": "can", "can't": "can", "won't": "will", "shan't": "shall"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """One thing of a text that counts: a word, folded, or a number, name or sign as written.
-
-    Attributes:
-        is_plain: written small and of letters alone, so neither a name nor code.
-        is_progressive: an -ing form after a form of "be", which was dropped for it.
-    """
-
-    key: str
-    is_plain: bool = False
-    is_progressive: bool = False
-
-
-_QUESTION: Final = _Token("?")
 
 
 def unified(text: str) -> str:
@@ -82,55 +65,42 @@ def spaced(text: str) -> str:
     return "".join(f" {char} " if without_unspaced(char)[1] else char for char in text)
 
 
-def _content(text: str) -> list[_Token]:
-    """Return the tokens of a text, in order. Commas and the like are only looked at to find the ends of sentences."""
-    found: list[_Token] = []
-    before, is_code, is_first = "", False, True
+def _content(text: str) -> list[str]:
+    """Return what counts of a text, in order: words, folded, and numbers, names and signs as written.
+
+    Commas and the like are only looked at to find the ends of sentences.
+    """
+    found: list[str] = []
+    before, is_first = "", True
     for chunk in spaced(unified(_BULLET.sub("", text))).split():
-        ticks = chunk.count("`")
         middle = chunk.lstrip(OPENING).rstrip(CLOSING)
         closing = chunk[len(chunk.rstrip(CLOSING)) :]
-        for token in _tokens(chunk, middle, before, is_first=is_first):
-            _append(found, _Token(token.key) if is_code or ticks else token, before)
+        for word in _words_in(chunk, middle, before, is_first=is_first):
+            if word in _COUNTED and before == "a":  # "few" are hardly any, "a few" are some
+                found.append("a")
+            elif word in _WEEKDAYS and found[-1:] == ["on"]:
+                found.pop()
+            found.append(word)
             is_first = False
-        is_code ^= ticks % 2 == 1
         before = fold(middle)
         if not _SENTENCE_ENDS.isdisjoint(closing):
-            found += [_QUESTION] if "?" in closing else []
+            found += ["?"] if "?" in closing else []
             is_first = True
     return found
 
 
-def _append(found: list[_Token], token: _Token, before: str) -> None:
-    """Append a token, and drop a word before it that carries nothing there."""
-    last = found[-1].key if found else ""
-    if token.key in _COUNTED and before == "a":
-        found.append(_Token("a"))
-    elif token.key in _WEEKDAYS and last == "on":
-        found.pop()
-    elif token.is_plain and token.key.endswith("ing") and last == "be":
-        found.pop()
-        token = _Token(token.key, is_plain=True, is_progressive=True)
-    found.append(token)
-
-
-def _tokens(chunk: str, middle: str, before: str, *, is_first: bool) -> list[_Token]:
+def _words_in(chunk: str, middle: str, before: str, *, is_first: bool) -> list[str]:
+    if not chunk.strip("-"):
+        return ["-"] if before[-1:].isdigit() else []  # dashes between words, as commas, say nothing
     if not middle.strip("-"):
-        return _signs(chunk, before)
+        return [chunk] if set(chunk) & set("*[]{}") else []
     is_grade = middle == "A" and not is_first  # plan A
     if is_grade or middle in ACRONYMS or is_unit(middle, before):
-        return [_Token(middle)]
+        return [middle]
     if not _LETTERS.fullmatch(middle):
         # Quotes and brackets stay: of code and data they are a part, and 5" are inches.
-        return [_Token(chunk.lstrip("(*`").rstrip("),;:!?….*`。、") or middle)]
-    return [token for part in middle.split("-") for token in _word(part)]
-
-
-def _signs(chunk: str, before: str) -> list[_Token]:
-    """Return what a chunk without letters and digits says: commas, and dashes between words, say nothing."""
-    if not chunk.strip("-"):
-        return [_Token("-")] if before[-1:].isdigit() else []
-    return [_Token(chunk)] if set(chunk) & set("*[]{}") else []
+        return [chunk.lstrip("(*`").rstrip("),;:!?….*`。、") or middle]
+    return [word for part in middle.split("-") for word in _spelt_out(part)]
 
 
 def is_unit(word: str, before: str) -> bool:
@@ -138,52 +108,21 @@ def is_unit(word: str, before: str) -> bool:
     return len(word) <= 3 and before[-1:].isdigit() and not word.islower()
 
 
-def _word(written: str) -> list[_Token]:
-    """Return the tokens of a word of letters and perhaps an apostrophe: two for "don't", none for "the"."""
+def _spelt_out(written: str) -> list[str]:
+    """Return the words of letters and perhaps an apostrophe: two for "don't", none for "the"."""
     folded = fold(written)
     if folded in _EMPTY:
         return []
     if folded in _BROKEN:
-        return [_Token(_BROKEN[folded]), _Token("not")]
+        return [_BROKEN[folded], "not"]
     stem, mark, tail = folded.partition("'")
     if mark and tail == "t" and stem.endswith("n"):
-        return [_Token(_FORMS.get(stem[:-1], stem[:-1])), _Token("not")]
+        return [_FORMS.get(stem[:-1], stem[:-1]), "not"]
     if mark and tail == "s":
-        return [_Token(stem), _Token("be" if stem in _WITH_BE else "'s")]
+        return [stem, "be" if stem in _WITH_BE else "'s"]
     if mark and mark + tail in _TAILS:
-        return [_Token(stem), _Token(_TAILS[mark + tail])]
-    return [_Token(_FORMS.get(folded, folded), is_plain=written.islower())]
-
-
-def _are_alike(mine: _Token, other: _Token) -> bool:
-    if mine.key == other.key:
-        return True
-    return mine.is_plain and other.is_plain and not _bases(mine).isdisjoint(_bases(other))
-
-
-def _bases(token: _Token) -> set[str]:
-    """Return the word and what it may be a plural, a third person or, after "be", an -ing form of; never a past tense.
-
-    A past tense is another statement: what we used we may use no longer.
-    """
-    word = token.key
-    bases = {word}
-    if (
-        len(word) > 3
-        and word.endswith("s")
-        and not word.endswith(("ss", "us", "is", "ics"))
-        and word not in _NO_PLURALS
-    ):
-        bases.add(word[:-1])
-        if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
-            bases.add(word[:-2])
-        if word.endswith("ies"):
-            bases.add(word[:-3] + "y")
-    if token.is_progressive and len(word) > 4:
-        bases |= {word[:-3] + "e", word[:-3] if len(word) > 5 else word}
-        if word[-4] == word[-5]:
-            bases.add(word[:-4])
-    return bases
+        return [stem, _TAILS[mark + tail]]
+    return [_FORMS.get(folded, folded)]
 
 
 # 15 minima in bands of 3 (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4): sets with a
@@ -272,9 +211,8 @@ def is_near_duplicate(new: str, old: str) -> bool:
     """
     if normal_form(new) == normal_form(old):
         return True
-    ours, theirs = _content(new), _content(old)
-    # Texts without a word or sign that counts never say the same.
-    return len(ours) == len(theirs) > 0 and all(map(_are_alike, ours, theirs))
+    content = _content(new)
+    return bool(content) and content == _content(old)  # without a word or sign that counts nothing is said
 
 
 def contained_share(text: str, passage: str) -> float:
