@@ -1,26 +1,4 @@
-"""Every error Commonplace raises, in one tree; each docstring says what to do next.
-
-CommonplaceError
-├── UsageError              the request itself is wrong; change it
-│   ├── AdmissionError      the text is stored already, or was itself recalled
-│   ├── VersionConflictError  the memory is not of the version that the change was meant for
-│   ├── RemovalError        indexing would remove more than half of what a directory has in the store
-│   ├── SettingsError       a settings file, variable or flag is wrong
-│   └── ConfigError         a configuration document breaks its schema
-├── NotFoundError           nothing has that id, path or name
-├── NoRelation              two memories are not related enough to be linked
-├── StoreError              the store cannot do what was asked
-│   ├── StoreMissingError   there is no store here
-│   ├── StoreVersionError   the store was written by a newer Commonplace
-│   ├── StoreDamagedError   the database cannot be read, or is gone
-│   ├── StoreBusyError      another process held the store for too long
-│   ├── StoreUnreachableError  the database server of the store does not answer
-│   └── IndexFaultError     the derived index cannot be used; it can be rebuilt
-├── EmbedderMismatchError   the store was built with another embedder
-├── ModelError              a model's files are missing or damaged
-├── ProviderError           a remote model did not answer, or not as asked
-└── MissingExtraError       an optional package is not installed
-"""
+"""Every error that Commonplace raises on purpose, in one tree; each docstring says what to do next."""
 
 from __future__ import annotations
 

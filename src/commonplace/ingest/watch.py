@@ -77,7 +77,6 @@ class Watch:
         self._armed: tuple[object, ...] | None = None
         self._told = ""
         self._retry_at: float | None = None
-        self._owed_s = 0.0
         self._is_closed = False
 
     def __iter__(self) -> Iterator[WatchedRun]:
@@ -124,8 +123,6 @@ class Watch:
             self._release()
 
     def _step(self) -> WatchedRun | None:
-        self._waiting.rest(self._owed_s)
-        self._owed_s = 0.0
         seen = self._settled()
         is_again = self._retry_at is not None and self._clock() >= self._retry_at
         if self._waiting.is_stopped or (_key(seen) == self._tried and not is_again):
@@ -148,7 +145,7 @@ class Watch:
         except CommonplaceError as error:
             self._retry_at = self._clock() + CHECK_S
             return self._failure(error)
-        self._indexed, self._told, self._owed_s = seen, "", min(report.seconds, CHECK_S)
+        self._indexed, self._told = seen, ""
         return WatchedRun(report)
 
     def _failure(self, error: CommonplaceError | None) -> WatchedRun | None:

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from commonplace.dates import mentions, without
+from commonplace.dates import mentions
 
 NOW = datetime(2025, 5, 14, 15, 30, tzinfo=UTC)
 
@@ -125,25 +125,6 @@ test_monday
 def test_what_only_looks_like_a_date_is_none(text: str) -> None:
     """A wrong date filters out what was looked for, a missed one only leaves the words to find it by."""
     assert mentions(text, now=NOW) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("What did we decide in May?", "What did we decide?"),
-        ("In May 2024, who left?", "who left?"),
-        ("Who, on 3 May 2024, left?", "Who, left?"),
-        ("Who left (in May)?", "Who left?"),
-        ("yesterday's standup notes", "standup notes"),
-        ("notes since Tuesday about billing", "notes about billing"),
-        ("in May", ""),
-        ("  nothing  here ", "  nothing  here "),
-        ("a in May in June b", "a b"),
-        ("Billing, last week.", "Billing."),
-    ],
-)
-def test_the_text_without_its_dates_reads_on(text: str, rest: str) -> None:
-    assert without(text, mentions(text, now=NOW)) == rest
 
 
 def test_an_empty_line_parts_a_date() -> None:

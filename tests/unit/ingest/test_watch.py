@@ -166,13 +166,6 @@ def test_a_file_that_changes_while_its_directory_is_indexed_is_indexed_again() -
     assert [seen.digest for _, seen in world.indexed] == [1, 2]
 
 
-def test_after_a_run_the_machine_has_as_long_a_rest() -> None:
-    world = World(is_told=True, seconds=20.0)
-    world.changes = {1.0: world.shows(2)}
-    runs(world, 50.0)
-    assert world.indexed[1][0] == 20.0 + QUIET_S
-
-
 def test_files_that_are_all_gone_are_not_taken_for_deleted_ones() -> None:
     """An unmounted disk leaves an empty directory."""
     world = World(is_told=True)
