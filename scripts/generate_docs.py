@@ -37,6 +37,7 @@ REFERENCE = DOCS / "reference"
 PACKAGE = ROOT / "src" / "commonplace"
 WIDTH = 100
 STRATEGY = "agents."
+FEW_ARGUMENTS = 3
 NOT_PUBLIC = ("answers",)
 """Services of the engine that only the server uses."""
 SHARED = (
@@ -243,15 +244,18 @@ def python() -> str:
     functions = [commonplace.open, commonplace.restore, commonplace.run_spec]
     parts += [_callable(function.__name__, function) for function in functions]
     engine = _returned(commonplace.open)["Engine"]
-    parts.append(f"## Engine\n\n{_prose(_doc(engine))}\n")
+    parts.append(f"## Engine\n\n{_first(engine)}\n")
     services: dict[str, type] = {}
     results: dict[str, Any] = {name: getattr(commonplace, name) for name in commonplace.__all__ if name[0].isupper()}
+    short = []
     for name, member in _members(engine):
         if callable(member):
-            parts.append(_callable(name, member))
+            is_long = len(_entries(_doc(member))) > FEW_ARGUMENTS
+            (parts if is_long else short).append(_callable(name, member) if is_long else _line(name, member))
             results |= _returned(member)
         elif name not in NOT_PUBLIC:
             services[name] = next(iter(_returned(getattr(member, "func", None) or member.fget).values()))
+    parts += ["### More methods\n", *short, ""]
     for name, kind in services.items():
         parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
         parts += [f"* `{_call(each, member)}`: {_first(member)}" for each, member in _members(kind) if callable(member)]
@@ -285,7 +289,13 @@ def _returned(function: Callable[..., Any]) -> dict[str, type]:
 
 
 def _callable(name: str, function: Any) -> str:
-    return f"### {name}\n\n`{_call(name, function)}`\n\n{_prose(_doc(function))}\n"
+    arguments = "\n".join(f"* `{each}`: {meaning}" for each, meaning in _entries(_doc(function)))
+    return f"### {name}\n\n`{_call(name, function)}`\n\n{_first(function)}\n\n{arguments}\n"
+
+
+def _line(name: str, function: Any) -> str:
+    arguments = "".join(f" `{each}`: {meaning}" for each, meaning in _entries(_doc(function)))
+    return f"* `{_call(name, function)}`: {_first(function)}{arguments}"
 
 
 def _call(name: str, function: Any) -> str:
@@ -308,16 +318,11 @@ def _doc(thing: Any) -> str:
     return inspect.getdoc(thing) or ""
 
 
-def _prose(doc: str) -> str:
-    """Return a docstring's first paragraph and its arguments as Markdown; `help()` shows the rest."""
-    first, *sections = re.split(r"\n\n(?=(?:Args|Attributes):\n)", doc.partition("\n\nRaises:\n")[0])
-    text = " ".join(first.partition("\n\n")[0].split())
-    for section in sections:
-        body = section.partition(":\n")[2]
-        entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=    \S)", "\n" + body) if entry.strip()]
-        pairs = [entry.partition(": ") for entry in entries]
-        text += "\n\n" + "\n".join(f"* `{name}`: {meaning}" for name, _, meaning in pairs)
-    return text
+def _entries(doc: str) -> list[tuple[str, str]]:
+    """Return the arguments that a docstring explains, and how; `help()` shows the rest."""
+    section = doc.partition("\n\nArgs:\n")[2].partition("\n\n")[0]
+    entries = [" ".join(each.split()) for each in re.split(r"\n(?=    \S)", "\n" + section) if each.strip()]
+    return [(name, meaning) for name, _, meaning in (each.partition(": ") for each in entries)]
 
 
 def _is_result(kind: Any) -> bool:
