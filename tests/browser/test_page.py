@@ -316,7 +316,7 @@ def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) ->
     expect(page.locator("#run")).to_be_hidden()
     switch_on_edit(page)
     page.get_by_role("button", name="Dry run").click()
-    expect(page.locator("#report h2")).to_have_text("Dry run: this would be done")
+    expect(page.locator("#report h2")).to_have_text("Dry run: a run would do this")
     expect(page.locator("#report li")).to_have_text("The harbour of Aegina froze over retention 0 %: archived")
     assert status() == "active"
     page.get_by_role("button", name="Run now").click()

@@ -72,7 +72,7 @@ def test_a_hit_that_a_newer_one_may_have_overtaken_says_so(page: Page) -> None:
     page.route("**/page/recall*", overtaken)
     settled(page, "/recall?query=which+database+does+billing+use&limit=3")
     first = page.locator("#hits > li").first
-    expect(first).to_contain_text("Older: a newer one may hold in its place.")
+    expect(first).to_contain_text("Older: a newer one may have replaced it.")
     assert first.get_by_role("link", name="a newer one").get_attribute("href") == "/memory?id=the+newer"
     expect(first.locator("mark")).to_have_text(["database", "billing"])
 

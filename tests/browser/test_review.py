@@ -12,7 +12,7 @@ def test_a_question_says_why_and_is_left_for_later_or_decided_by_an_arrow(page: 
     settled(page, "/review?namespace=later")
     first, second = page.locator(".item").nth(0), page.locator(".item").nth(1)
     expect(first).to_be_focused()
-    expect(first.locator(".why")).to_have_text("both are said to hold from the same moment on")
+    expect(first.locator(".why")).to_have_text("both begin at the same time")
     name, other = ("Ada", "Bob") if "Ada" in first.inner_text() else ("Bob", "Ada")
     page.keyboard.press("l")
     expect(first).to_contain_text(other)

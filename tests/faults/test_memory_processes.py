@@ -183,7 +183,7 @@ def test_what_some_forget_while_others_remember_is_gone_and_nothing_else(store: 
         ("forget", {"ids": first}),
         ("forget", {"ids": second}),
         # So says whoever looks at a page after the one has erased a memory and before he has cleaned the page.
-        may_say="which was forgotten, and was removed from there",
+        may_say="which was forgotten, and its entry was removed",
     )
     assert (clean, also_clean) == ([True] * 5, [True] * 5)
     kept = {

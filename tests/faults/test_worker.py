@@ -89,7 +89,7 @@ def test_modules_of_the_working_directory_are_not_loaded(
 def test_a_process_that_is_ended_at_work_is_told_with_what_to_do(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows how far it came; to do the same here might find half of it done."""
     monkeypatch.setattr(worker, "_CODE", ENDS_AT_ONCE)
-    with pytest.raises(StoreError, match="the process that was to forget was ended; run `commonplace doctor`"):
+    with pytest.raises(StoreError, match="the process that was to forget was stopped; run `commonplace doctor`"):
         book.forget("3")
     assert book.get("3").content == "Kettle 3 boils in 5 minutes"
 
@@ -129,7 +129,9 @@ def test_a_process_that_says_no_more_is_ended(book: Engine, monkeypatch: pytest.
     monkeypatch.setattr(worker, "_CODE", SAYS_NO_MORE)
     monkeypatch.setattr(worker, "SILENCE_S", 0.5)
     refuse_to_work_here(book, monkeypatch)
-    with pytest.raises(StoreError, match=r"to forget said nothing for 0\.5 s and was ended; run `commonplace doctor`"):
+    with pytest.raises(
+        StoreError, match=r"to forget did not respond for 0\.5 s and was stopped; run `commonplace doctor`"
+    ):
         book.forget("3")
     assert children() <= before
 

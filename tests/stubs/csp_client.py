@@ -184,7 +184,7 @@ class Values:
     def end(self) -> None:
         """Refuse anything in what follows."""
         if not self.is_done():
-            raise CspError(f"{self._key} goes on where it should end: {self._text[self._at :]!r:.60}")
+            raise CspError(f"{self._key} continues where it should end: {self._text[self._at :]!r:.60}")
 
     def _skip(self) -> None:
         while self._at < len(self._text) and self._text[self._at] in BLANKS:

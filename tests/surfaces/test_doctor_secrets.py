@@ -47,7 +47,7 @@ def test_mending_replaces_them_says_what_is_to_be_done_and_ends_with_0(spoilt: P
     on_disk = {path: path.read_bytes() for path in Path().rglob("docs/*")}
     shown = " ".join(spoilt.run("doctor", "--secrets").output.split())
     assert shown.count("(repaired)") == shown.count("secrets: the page") + 3
-    assert "secrets: now change the secret where it is used; backups made before now still hold it" in shown
+    assert "secrets: now change the secret where it is used; older backups still hold it" in shown
     assert "secrets: now take it out of the file, which was left as it is, and change" in shown
     assert files_with_a_secret(spoilt) == []
     assert {path: path.read_bytes() for path in Path().rglob("docs/*")} == on_disk

@@ -214,7 +214,7 @@ def test_no_store_is_made_for_what_it_would_refuse(bare: Program, tmp_path: Path
 
 def test_one_problem_is_told_in_the_singular(bare: Program, mem0: str) -> None:
     Path(mem0).write_text(json.dumps([*MEM0["results"], {"id": "m3"}]))
-    assert bare.error("import", mem0, code=2)["message"].startswith("1 item cannot be kept, nothing was imported: ")
+    assert bare.error("import", mem0, code=2)["message"].startswith("1 item cannot be stored, nothing was imported: ")
     bare.run("import", mem0, "--skip-problems")
     bare.run("update", "m1", "Prefers coffee in the morning")
     error = bare.error("import", mem0, "--skip-problems", code=2)

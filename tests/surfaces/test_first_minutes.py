@@ -181,7 +181,7 @@ NOTHING = {
         ("search", "invoices"),
         "the index holds no file: `commonplace index build` reads those of a project",
     ),
-    "no memories": (("recall", "invoices"), "nothing is remembered yet: `commonplace remember TEXT` keeps a text"),
+    "no memories": (("recall", "invoices"), "nothing is remembered yet: `commonplace remember TEXT` stores a text"),
     "no knowledge": (
         ("search", "invoices", "--kind", "knowledge"),
         "no knowledge is indexed yet: `commonplace knowledge index AGENT.YAML` reads an agent's",
@@ -272,14 +272,14 @@ def test_after_an_interruption_every_search_says_what_the_index_lacks_and_how_to
         book.index(docs)
     command = f"`commonplace index build {docs}`"
     counted = f"{KEPT} of {FILES + 2} files"
-    assert stopped.value.__notes__ == [f"{counted} are in the store and are kept; {command} goes on with the rest"]
+    assert stopped.value.__notes__ == [f"{counted} are in the store and are kept; {command} continues with the rest"]
     notice = f"the index is incomplete: it has {counted} of {docs}; {command} reads the rest"
     assert notice in many.json("search", "heron by pond 3")["notices"]
     assert notice in many.json("context", "heron by pond 3")["notices"]
     assert notice in many.json("index", "status")["notices"]
     assert notice in " ".join(many.run("search", "heron by pond 3").stderr.split())
     assert many.json("recall", "heron by pond 3")["notices"] == [
-        "nothing is remembered yet: `commonplace remember TEXT` keeps a text"
+        "nothing is remembered yet: `commonplace remember TEXT` stores a text"
     ]
     many.run("index", "build", str(docs))
     assert many.json("search", "heron by pond 3")["notices"] == []
@@ -337,10 +337,12 @@ def test_ctrl_c_says_what_was_kept(many: Program, monkeypatch: pytest.MonkeyPatc
     """People press it to find out whether they lose anything."""
     monkeypatch.setattr("commonplace.cli.index.progress_bars", lambda _: nullcontext(stop_at_300))
     told = many.run("index", "build", code=130).stderr
-    kept = f"{KEPT} of {FILES + 4} files are in the store and are kept; `commonplace index build` goes on with the rest"
+    kept = (
+        f"{KEPT} of {FILES + 4} files are in the store and are kept; `commonplace index build` continues with the rest"
+    )
     assert told == f"interrupted\n{kept}\n"
     monkeypatch.setattr("commonplace.cli.index.progress_bars", lambda _: nullcontext(stop_at_300))
-    assert many.error("index", "build", "--force", code=130)["remedy"].endswith("goes on with the rest")
+    assert many.error("index", "build", "--force", code=130)["remedy"].endswith("continues with the rest")
 
 
 def test_a_damaged_store_of_ones_own_stops_nothing_in_a_project(bare: Program) -> None:

@@ -187,11 +187,11 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "remedy"),
     [
-        ([], 2, "nothing is given to forget by", "give exactly one of id, tag, source, session, path"),
+        ([], 2, "nothing was selected", "give exactly one of id, tag, source, session, path"),
         (
             ["t0", "--tag", "private"],
             2,
-            "id and tag are given to forget by, of which only one can be",
+            "id and tag cannot be combined",
             "give exactly one of",
         ),
         (
@@ -321,7 +321,7 @@ def test_who_says_yes_or_only_looks_is_not_asked(talked: Program, option: str) -
 def test_forget_without_a_selector_says_which_there_are(talked: Program) -> None:
     """To be told to pass --yes would be the wrong advice."""
     error = talked.error("forget", code=2)
-    assert error["message"] == "nothing is given to forget by"
+    assert error["message"] == "nothing was selected"
 
 
 def test_nothing_is_forgotten_where_nobody_can_be_asked(talked: Program) -> None:

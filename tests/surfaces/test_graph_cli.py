@@ -50,7 +50,7 @@ def test_an_episode_says_what_it_brought_and_what_ended_by_it(moved: Program) ->
 def test_what_held_before_is_offered_where_a_fact_tells_of_it(moved: Program) -> None:
     assert (
         lines(moved, "facts", "where does Ada live")[-1]
-        == "--valid-at TIME tells what held then, --past what has ended."
+        == "--valid-at TIME finds what held then, --past what has ended."
     )
     assert not any("--valid-at" in line for line in lines(moved, "facts", "what depends on token.ts"))
 

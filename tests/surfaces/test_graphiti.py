@@ -101,7 +101,7 @@ def test_what_is_added_is_told_with_a_mark_and_without_an_id(desk: Desk, server:
         assert {each.name for each in added.entities} == {"auth.ts", "token.ts"}
         assert (added.degraded, added.notices) == (
             True,
-            ("Graphiti takes it in by itself: what it finds there is not counted here",),
+            ("Graphiti reads it later: what it finds there is not counted here",),
         )
         [call] = server.state.called("add_memory")
         assert call == {
@@ -179,7 +179,7 @@ def test_it_is_said_that_entities_have_no_times_there(desk: Desk, server: Graphi
     with desk.open(server.url) as book:
         found = book.graph.search_entities("the engineer Ann", valid_at="2021-06-01")
         assert ([each.name for each in found], found.degraded) == (["Ann"], True)
-        assert found.notices[-1].startswith("Graphiti does not tell of which time an entity is")
+        assert found.notices[-1].startswith("Graphiti does not say when an entity was true")
 
 
 def test_context_and_neighbourhood_come_from_graphiti(desk: Desk, server: GraphitiServer) -> None:
@@ -404,7 +404,7 @@ def test_server_that_is_started_anew_gets_a_new_session(desk: Desk, server: Grap
         with GraphitiServer(State()) as other:
             between.server_port = other.port
             added = book.graph.add_episode("Ann lives in Berlin.")
-            assert added.notices == ("Graphiti takes it in by itself: what it finds there is not counted here",)
+            assert added.notices == ("Graphiti reads it later: what it finds there is not counted here",)
             assert [each["content"] for each in other.state.episodes] == ["Ann lives in Berlin."]
 
 
@@ -445,8 +445,7 @@ def test_address_of_the_older_transport_is_refused_with_what_to_do(desk: Desk, p
     with desk.open(f"http://localhost:8000{path}") as book, pytest.raises(UsageError) as caught:
         book.graph.search_edges("auth.ts")
     assert str(caught.value).endswith(
-        "is of the transport that the protocol has given up; start Graphiti's server with --transport http, and name"
-        " its /mcp"
+        "uses a transport that MCP no longer has; start Graphiti's server with --transport http, and name its /mcp"
     )
 
 
@@ -460,13 +459,13 @@ def test_specialist_tells_in_part_what_graphiti_does_not_tell(desk: Desk, wire: 
     with desk.open(wire.url) as book:
         linked = asked(book, *link)
         assert linked.status == "PARTIAL"
-        assert linked.rationale == "Graphiti takes it in by itself: what it finds there is not counted here"
+        assert linked.rationale == "Graphiti reads it later: what it finds there is not counted here"
         assert dict(linked.facts)["RELATIONS_EXTRACTED"] == "1"
         assert asked(book, "TASK REQ:recall auth.ts IN:MEM OUT:SUMMARY").status == "OK"
         wire.manner = "cut"
         linked = asked(book, *link[:2], "ENTITY2 clock.ts", link[3])
         assert linked.status == "PARTIAL"
-        assert "1 item queued for Graphiti; `commonplace graph sync` tells all of it" in linked.rationale
+        assert "1 item queued for Graphiti; `commonplace graph sync` sends everything" in linked.rationale
         for question in ("recall auth.ts", "query_graph auth.ts"):
             answer = asked(book, f"TASK REQ:{question} IN:MEM OUT:SUMMARY")
             assert answer.status == "PARTIAL"

@@ -58,7 +58,7 @@ def test_server_is_started_told_and_ended(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
         added = book.graph.add_episode(SAID)
-        assert added.notices == ("Graphiti takes it in by itself: what it finds there is not counted here",)
+        assert added.notices == ("Graphiti reads it later: what it finds there is not counted here",)
         book.graph.add_episode("Ann lives in Berlin.")
         assert len(book.graph.episodes()) == 2
         transport = book.graph._backend.tools._transport  # type: ignore[attr-defined]

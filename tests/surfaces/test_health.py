@@ -95,7 +95,7 @@ def test_python_and_the_command_line_tell_the_same(ailing: Program) -> None:
 def test_a_person_reads_what_is_wrong_with_the_words(ailing: Program) -> None:
     printed = ailing.run("health").stdout
     assert "6 memories" in printed
-    assert "Said more than once: 1" in printed
+    assert "Duplicates: 1" in printed
     assert "Ravens nest in the old lighthouse" in printed
     assert "src/login.py has changed since it was written" in printed
 

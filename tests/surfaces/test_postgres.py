@@ -164,7 +164,7 @@ def test_the_owner_makes_a_store_and_a_role_without_rights_on_tables_uses_it() -
         missing = CliRunner().invoke(cli, ["remember", "a text", "--store", as_role])
         assert (missing.exit_code, "there is no store at" in missing.output) == (1, True)
         mine = CliRunner().invoke(cli, ["init", "--store", as_role])
-        assert (mine.exit_code, f"{role} may not make one; let who owns" in mine.output) == (1, True)
+        assert (mine.exit_code, f"{role} may not make one; let the owner" in mine.output) == (1, True)
         made = CliRunner().invoke(cli, ["init", "--store", url, "--grant-to", role])
         assert (made.exit_code, made.output.splitlines()[0]) == (0, f"Created {url}")
         with commonplace.open(as_role) as book, commonplace.open(as_role, namespace="other") as other:

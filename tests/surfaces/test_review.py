@@ -213,7 +213,7 @@ def test_one_answer_settles_it_for_the_graph_and_the_memories(
     assert moved.questions() == []
     assert moved.health().findings == ()
     if answer == "left":
-        assert f'{linked[0]} may hold in its place"' in moved.recall("where does my sister live").to_text()
+        assert f'{linked[0]} may have replaced it"' in moved.recall("where does my sister live").to_text()
 
 
 def test_a_correction_is_not_asked_about_again(changed: Engine) -> None:
@@ -243,7 +243,7 @@ def test_a_hit_that_was_moved_up_says_above_which_it_stands(book: Engine, bare: 
     book.link(new, old, "supersedes")
     told = bare.run("recall", "my manager is Ulrike").stdout
     assert told.startswith(f"1. {new} · ")
-    assert told.index("newer than 2") < told.index(f"2. {old}") < told.index(f"{new} may hold in its place")
+    assert told.index("newer than 2") < told.index(f"2. {old}") < told.index(f"{new} may have replaced it")
 
 
 @pytest.mark.parametrize("type_", ["supersedes", " holds  beside "])

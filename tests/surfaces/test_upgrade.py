@@ -125,10 +125,10 @@ class TestUpgrading:
         assert (upgrade.embedding.name, upgrade.done) == ("hashing", 512)
         assert found(book, "Billing uses Postgres")[0] == "m"
         [finding] = [each for each in book.doctor().findings if each.part == "embedder"]
-        assert finding.problem.startswith("the change of the embedder to hashing@1/64 was ended: 512 of ")
+        assert finding.problem.startswith("the change of the embedder to hashing@1/64 was interrupted: 512 of ")
         assert finding.remedy == (
-            "go on with `commonplace index upgrade --embedder hashing`, "
-            "or give it up with `commonplace index upgrade --embedder static`"
+            "continue with `commonplace index upgrade --embedder hashing`, "
+            "or cancel with `commonplace index upgrade --embedder static`"
         )
         report = book.index_upgrade("hashing")
         assert (report.resumed, report.passages) == (512, upgrade.total - 512)
@@ -158,7 +158,7 @@ class TestUpgrading:
             book.index_upgrade(Failing(batches=2))
         assert str(told.value).startswith("the embedder was not changed, 512 of ")
         assert str(told.value).endswith(
-            "have their new vector: the API is out of order; try again later; the same command goes on where it was"
+            "have their new vector: the API is out of order; try again later; the same command continues"
         )
         assert told.value.status == 503
         assert total > 512
@@ -459,6 +459,6 @@ class TestCommandLine:
         assert "upgrade  to hashing@" in bare.run("index", "status", store).stdout
         assert bare.json("index", "status", store)["upgrade"]["done"] == 256
         told = bare.run("doctor", store, code=1).stdout
-        assert "embedder: the change of the embedder to hashing@1/64 was ended" in " ".join(told.split())
+        assert "embedder: the change of the embedder to hashing@1/64 was interrupted" in " ".join(told.split())
         shown = bare.run("index", "upgrade", "--embedder", "static", store).stdout
         assert shown == "Cancelled the change to hashing@1/64.\nThe vectors are made by static@2/256 already.\n"

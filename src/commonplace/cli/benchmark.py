@@ -37,7 +37,7 @@ def _methods_option(default: str) -> Callable[[Any], Any]:
 
 
 embedder_option = click.option("--embedder", metavar="NAME", help="Measure with this embedder, not the usual one.")
-keep_option = click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
+keep_option = click.option("--keep", type=_DIRECTORY, help="Keep the store in this directory.")
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random sample.")
 _plot_option = click.option("--plot", type=FILE, help="Also draw the figures into this PNG file.")
 
@@ -56,7 +56,7 @@ _built = options.group(embedder_option, keep_option, seed_option)
 @click.option("--corpus", type=FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
 @click.option("--qrels", type=FILE, help="BEIR judgements, for --corpus.")
 @click.option("--limit-queries", type=_AT_LEAST_1, metavar="N", help="Maximum number of queries, sampled with --seed.")
-@click.option("--per-query", type=FILE, help="Write what each method made of each query here, as JSON lines.")
+@click.option("--per-query", type=FILE, help="Write each method's result for each query, as JSON lines.")
 def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how well questions are answered, by method.
 
@@ -88,7 +88,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, **given: Any) ->
 
 
 @command(benchmark, click.argument("memories", type=FILE), click.argument("questions", type=FILE), embedder_option)
-@click.option("--among", type=FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
+@click.option("--among", type=FILE, help="Also store 1,000 turns of this talk: a LoCoMo file, or lines {content}.")
 def recall(invocation: Invocation, /, **given: Any) -> None:
     """Measure what people find of their own memories.
 
@@ -135,7 +135,7 @@ def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
 @options.number("--passages", "Size of the made-up corpus.", 10_000)
 @click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
 @options.number("--queries", "How many questions are asked.", 300)
-@click.option("--built", type=_DIRECTORY, help="Ask the store that an earlier run kept here; build none.")
+@click.option("--built", type=_DIRECTORY, help="Use the store that an earlier run kept here.")
 def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 

@@ -301,7 +301,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     with invocation.open() as engine:
         lock = consolidation_lock(engine)
     if not lock.acquire(0.0):
-        raise StoreBusyError("another process watches this store already", remedy="stop it first, or let it be")
+        raise StoreBusyError("another process watches this store already", remedy="stop it first")
     try:
         with until_stopped() as wait:
             repeat(once, every, wait)

@@ -78,7 +78,7 @@ def _found_facts(found: views.FoundRelations) -> Rows:
         yield Line("No fact is about this.", "bold")
         yield Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1)
     elif any(overtaken(each) for each in found):
-        yield Line("--valid-at TIME tells what held then, --past what has ended.", "dim")
+        yield Line("--valid-at TIME finds what held then, --past what has ended.", "dim")
 
 
 def _path(found: views.GraphPath) -> Rows:

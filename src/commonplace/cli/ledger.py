@@ -140,7 +140,7 @@ def claim(engine: Engine, /, issue: str) -> dict[str, Any]:
 
 
 @ask(ledger, _changed, _issue)
-@click.option("--reason", required=True, metavar="TEXT", help="What became of it.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is closed.")
 def close(engine: Engine, /, issue: str, reason: str) -> dict[str, Any]:
     """Close an issue that is done or not wanted.
 

@@ -118,7 +118,7 @@ def _read(place: Path, by_hand: str) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{place} cannot be read: {error}", remedy=f"mend it, or {by_hand}") from error
+        raise UsageError(f"{place} cannot be read: {error}", remedy=f"correct it, or {by_hand}") from error
 
 
 def _kept(place: Path, remedy: str) -> Path:

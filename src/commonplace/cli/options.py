@@ -204,7 +204,7 @@ def flag_values(loaded: Settings) -> dict[str, Any]:
 def refuse_short_json(form: str | None, *, as_json: bool) -> None:
     """Refuse a short form together with --json, which has whole hits."""
     if as_json and form in SHORT_FORMS:
-        raise click.UsageError(f"--json has whole hits: leave out --{form}, or --json")
+        raise click.UsageError(f"--json prints whole hits: leave out --{form}, or --json")
 
 
 PIPE: Final = "-"

@@ -52,13 +52,13 @@ _MAX_REFERENCES: Final = 5
 _MARKED: Final[Mapping[Verdict, str]] = {
     "right": "marked right: `commonplace health` says when this query no longer finds it",
     "wrong": "marked wrong: `commonplace health` says while this query shows it",
-    "none": "what was said of it is taken back",
+    "none": "its mark is removed",
 }
 _TITLES: Final = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
 _RECALL: Final = {"lexical": "BM25", "dense": "dense"}
 _SECOND_STAGE: Final = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
 _TRY: Final = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked"
-_OLDER: Final = "{superseded_by} may hold in its place"
+_OLDER: Final = "{superseded_by} may have replaced it"
 _UNBOUND: Final = 10_000
 _BRIEF_CHARACTERS: Final = 160
 _MIN_BRIEF: Final = 16
@@ -102,7 +102,7 @@ def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: b
     for rank, hit in enumerate(result.hits, 1):
         yield from hit_rows(rank, hit, result.query)
         yield from _grounds(rank, receipts, result)
-    hint = f"Nothing in the index is about this. {_TRY}; `commonplace index status` says what the index holds."
+    hint = f"Nothing relevant is indexed. {_TRY}; `commonplace index status` shows what is indexed."
     yield from _missing(result, "\nNothing relevant found.", hint)
     yield f"\nTotal latency: {result.latency_ms}ms"
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))

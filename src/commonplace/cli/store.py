@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _MAX_SHOWN, _MAX_CHARACTERS = 3, 80
 _BAR_WIDTH: Final = 30
 _HEADINGS: Final = {
-    "duplicate": "Said more than once",
+    "duplicate": "Duplicates",
     "contradiction": "Cannot all be true",
     "overtaken": "Perhaps out of date",
     "stale": "Of files that have changed",

@@ -219,7 +219,7 @@ class Client(_Calls):
             elif name in places:
                 body[name] = value
             elif name != "if_version":
-                raise UsageError(f"{name!r} cannot be given to a server", remedy=f"{operation.id} takes {list(places)}")
+                raise UsageError(f"{name!r} cannot be sent to a server", remedy=f"{operation.id} takes {list(places)}")
         query |= {"namespace": self.namespace} if self.namespace else {}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"

@@ -342,6 +342,6 @@ def _not_done(result: R) -> R:
 def _refuse_unfit(plan: Plan[Any], issue: str) -> None:
     if plan.apply is None:
         raise UsageError(
-            f"issue {issue} asks for {plan.action}, which no agent does by itself",
+            f"issue {issue} asks for {plan.action}, which no agent can do",
             remedy="do what it asks for, and close it with `commonplace ledger close`",
         )

@@ -220,6 +220,6 @@ def _members(item: str) -> list[str]:
         return [item]
     if len(ids) > clustering.MAX_GROUP:
         raise UsageError(
-            f"the group has {len(ids)} memories, the limit is {clustering.MAX_GROUP}", remedy="give parts of it"
+            f"the group has {len(ids)} memories, the limit is {clustering.MAX_GROUP}", remedy="name fewer memories"
         )
     return sorted(ids)

@@ -182,7 +182,7 @@ def _page(work: _Work, step: Mapping[str, Any]) -> None:
 def _changed_since(id_: str) -> UsageError:
     return UsageError(
         f"memory {id_!r:.80} was changed, archived or brought back since",
-        remedy="see `commonplace get ID --versions`, and set right by hand what you want as it was",
+        remedy="see `commonplace get ID --versions`, and restore by hand what you need",
     )
 
 

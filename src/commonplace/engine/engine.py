@@ -752,7 +752,7 @@ class Engine:
         if len(task) > MAX_QUERY_CHARACTERS:
             raise UsageError(
                 f"task has {len(task):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
-                remedy="say in fewer words what is to be done",
+                remedy="describe the task in fewer words",
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)

@@ -86,8 +86,8 @@ class ErasureApi(Service):
         named = {name: value for name, value in given.items() if value is not None}
         if len(named) != 1:
             *others, last = named or ["nothing"]
-            many = f"{', '.join(others)} and {last} are given to forget by, of which only one can be"
-            what = many if others else f"{last} is given to forget by"
+            many = f"{', '.join(others)} and {last} cannot be combined"
+            what = many if others else "nothing was selected"
             raise UsageError(what, remedy=f"give exactly one of {', '.join(given)}")
         [(name, value)] = named.items()
         if name == "id":

@@ -32,7 +32,7 @@ from commonplace.settings.schema import GraphSettings
 from commonplace.store.store import Store
 
 LOCK: Final = "graphiti.lock"
-_ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not counted here"
+_ITS_OWN: Final = "Graphiti reads it later: what it finds there is not counted here"
 
 
 class GraphitiGraph(Graph):
@@ -138,4 +138,4 @@ def leave(store: Store, namespace: str, settings: GraphSettings, known: Set[str]
 def _notices(delivery: Delivery) -> tuple[str, ...]:
     if not delivery.waiting:
         return delivery.notices
-    return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` tells all of it")
+    return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` sends everything")

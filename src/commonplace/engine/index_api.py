@@ -118,7 +118,7 @@ class IndexApi(Service):
             path_matcher(selection.include)
         lock = FileLock(self._runtime.directory / index_watch_lock(selection.root.resolve(), self._runtime.namespace))
         if not lock.acquire(0.0):
-            raise StoreBusyError(f"{selection.root} is watched already", remedy="stop that first, or let it be")
+            raise StoreBusyError(f"{selection.root} is watched already", remedy="stop that first")
         alarm = Alarm(selection.root, selection.excluded)
 
         def progress(what: str, done: int, total: int) -> None:

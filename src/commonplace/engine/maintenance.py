@@ -206,7 +206,7 @@ class IndexMaintenance:
         except KeyboardInterrupt as stopped:
             command = self._build_command(namespace, root)
             stopped.add_note(
-                f"{came[0]:,} of {came[1]:,} files are in the store and are kept; {command} goes on with the rest"
+                f"{came[0]:,} of {came[1]:,} files are in the store and are kept; {command} continues with the rest"
                 if came[1]
                 else f"nothing was changed; {command} begins again"
             )

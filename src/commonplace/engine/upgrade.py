@@ -103,9 +103,9 @@ class EmbedderApi(Service):
         return [
             Problem(
                 "embedder",
-                f"the change of the embedder to {goal.described()} was ended: {under_way.done:,} of"
-                f" {under_way.total:,} passages have their new vector; the old ones answer",
-                f"go on with {go_on}, or give it up with {give_up}",
+                f"the change of the embedder to {goal.described()} was interrupted: {under_way.done:,} of"
+                f" {under_way.total:,} passages have their new vector; searches use the old ones",
+                f"continue with {go_on}, or cancel with {give_up}",
             )
         ]
 
@@ -147,7 +147,7 @@ class EmbedderApi(Service):
         if not lock.acquire(0):
             raise StoreBusyError(
                 "another process is changing the embedder of this store",
-                remedy="wait for it; `commonplace index status` tells how far it is",
+                remedy="wait for it; `commonplace index status` shows its progress",
             )
         try:
             yield
@@ -185,7 +185,7 @@ class EmbedderApi(Service):
             raise ProviderError(
                 f"the embedder was not changed{how_far}: {error.args[0]}",
                 status=error.status,
-                remedy=f"{remedy}the same command goes on where it was",
+                remedy=f"{remedy}the same command continues",
             ) from error
 
 

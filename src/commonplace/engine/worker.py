@@ -105,9 +105,9 @@ class Worker:
                     f"the process that was to {task} failed: {what}",
                     remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
                 )
-        silent = f"said nothing for {SILENCE_S:g} s and " if child.is_late else ""
+        silent = f"did not respond for {SILENCE_S:g} s and " if child.is_late else ""
         raise StoreError(
-            f"the process that was to {task} {silent}was ended",
+            f"the process that was to {task} {silent}was stopped",
             remedy="run `commonplace doctor`, which finishes what it left",
         )
 

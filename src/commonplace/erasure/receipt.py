@@ -27,7 +27,9 @@ ON_SERVER = (
 )
 """Stands in the receipts of a store on a server before that."""
 LEFT = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"
-UNPROVED = "the run was ended before it could look through the files; all that could hold the content was written anew"
+UNPROVED = (
+    "the run was interrupted before it could scan the files; everything that could hold the content was rewritten"
+)
 STORE_SPACE = ""
 """The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
 

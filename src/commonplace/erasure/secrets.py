@@ -181,12 +181,12 @@ PART: Final = "secrets"
 _PAGE: Final = ".md"
 """How the name of a page ends."""
 _LOCK_WAIT_S: Final = 60.0
-_CHANGE: Final = "change the secret where it is used; backups made before now still hold it"
+_CHANGE: Final = "change the secret where it is used; older backups still hold it"
 _FILE: Final = f"take it out of the file, which was left as it is, and {_CHANGE}"
 _MEND: Final = f"run `commonplace doctor --secrets` where the store can be written, and {_CHANGE.partition(';')[0]}"
 _END_PROGRAMS: Final = "end every program that has the store open, then run `commonplace doctor --secrets` again"
 _NO_FILE: Final = "it is no file of the store: remove it, or edit it"
-_NAMED: Final = "a name is never replaced: forget it, or give it another one; and change the secret where it is used"
+_NAMED: Final = "names are not replaced: delete it or rename it, and change the secret where it is used"
 
 
 def was_cut_short(store: Store) -> bool:
@@ -363,9 +363,9 @@ class Secrets:
             yield Finding(f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
         told = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
         if told:
-            also = "one of these secrets also stands" if told == 1 else f"{told} of these secrets also stand"
+            also = "one of these secrets is also" if told == 1 else f"{told} of these secrets are also"
             yield Finding(
-                f"{also} in texts that do not call it one, and was left there",
+                f"{also} in texts that do not name it as one, and was left there",
                 "find these texts with `commonplace search`, and update or forget them",
             )
 

@@ -381,7 +381,7 @@ def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
         survey.take(number, link)
     if survey.problems and not rules.skip_problems:
         raise UsageError(
-            f"{_items(survey.problems)} cannot be kept, nothing was imported: {_some(survey.problems)}",
+            f"{_items(survey.problems)} cannot be stored, nothing was imported: {_some(survey.problems)}",
             remedy="correct them, or import the others with skip_problems=True (--skip-problems)",
         )
     if survey.conflicts and rules.on_conflict == "refuse":

@@ -139,7 +139,7 @@ def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]
         if entries.get("type") == "end":
             _check_end(name, number, entries, digest.hexdigest())
             if file.read(1):
-                raise UsageError(f"{name} goes on after its last line", remedy=_AGAIN)
+                raise UsageError(f"{name} continues after its last line", remedy=_AGAIN)
             return
         digest.update(line)
         if number == 1:

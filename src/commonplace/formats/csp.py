@@ -122,7 +122,7 @@ def read_string(text: str, key: str) -> str:
     found, end = read_string_at(text, 0, key)
     if text[end:].strip(BLANKS):
         raise CspError(
-            f"{key} goes on after its closing quote: {text[end:]!r:.60}",
+            f"{key} continues after its closing quote: {text[end:]!r:.60}",
             code=BAD_JSON,
             remedy=r"a value that starts with a quote is one JSON string: write quotes inside it as \"",
         )
@@ -385,7 +385,7 @@ def read_reference(written: str, key: str) -> Reference:
     kind, _, rest = written.partition(":")
     id_, end = _read_value(rest, 0, key)
     if end < len(rest):
-        raise CspError(f"{key} goes on where it should end: {rest[end:]!r:.60}")
+        raise CspError(f"{key} continues where it should end: {rest[end:]!r:.60}")
     return Reference(kind.strip(BLANKS), id_)
 
 

@@ -99,7 +99,7 @@ def conflict_copy(
     text = (
         f"# Conflict in {page}\n\n"
         f"At {when.isoformat(sep=' ', timespec='minutes')} the memory `{write_characters(lost.id, _UNFIT_IN_CODE)}` "
-        f"had been changed in {page} and in the store. The store's version holds.\n\n"
+        f"had been changed in {page} and in the store. The store's version stays.\n\n"
         f"This file is not read. To have the page's version after all, put its entry back in {page}; then delete this "
         f"file.\n\n---\n\nThe page's version:\n\n{render_entry(lost, kind)}\n"
         f"---\n\nThe store's version:\n\n{truth}"

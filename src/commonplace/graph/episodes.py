@@ -264,7 +264,7 @@ class _Adding:
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
         source, target = entities[claim.source], entities[claim.target]
         if source.id == target.id:
-            self.notices.append(f"what is said of {source.name!r:.80} and itself is no fact")
+            self.notices.append(f"a fact that relates {source.name!r:.80} to itself was skipped")
             return
         if claim.type not in self._ground.kinds.relation_types:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")

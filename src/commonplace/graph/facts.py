@@ -213,9 +213,9 @@ def judge(first: Fact, second: Fact) -> Verdict:
     if began_later.doubt == BESIDE:
         return Verdict("apart")
     if first.valid_from is None or second.valid_from is None:
-        return Verdict("disputed", reason="nobody said since when one of them holds")
+        return Verdict("disputed", reason="the beginning of one of them is unknown")
     if first.valid_from == second.valid_from:
-        return Verdict("disputed", reason="both are said to hold from the same moment on")
+        return Verdict("disputed", reason="both begin at the same time")
     older, newer = (first, second) if first.valid_from < second.valid_from else (second, first)
     assert older.valid_from is not None and newer.valid_from is not None
     began, told = newer.valid_from, older.told
@@ -235,13 +235,13 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
     if newer.valid_to is not None and (older.valid_to is None or newer.valid_to < older.valid_to):
         return "the newer one ends before the older one"
     if older.still is not None and older.still > began:
-        return "the older one was still said after the newer one is to have begun"
+        return "the older one was still stated after the newer one is said to begin"
     if not newer.is_dated and older.told is not None and older.told > began:
-        return "what is older in the world was said later"
+        return "the one that began earlier was stated later"
     if newer.trust < older.trust:
         return "the source of the newer one is trusted less"
     if newer.confidence < MIN_CONFIDENCE:
-        return "the newer one is hardly said"
+        return "the newer one is only hinted at"
     return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
 
 

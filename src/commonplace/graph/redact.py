@@ -143,7 +143,8 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
     names = {each.normal for each in names_among(aliases)}
     if len(names) > MAX_ALIASES:
         raise UsageError(
-            f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}", remedy="leave out what nobody calls it"
+            f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}",
+            remedy="leave out names that are not used",
         )
 
 

@@ -395,11 +395,11 @@ class FactResolver:
         if fact.valid_from is not None and at <= fact.valid_from:
             doubt = "it is said to have ended before it began"
         elif fact.still is not None and fact.still > at:
-            doubt = "it was still said after it is to have ended"
+            doubt = "it was still stated after it is said to have ended"
         elif evidence.trust < fact.trust:
             doubt = "the source that says it has ended is trusted less"
         elif evidence.confidence < MIN_CONFIDENCE:
-            doubt = "that it has ended is hardly said"
+            doubt = "its end is only hinted at"
         elif evidence.doubt in (SENSITIVE, UNSURE):
             doubt = evidence.doubt
         elif fact.doubt == SENSITIVE and evidence.episode:

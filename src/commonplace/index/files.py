@@ -347,7 +347,7 @@ def unreadable(code: int | None, what: str) -> StoreError:
     """
     if code in _OF_WRONG_KIND:
         return IndexFaultError(f"was damaged: {what}")
-    return StoreError(f"the index cannot be used: {what}", remedy="end the cause and try again; nothing is lost")
+    return StoreError(f"the index cannot be used: {what}", remedy="remove the cause and try again; nothing is lost")
 
 
 def record(path: Path) -> FileRecord:

@@ -91,7 +91,7 @@ def index_root(
     found = run.found
     if spares_all and not found.files and run.has_any:
         raise NotFoundError(
-            f"no file of {str(selection.root)!r} can be seen any more, so nothing was removed from the store",
+            f"none of the files of {str(selection.root)!r} is visible any more, so nothing was removed from the store",
             remedy="bring them back, or run `commonplace index build`, which removes what is gone",
         )
     if keep_most:

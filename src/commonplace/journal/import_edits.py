@@ -134,8 +134,8 @@ class EditImport:
         for id_ in unknown.keys() & self.forgotten:
             self._at.notice(
                 unknown.pop(id_).page,
-                f"had memory {id_!r:.80}, which was forgotten, and was removed from there; what is to be remembered "
-                f"anew is written without that comment",
+                f"had memory {id_!r:.80}, which was forgotten, and its entry was removed; to store it again, "
+                f"write it without that comment",
             )
         return [found for found in unknown.values() if found.entry.text.strip()]
 
@@ -240,7 +240,7 @@ class EditImport:
             return
         if id_ in self.missing:
             is_sure = agreed.page in self._at.read_before
-            advice = "open the page anew before you remove it" if is_sure else "remove it once more to archive it"
+            advice = "reload the page before you remove it" if is_sure else "remove it once more to archive it"
             what = "was saved without a memory that had come to it meanwhile; that was put back"
             self._at.notice(agreed.page, f"{what}: {advice}")
             return
@@ -342,12 +342,12 @@ class EditImport:
             self._at.folder.keep(name, text)
         except OSError as error:
             self.refused.add(found.entry.id)
-            self._leave(found.page, f"what was changed there and in the store could not be kept ({error.strerror})")
+            self._leave(found.page, f"what was changed there and in the store could not be saved ({error.strerror})")
             return
         shown = self._at.folder.shown(name)
         self._tally.conflicts[shown] = None
         self._tally.notice(
-            f"a memory was changed in {self._at.folder.shown(found.page)} and in the store; the store's version holds, "
+            f"a memory was changed in {self._at.folder.shown(found.page)} and in the store; the store's version stays, "
             f"the other one is kept in {shown}"
         )
 

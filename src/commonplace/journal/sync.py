@@ -152,9 +152,7 @@ class JournalSync:
                 raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
             self._run(tally, thorough=True)  # what came to the page since stays
             if folder.replace(folder.read(page), kept.text) is None:
-                raise StoreBusyError(
-                    f"{folder.shown(page)} is being changed all the time", remedy="close it, and try again"
-                )
+                raise StoreBusyError(f"{folder.shown(page)} keeps changing", remedy="close it, and try again")
         self._run(tally, thorough=True, believed=(page,))
         if found[0] in copies:
             folder.drop(found[0])
@@ -208,7 +206,7 @@ class JournalSync:
                 finally:
                     self._lock.release()
         except CommonplaceError as error:
-            tally.notice(f"pages and memories could not be brought together: {error}")
+            tally.notice(f"pages and memories could not be synchronized: {error}")
         self._report(tally)
 
     def _run(self, tally: Tally, *, thorough: bool, believed: Collection[str] = ()) -> None:
@@ -224,11 +222,11 @@ class JournalSync:
             for _ in range(_ATTEMPTS):
                 if run(self._runtime, self._folder, tally, wall_ns, believed):
                     return
-            tally.notice("the pages keep changing; they are synchronised at the next call")
+            tally.notice("the pages keep changing; they are synchronized at the next call")
             self._pending += 1
         except OSError as error:
             self._pending += pending
-            tally.notice(f"pages and memories could not be brought together: {error}")
+            tally.notice(f"pages and memories could not be synchronized: {error}")
         except BaseException:
             self._pending += pending
             raise

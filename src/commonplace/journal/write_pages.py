@@ -274,7 +274,7 @@ def _forget_on(folder: Folder, name: str, wanted: set[str]) -> int:
         is_empty = text.strip() in ("", f"# {title_of(name)}")
         if folder.remove(file) if is_empty else folder.replace(file, text):
             return gone
-    raise StoreBusyError(f"{folder.shown(name)} is being changed all the time", remedy="close it, and try again")
+    raise StoreBusyError(f"{folder.shown(name)} keeps changing", remedy="close it, and try again")
 
 
 def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:

@@ -223,10 +223,10 @@ class Vectors:
             with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
                 vectors = np.array(found, dtype=np.float32)
         except (TypeError, ValueError, OverflowError) as error:
-            raise ProviderError(f"the embedder {self.name} returned what is no vector: {error}") from error
+            raise ProviderError(f"the embedder {self.name} returned something other than a vector: {error}") from error
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
             told = "vectors are not empty, of one length, and of finite numbers"
-            raise ProviderError(f"the embedder {self.name} returned what is no vector: {told}")
+            raise ProviderError(f"the embedder {self.name} returned something other than a vector: {told}")
         self.dimensions = vectors.shape[1]
         return vectors
 

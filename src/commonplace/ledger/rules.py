@@ -229,8 +229,8 @@ def not_open(issue: Issue) -> NotFoundError:
     """Return the error of whoever wants to work on an issue that is not open: it tells why, and what to do."""
     why = {
         "in_progress": f"{issue.claimed_by or 'somebody'} works on it",
-        "blocked": f"it is blocked: {(log(issue.notes) or ['nobody said why'])[-1]:.200}",
-        "closed": f"it is closed: {issue.close_reason or 'nobody said why':.200}",
+        "blocked": f"it is blocked: {(log(issue.notes) or ['no reason given'])[-1]:.200}",
+        "closed": f"it is closed: {issue.close_reason or 'no reason given':.200}",
     }.get(issue.status, f"it is {issue.status} by now")
     remedy = f"`commonplace ledger reopen {issue.id}` opens what is blocked, or closed and undone"
     if issue.status == "in_progress":

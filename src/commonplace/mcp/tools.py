@@ -289,7 +289,7 @@ def _bound(
             named = _as_stored(arguments)
             if named != arguments:
                 return run(named, context)
-            error.advise("memory_search and memory_graph tell what there is")
+            error.advise("memory_search and memory_graph show what there is")
             raise
 
     return run

@@ -231,7 +231,7 @@ class MemoryService:
         if new.tier == "ultra" and not self._has_ultra:
             raise UsageError(
                 "the ultra tier is of one process and never stored",
-                remedy="remember it there by itself, with `remember`",
+                remedy="store it with `remember`, in a call of its own",
             )
         return new
 
@@ -288,7 +288,7 @@ class MemoryService:
         for new, (known, outcome, notices) in zip(news, done, strict=True):
             stored = retold.get(known.owner.id, known) if outcome == "touched" else known
             day = moment_of(stored.at).date().isoformat()
-            counts = () if stored is known else (f"it counts as said on {day}",)
+            counts = () if stored is known else (f"it now has the date {day}",)
             told = (*new.notices, *notices, *counts, *_notices(readings, stored))
             memories.append(self._seen(stored, outcome, told))
         return memories

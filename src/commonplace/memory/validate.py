@@ -168,7 +168,7 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
     if size > max_bytes:
         raise UsageError(
             f"the content has {size:,} bytes, the limit is {max_bytes:,}",
-            remedy="remember what matters of it, or index the whole as a document",
+            remedy="remember the essential part, or index the whole as a document",
         )
     if force:
         return

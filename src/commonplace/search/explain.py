@@ -133,7 +133,7 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
     if is_bare and "artifact" in kinds:
         yield f"the index holds no file: `commonplace index build{option}` reads those of a project"
     elif is_bare and "memory" in kinds and not has_others:
-        yield f"nothing is remembered yet: `commonplace remember{option} TEXT` keeps a text"
+        yield f"nothing is remembered yet: `commonplace remember{option} TEXT` stores a text"
     elif is_bare and kinds == {"knowledge"}:
         yield f"no knowledge is indexed yet: `commonplace knowledge index{option} AGENT.YAML` reads an agent's"
     elif not wanted.is_empty and not store.matching_owners(namespace, replace(wanted, as_of=None, valid_at=None)):

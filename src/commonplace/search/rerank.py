@@ -43,7 +43,7 @@ def rerank(result: SearchResult, limit: int, name: str, opened: Callable[[], Rer
         result = replace(result, reranked_by=name)
     except ProviderError as error:
         kept = hits[:limit]
-        notice = f"the hits stand in the order of the first stages, for {name} did not re-rank them: {error}"
+        notice = f"the hits are in the order of the first stages, because {name} did not re-rank them: {error}"
         result = replace(result, degraded=True, notices=(*result.notices, notice))
     spent_ms = (time.perf_counter() - begun) * 1000
     ids, in_process = {hit.id for hit in kept}, result.in_process

@@ -27,8 +27,8 @@ _BESIDE_CODE: Final = ("@", "#", "//", "/*", "*", '"', "'")
 _GROUNDS: Final = {
     "dense": "its meaning is near to the query's",
     "time": "it is of the time that the query names",
-    "speaker": "the one whom the query asks about says it",
-    "neighbours": "what stands next to it fits too",
+    "speaker": "the speaker whom the query asks about says it",
+    "neighbours": "its neighbours match too",
     "retention": "it was used often or lately",
 }
 _LIKELY: Final = {
@@ -233,7 +233,7 @@ def label(hit: Hit) -> str:
         "" if hit.trust is None else f"trust {hit.trust:.2f}",
         f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
         hit.confidence,
-        hit.superseded_by and f"{hit.superseded_by} may hold in its place",
+        hit.superseded_by and f"{hit.superseded_by} may have replaced it",
         hit.copies and f"the same in {', '.join(copies_named(hit))}",
     )
     return ", ".join(part for part in parts if part)
@@ -375,11 +375,11 @@ class Receipt:
         if self.reranked_by:
             because = f"because {self.reranked_by} put it there; it was candidate {self.first_rank} before"
         elif self.stands_before:
-            because = f"because it may hold in place of {named(self.stands_before)}"
+            because = f"because it may have replaced {named(self.stands_before)}"
         else:
             because = self._because()
         likely = f"; {_LIKELY[self.confidence]}" if self.confidence else ""
-        passed = f"; {named(self.superseded_by)} may hold in its place" if self.superseded_by else ""
+        passed = f"; {named(self.superseded_by)} may have replaced it" if self.superseded_by else ""
         return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
 
     def _because(self) -> str:

@@ -351,7 +351,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     }
     place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
     if cursor and offset:
-        raise UsageError("offset stands beside a cursor", remedy="give one of them", parameters=("offset",))
+        raise UsageError("offset and cursor were both given", remedy="give one of them", parameters=("offset",))
     found = engine.list(**filters, until=place.until, limit=limit + 1, offset=offset + place.skip)  # type: ignore[arg-type]
     page = found[:limit]
     has_next = len(found) > limit and order == "newest" and not offset

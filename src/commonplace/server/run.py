@@ -143,7 +143,7 @@ def _listen(address: Address) -> socket.socket:
         remedy = "stop what listens there, or choose another with " + ("--port" if address.path is None else "--socket")
         if isinstance(error, socket.gaierror):
             remedy = "give an address of this machine with --host"
-        raise UsageError(f"{where} cannot be listened on: {error.strerror or error}", remedy=remedy) from error
+        raise UsageError(f"cannot listen on {where}: {error.strerror or error}", remedy=remedy) from error
 
 
 def _bind_path(listening: socket.socket, path: Path) -> None:

@@ -68,7 +68,7 @@ def refuse_links(store: Path) -> None:
                     continue
                 if entry.is_symlink():
                     raise StoreError(
-                        f"{entry.path} is a link, and nothing in a store is read or written through one",
+                        f"{entry.path} is a link, and links in a store are not followed",
                         remedy="delete it, or name another store with --store",
                     )
                 if entry.is_dir():

@@ -94,7 +94,7 @@ class Specialist:
             response = _verb(request)(self._engine, Parts(request, is_last=is_last))
             return self._bounded(_shortened(response))
         except NotFoundError as error:
-            error.advise("recall, query_graph and stats tell what there is")
+            error.advise("recall, query_graph and stats show what there is")
             return refusal(_code(error), str(error))
         except CommonplaceError as error:
             return refusal(_code(error), str(error))

@@ -76,7 +76,7 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
         raise StoreError(
-            f"the store {path} has a log ({log.name}) that can only be read where its directory can be written",
+            f"the store {path} has a log ({log.name}) that can only be read with write access to its directory",
             remedy="open the store once as a user who may write there, or copy both files to a place you may write",
         )
     return _connect(path, timeout_s, "mode=ro&immutable=1")
@@ -132,7 +132,7 @@ def _meaning(error: sqlite3.Error, path: Path) -> StoreError:
         )
     return StoreDamagedError(
         f"the store {path} is damaged: {error}",
-        remedy="run `commonplace doctor`; where it cannot mend it, restore a backup",
+        remedy="run `commonplace doctor`; if it cannot repair it, restore a backup",
     )
 
 
@@ -204,8 +204,8 @@ def refuse_lost(path: Path) -> None:
         raise StoreDamagedError(
             f"the store {path.parent} has lost its database: {path.name} is gone, {', '.join(left)} "
             f"{'is' if len(left) == 1 else 'are'} there",
-            remedy=f"restore a backup with `commonplace restore FILE --replace --store {where}`, or begin anew with "
-            f"`commonplace init --anew --store {where}`{pages}",
+            remedy=f"restore a backup with `commonplace restore FILE --replace --store {where}`, or create an empty "
+            f"store with `commonplace init --anew --store {where}`{pages}",
         )
 
 

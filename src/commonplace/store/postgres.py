@@ -433,7 +433,7 @@ _MEANINGS: Final = {
     "57P": ("cannot be reached", "wait until the server has started, and try again"),
     "28": ("refuses the user or password", "correct the address, or ask who runs the server"),
     "3D": ("does not exist", "make the database with `createdb`, or name another one"),
-    "42501": ("does not let this user do so", "let who owns the tables run `commonplace init --grant-to`"),
+    "42501": ("does not let this user do so", "let the owner of the tables run `commonplace init --grant-to`"),
     "42704": ("does not know this", "make the role with `createuser`, or name another one"),
     _UNDONE: ("undid this change, of which a statement failed before", "correct what that error says, and try again"),
     "25006": ("is read-only", "name the primary server, and a role that may write"),
@@ -648,7 +648,7 @@ class PostgresConnections(Connections):
             if session.connection.closed:
                 raise StoreError(
                     f"the connection to {self.address} was lost while a change was committed; it may be there or not",
-                    remedy="look whether it is, and try again where it is not",
+                    remedy="check, and try again if it is not",
                 ) from _DriverError(str(self.address), error)
             raise
 
@@ -817,10 +817,10 @@ def refuse_other_version(db: Database, where: Address) -> None:
         )
     if recall != postings.VERSION:
         raise StoreVersionError(
-            f"the store {where} was made by another build, which analyses texts for searches otherwise or not at all",
+            f"the store {where} was made by another build, which analyses texts for searches differently or not at all",
             remedy="upgrade Commonplace"
             if recall > postings.VERSION
-            else f"let who owns the tables run `commonplace init {where.option}`, which makes anew what searches read",
+            else f"let the tables' owner run `commonplace init {where.option}`, which rebuilds what searches read",
         )
 
 
@@ -875,7 +875,7 @@ def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str =
             user = connection.info.user
             raise StoreMissingError(
                 f"there is no store at {address}, and {user} may not make one",
-                remedy=f"let who owns the database run `commonplace init {address.option} --grant-to {user}`",
+                remedy=f"let the owner of the database run `commonplace init {address.option} --grant-to {user}`",
             ) from _DriverError("permission denied", error)
         session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
         session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})

@@ -210,7 +210,7 @@ def test_the_issue_of_another_agent_is_refused(three: Engine, shelf: Shelf) -> N
 
 def test_what_no_agent_does_is_refused_and_blocks_its_issue(three: Engine, shelf: Shelf) -> None:
     result = Telling(book=shelf).process_item("a")
-    with pytest.raises(UsageError, match="asks for gc, which no agent does"):
+    with pytest.raises(UsageError, match="asks for gc, which no agent can do"):
         Telling(book=shelf).process_issue(str(result.beads_issue_id))
     with pytest.raises(NotFoundError, match=r"is not open: it is blocked: .*asks for gc.*; .* reopen"):
         Telling(book=shelf).process_issue(str(result.beads_issue_id))

@@ -111,9 +111,7 @@ class TestAFactOrAnEntity:
         [id_] = [id_ for fact, id_ in facts(book).items() if "Rotterdam" in fact]
         receipt = book.forget(id_)
         assert (of_the_graph(receipt), receipt.ids) == ((0, 0, 1), (id_,))
-        assert receipt.notices == (
-            "episodes that speak of it stay, with what else they say; forget them by their ids: merger",
-        )
+        assert receipt.notices == ("episodes that mention it stay; forget them by their ids: merger",)
         assert receipt.verified
         assert id_ not in facts(book).values()
         assert {"Rotterdam", "Agnes Abernathy"} <= names(book)

@@ -256,7 +256,7 @@ class TestWhatWasCutShort:
         assert [owner.id for owner in book._runtime.store.owners("default", [1, 2, 3, 4]).values()] == ["other"]
         [receipt] = book.receipts()
         assert (receipt.verified, receipt.waiting) == (False, ())
-        assert "ended before it could look through the files" in receipt.notices[0]
+        assert "interrupted before it could scan the files" in receipt.notices[0]
 
     def test_the_next_forgetting_finishes_it_as_well(self, book: Engine) -> None:
         """Nobody need remember to call the doctor."""

@@ -162,7 +162,7 @@ class TestWhatIsFound:
         store_file(book, "a.md", TOKEN)
         [finding] = found(book)
         assert finding.remedy.startswith("take it out of the file, which was left as it is, and change the secret")
-        assert "backups made before now still hold it" in finding.remedy
+        assert "older backups still hold it" in finding.remedy
 
     def test_the_next_build_reads_a_file_without_its_secrets(self, book: Engine, tmp_path: Path) -> None:
         """Its text is cleaned on the way in like that of a memory; tags in its front matter are not."""
@@ -203,7 +203,7 @@ class TestWhatIsFound:
         spoil(book, "kettle 2", record={"content": f"password: {PASSWORD}"})
         mended, left = found(book)
         assert mended.mended
-        assert left.problem == "one of these secrets also stands in texts that do not call it one, and was left there"
+        assert left.problem == "one of these secrets is also in texts that do not name it as one, and was left there"
         assert not left.mended
         assert book.get("kettle 1").content == f"ssh {PASSWORD}"
         assert book.get("kettle 2").content == "password: [redacted: password]"

@@ -230,7 +230,7 @@ NO_VALUES = [
 def test_what_cannot_be_kept_is_refused_by_line_value_and_remedy(tmp_path: Path, line: Any, message: str) -> None:
     store = BACKENDS["sqlite"](tmp_path)
     path = written_by_hand(tmp_path / "e.jsonl", line, memory_line("z", "fine"))
-    with pytest.raises(UsageError, match=f"1 item cannot be kept, nothing was imported: .*{re.escape(message)}"):
+    with pytest.raises(UsageError, match=f"1 item cannot be stored, nothing was imported: .*{re.escape(message)}"):
         import_file(store, path)
     assert (store.change(), store.namespaces()) == (0, [])
     report = import_file(store, path, skip_problems=True)
@@ -293,7 +293,7 @@ def edited(path: Path, number: int, old: str, new: str) -> Path:
         (8, '"lines": 7', '"lines": 8', "has 7 lines before its last one, which counts 8"),
         (8, '"sha256"', '"sum"', "a line of the type end has the unknown entry 'sum'"),
         (8, "\n", "", "line 8 of week.jsonl is cut off"),
-        (8, "\n", "\n{}\n", "goes on after its last line"),
+        (8, "\n", "\n{}\n", "continues after its last line"),
         (3, "{", "", "line 3 of week.jsonl is broken"),
         (3, "{", "NaN{", "line 3 of week.jsonl is broken"),
         (3, "\n", "\n\n", "line 4 of week.jsonl is broken"),
@@ -339,7 +339,7 @@ def test_secrets_are_replaced_on_the_way_in(store: Store, tmp_path: Path) -> Non
 
 def test_hundreds_of_refusals_are_counted_and_ten_are_named(store: Store, tmp_path: Path) -> None:
     path = written_by_hand(tmp_path / "e.jsonl", *(memory_line(f"m{number}", "") for number in range(300)))
-    with pytest.raises(UsageError, match="300 items cannot be kept") as raised:
+    with pytest.raises(UsageError, match="300 items cannot be stored") as raised:
         import_file(store, path)
     assert "m9'" in str(raised.value)
     assert "m10'" not in str(raised.value)

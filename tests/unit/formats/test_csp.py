@@ -105,7 +105,7 @@ def test_line_ends_of_windows_blanks_and_a_byte_order_mark_do_no_harm() -> None:
         ('{T}\nTAGS ["a" b]', "BAD_REQUEST", "TAGS has 'b' where , is expected"),
         ('{T}\nTAGS ["a]', "BAD_JSON", "TAGS is not a JSON string"),
         ('{T}\nCONTENT "a', "BAD_JSON", "CONTENT is not a JSON string"),
-        ('{T}\nCONTENT "a" said she', "BAD_JSON", "CONTENT goes on after its closing quote: ' said she'"),
+        ('{T}\nCONTENT "a" said she', "BAD_JSON", "CONTENT continues after its closing quote: ' said she'"),
         ('{T}\nCONTENT "a\tb"', "BAD_JSON", "CONTENT is not a JSON string"),
         ("{T}\nCONTENT a\0b", "BAD_REQUEST", r"line 2 holds the control character U\+0000"),
         ("{T}\nCONTENT a\rSTATUS OK", "BAD_REQUEST", r"line 2 holds the control character U\+000D"),

@@ -120,7 +120,7 @@ def test_a_reference_is_a_kind_and_an_id() -> None:
     assert read_reference("mem:7d1c", "REQ:") == Reference("mem", "7d1c")
     assert read_reference(r'mem:"a b\n"', "REQ:") == Reference("mem", "a b\n")
     assert write_reference(Reference("mem", "a,b")) == 'mem:"a,b"'
-    with pytest.raises(CspError, match="REQ: goes on where it should end"):
+    with pytest.raises(CspError, match="REQ: continues where it should end"):
         read_reference("mem:a,mem:b", "REQ:")
     with pytest.raises(CspError, match="of the kind 'a b'"):
         write_reference(Reference("a b", "c"))
@@ -143,7 +143,7 @@ def test_a_reference_is_a_kind_and_an_id() -> None:
         ("STATUS OK\nLINKS a↔b:x", "'x' is not a number"),
         ("STATUS OK\nSNIPPET x", "SNIPPET is 'x'"),
         ('STATUS OK\nSNIPPET x"y"', "SNIPPET is"),
-        ('STATUS OK\nSNIPPET x:"y" z', "SNIPPET goes on where it should end: 'z'"),
+        ('STATUS OK\nSNIPPET x:"y" z', "SNIPPET continues where it should end: 'z'"),
         ("STATUS OK\nTIER a\0", "U.0000"),
     ],
 )

@@ -297,7 +297,7 @@ def test_a_conflict_copy_says_what_happened_and_holds_both_versions() -> None:
         text
         == """# Conflict in 2026-11-21.md
 
-At 2026-11-21 10:42+00:00 the memory `a` had been changed in 2026-11-21.md and in the store. The store's version holds.
+At 2026-11-21 10:42+00:00 the memory `a` had been changed in 2026-11-21.md and in the store. The store's version stays.
 
 This file is not read. To have the page's version after all, put its entry back in 2026-11-21.md; then delete this file.
 

@@ -266,7 +266,7 @@ def test_somebody_who_saves_all_the_time_is_told_and_loses_nothing(book: Book, m
     with monkeypatch.context() as patched:
         patched.setattr(folder, "write_draft", save_meanwhile)
         report = book.sync()
-    assert report.notices == ("the pages keep changing; they are synchronised at the next call",)
+    assert report.notices == ("the pages keep changing; they are synchronized at the next call",)
     assert all(text in book.page() for text in saved)
     book.sync()
     assert all(text.strip() in book.page() for text in saved)

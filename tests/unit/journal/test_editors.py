@@ -61,8 +61,8 @@ def test_an_editor_that_is_saved_several_times_doubles_and_archives_nothing(book
     for _ in range(3):
         [notice] = save(book, opened)
         assert notice == (
-            f"memory/{TODAY} was saved without a memory that had come to it meanwhile; that was put back: open the "
-            f"page anew before you remove it"
+            f"memory/{TODAY} was saved without a memory that had come to it meanwhile; that was put back: reload the "
+            f"page before you remove it"
         )
         assert book.contents() == [
             "Agent A was here.",

@@ -114,7 +114,7 @@ def test_a_directory_without_the_right_to_read_it_is_told(book: Book, monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr("commonplace.journal.folder.os.scandir", refuse)
         [notice] = book.sync().notices
-    assert notice.startswith("pages and memories could not be brought together: [Errno 13] Permission denied")
+    assert notice.startswith("pages and memories could not be synchronized: [Errno 13] Permission denied")
     assert len(book.contents()) == 2
     book.flush()
     assert "roof" in book.page()

@@ -101,7 +101,7 @@ def test_a_page_brought_back_with_a_forgotten_memory_loses_it_with_a_notice(book
     report = book.sync()
     assert report.added == 0
     [notice] = report.notices
-    assert notice.startswith(f"memory/{TODAY} had memory '{memory.id}', which was forgotten, and was removed from")
+    assert notice.startswith(f"memory/{TODAY} had memory '{memory.id}', which was forgotten, and its entry was removed")
     assert "door" not in book.page()
     assert book.contents() == ["The roof is grey."]
     assert book.is_settled()
@@ -182,7 +182,7 @@ def test_forgetting_gives_up_on_a_page_that_is_changed_all_the_time(
     book.remember("The roof is grey.")
     book.sync()
     monkeypatch.setattr(type(book.folder), "replace", lambda *_: None)
-    with pytest.raises(StoreBusyError, match="is being changed all the time"):
+    with pytest.raises(StoreBusyError, match="keeps changing"):
         book.journal.forget("default", [memory.id])
 
 

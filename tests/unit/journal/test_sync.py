@@ -155,7 +155,7 @@ def test_faults_in_calls_are_logged_once_and_raise_nothing(
             book.journal.pick_up()
             book.journal.written()
     assert [record.getMessage() for record in caplog.records] == [
-        "pages and memories could not be brought together: the store is held"
+        "pages and memories could not be synchronized: the store is held"
     ]
     book.journal.settle()
     assert "door" in book.page()

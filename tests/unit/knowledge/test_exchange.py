@@ -155,7 +155,7 @@ def test_a_line_that_cannot_be_kept_is_told(
     path = written(tmp_path, changed(exported(book), broken))
     with (
         commonplace.open(tmp_path / "other") as other,
-        pytest.raises(UsageError, match=f"cannot be kept, nothing was imported: .*{message}"),
+        pytest.raises(UsageError, match=f"cannot be stored, nothing was imported: .*{message}"),
     ):
         other.import_(path)
 

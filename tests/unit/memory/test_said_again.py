@@ -47,7 +47,7 @@ def test_what_is_said_again_after_something_newer_is_the_newest(book: Engine, cl
     told = book.remember(again)
     assert (told.id, told.outcome, told.version, told.at.timestamp()) == ("first", "touched", 2, then)
     assert (told.use_count, told.content) == (1, FIRST)
-    assert "it counts as said" in told.notices[-1]
+    assert "it now has the date" in told.notices[-1]
     assert current(book) == [FIRST, SECOND]
     assert [each.superseded_by for each in book.recall(ASKED).hits[:2]] == [None, "first"]
     assert [[side.id for side in each.sides] for each in book.questions()] == [["second", "first"]]

@@ -350,7 +350,7 @@ def test_the_newer_fact_stands_first_and_the_older_is_marked(
     assert (newer.superseded_by, older.superseded_by) == (None, "later")
     assert result.trace.moved == {newer.id: older.id}
     assert older.score >= newer.score, "no score is lifted or lowered for it"
-    assert ', later may hold in its place"' in result.to_text()
+    assert ', later may have replaced it"' in result.to_text()
     told = explain(book.store, result, newer.id), explain(book.store, result, older.id)
     assert [(each.stands_before, each.superseded_by) for each in told] == [(older.id, None), ("", "later")]
 

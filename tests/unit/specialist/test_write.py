@@ -97,7 +97,7 @@ def test_what_was_said_before_or_replaced_is_told(book: Engine, ask: Ask) -> Non
         ("promote entity:auth", (), "BAD_VALUE", "'auth' is named as entity; promote takes mem"),
         ("forget entity:auth", (), "BAD_VALUE", "'auth' is named as entity; forget takes mem, episode"),
         ("forget episode:nothing", (), "NOT_FOUND", "there is no episode 'nothing'"),
-        ("promote mem:a,mem:b", (), "BAD_REQUEST", "REQ:promote goes on where it should end"),
+        ("promote mem:a,mem:b", (), "BAD_REQUEST", "REQ:promote continues where it should end"),
         ("forget mem:nobody", (), "NOT_FOUND", "there is no memory 'nobody'"),
         ("forget mem:a", ('PARAMS {"dry_run": 1}',), "BAD_VALUE", "dry_run is 1; give true or false"),
     ],
@@ -156,7 +156,7 @@ def test_names_of_one_thing_are_counted_as_one(book: Engine, ask: Ask) -> None:
     """Counts are of what was stored, not of what was asked for."""
     linked = ask("link", "ENTITY1 Postgres", "ENTITY2 PostgreSQL", "CONTEXT two names")
     assert facts(linked) == {"ENTITIES_EXTRACTED": "1", "RELATIONS_EXTRACTED": "0"}
-    assert "itself is no fact" in linked.rationale
+    assert "to itself was skipped" in linked.rationale
 
 
 def test_secrets_among_the_names_are_replaced(book: Engine, ask: Ask) -> None:

@@ -150,7 +150,7 @@ class TestRefusing:
         assert len(before[0]) == len(before[1]) == 28
         postgres.run(dsn, earlier)
         for refused in (lambda: opened(dsn), lambda: store.put_owners("n", [memory("late", "x")])):
-            with pytest.raises(StoreVersionError, match=r"analyses texts for searches otherwise.*`commonplace init"):
+            with pytest.raises(StoreVersionError, match=r"analyses texts for searches differently.*`commonplace init"):
                 refused()
         owner = str(postgres.of_database(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]))
         assert not module.make(module.Address(owner, "", 10.0))

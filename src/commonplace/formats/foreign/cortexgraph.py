@@ -76,7 +76,7 @@ def _memory(line: Mapping[str, object], where: str, notes: Notes) -> ForeignMemo
         notes.add(where, f"has the unknown status {str(line['status'])[:60]!r} and was taken as active")
     others = {name: value for name, value in line.items() if name not in _OWN and not name.startswith("embed")}
     if any(name.startswith("embed") and value for name, value in line.items()):
-        notes.tell(where, "its embedding was skipped: it is made anew")
+        notes.tell(where, "its embedding was skipped: a new one is made")
     kept = {name: value for name, value in meta.items() if name not in {"tags", "source", "extra"}}
     extra = meta.get("extra")
     kept |= extra if isinstance(extra, Mapping) else {"extra": extra}

@@ -97,7 +97,7 @@ def _of_file(file: Path) -> str:
         first_line = next((line for line in text.split("\n") if line.strip()), "")
         value, is_no_line = load_json(first_line)
         if is_no_line and file.suffix.lower() in _JSON_SUFFIXES:
-            remedy = "check that it is whole, or name the right file"
+            remedy = "check that it is complete, or name the right file"
             raise UsageError(f"{file} cannot be read: {fault if first_line else 'it is empty'}", remedy=remedy)
     entries = mem0.entries_of(value)
     first = entries[0] if entries else value

@@ -118,7 +118,7 @@ class Notes:
         first = found.problems[0]
         more = f", and {len(found.problems) - 1} more problems" if len(found.problems) > 1 else ""
         message = f"nothing in {path} could be read as {what}: {first.path}: {first.reason}{more}"
-        raise UsageError(message, remedy="check that this is the right file and whole")
+        raise UsageError(message, remedy="check that this is the right file and complete")
 
 
 def _moment(value: object) -> float | None:

@@ -161,7 +161,7 @@ def _over_http(
     address = address_of(target, "graph.graph_uri")
     if address.path.endswith("/sse"):
         raise UsageError(
-            f"{address} is of the transport that the protocol has given up",
+            f"{address} uses a transport that MCP no longer has",
             remedy="start Graphiti's server with --transport http, and name its /mcp",
         )
     password = environ.get(PASSWORD, "")

@@ -52,7 +52,7 @@ _REMEMBERED: Final = 10_000
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAMED_BY: Final = 400
 _BY_NAME: Final = "see `commonplace graph entities QUERY`; Graphiti finds entities by their names, not by ids"
-_TIMELESS: Final = "Graphiti does not tell of which time an entity is; ask for facts to know what was true then"
+_TIMELESS: Final = "Graphiti does not say when an entity was true; search facts for that"
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -102,7 +102,7 @@ class Stdio:
                     f"{self._command[0]} did not answer in time", remedy="raise graph.timeout_s"
                 ) from None
             if line is None:
-                raise UnansweredError(f"{self._command[0]} ended{self._last_words()}", remedy="see why it does")
+                raise UnansweredError(f"{self._command[0]} ended{self._last_words()}", remedy="check its output")
             if isinstance(line, TooLong):
                 raise UnansweredError(f"{self._command[0]} answered more than can be read", remedy="ask for less")
             value = self._value(line)
@@ -115,7 +115,7 @@ class Stdio:
         if self._process is None:
             self._start()
         elif self._process.poll() is not None:
-            raise SessionEndedError(f"{self._command[0]} ended{self._last_words()}", remedy="see why it does")
+            raise SessionEndedError(f"{self._command[0]} ended{self._last_words()}", remedy="check its output")
         self._to_write.put(encoded(message))
 
     def agree(self, version: str) -> None:
@@ -185,7 +185,7 @@ class Stdio:
         self._threads[1].join(_END_S)
         text = b" ".join(self._said).decode("utf-8", "replace")
         shown = redact("".join(each if each.isprintable() else " " for each in text)).text[-_MAX_SHOWN:]
-        return f", having said: {shown}" if shown else ""
+        return f", with the output: {shown}" if shown else ""
 
     def _value(self, line: bytes) -> object:
         try:
@@ -273,7 +273,7 @@ class StreamableHttp:
         if isinstance(fault, TimeoutError):
             return UnansweredError(f"{self._address} did not answer in time", remedy="raise graph.timeout_s")
         told = getattr(fault, "strerror", None) or type(fault).__name__
-        return UnansweredError(f"{self._address} broke off ({told})", remedy="try again")
+        return UnansweredError(f"{self._address} closed the connection ({told})", remedy="try again")
 
     def _value(self, text: bytes) -> object:
         try:

@@ -207,7 +207,7 @@ const other = (fact) => `${words(fact.relation_type)} ${fact.source_node_uuid ==
 const showEntity = (entity) => section("detail", async () => {
   const view = await get(`/graph/entities/${part(entity.uuid)}`);
   return [el("h2", { dir: "auto" }, view.name), el("p", {}, quiet(view.entity_type), view.aliases.length ? [quiet(", also "), el("span", { dir: "auto" }, view.aliases.join(", "))] : null),
-    el("p", { dir: "auto" }, view.summary || "Nothing more is known of it."), graph.is_capped ? nothing("There is more than is shown here.") : null,
+    el("p", { dir: "auto" }, view.summary || "Nothing more is known about it."), graph.is_capped ? nothing("Not everything is shown here.") : null,
     el("p", {}, doing("Merge with…", () => merge(view), { id: "merge" }), " ", doing("Split…", () => split(view), { id: "split" }))];
 });
 
@@ -249,7 +249,7 @@ async function split(view) {
     ({ parted } = await post(`/graph/entities/${part(view.uuid)}/split`, { names: chosen, reason: reason.value }));
     return true;
   };
-  if (!await dialog(`Split ${view.name}`, sending([nothing("Choose the names that belong to somebody else. Without a choice, all that were merged into it are themselves again."), names, el("label", {}, "Reason", reason)], send, "Split"))) return;
+  if (!await dialog(`Split ${view.name}`, sending([nothing("Choose the names that belong to someone else. Without a choice, everything merged into it becomes an entity of its own again."), names, el("label", {}, "Reason", reason)], send, "Split"))) return;
   await show(view.uuid);
   tell(`Split: ${parted.map((each) => each.name).join(", ")} by itself again.`);
 }
@@ -266,7 +266,7 @@ const showFact = (fact) => section("detail", async () => {
     el("p", {}, quiet(el("span", { dir: "auto" }, fact.source_name), ` ${words(fact.relation_type)} `, el("span", { dir: "auto" }, fact.target_name))),
     el("dl", { class: "pairs" }, el("dt", {}, "True from"), el("dd", {}, day(fact.valid_from) || "unknown"), el("dt", {}, "until"), el("dd", {}, day(fact.valid_to) || "open"),
       el("dt", {}, "Known since"), el("dd", {}, day(fact.created_at)), el("dt", {}, "Confidence"), el("dd", {}, fact.confidence.toFixed(2))),
-    fact.disputed ? el("p", { class: "error" }, "Disputed: other facts cannot be true beside it. ", doing("This one is right", () => settle(fact), { id: "settle" })) : null,
+    fact.disputed ? el("p", { class: "error" }, "Disputed: it contradicts other facts. ", doing("This one is right", () => settle(fact), { id: "settle" })) : null,
     el("h3", {}, "Said in"),
     episodes.some(Boolean) ? el("ul", { class: "list" }, episodes.filter(Boolean).map((each) => el("li", {}, el("span", { dir: "auto" }, each.content.slice(0, 600)), " ",
       quiet(each.source, ", ", day(each.reference_time)), each.memory ? [" ", el("a", { href: address("/memory", { id: each.memory }) }, "memory")] : null))) : nothing("No source is kept.")];

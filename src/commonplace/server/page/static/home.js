@@ -67,7 +67,7 @@ const lists = {
   sources: async () => {
     const { counts } = await get("/facets");
     const rows = Object.entries(counts.source).sort((a, b) => b[1] - a[1]).slice(0, 10);
-    if (!rows.length) return nothing("Nobody yet.");
+    if (!rows.length) return nothing("No one yet.");
     return el("ul", { class: "list" }, rows.map(([name, count]) => el("li", {}, name ? el("a", { href: address("/memories", { sources: name }), dir: "auto" }, name) : "no source", " ", quiet(String(count)))));
   },
 };

@@ -59,7 +59,7 @@ async function edit(memory) {
       if (error.problem?.status !== 412) throw error;
       const now = await known();
       version = now.version;
-      throw new Refused({ detail: `It was changed meanwhile, and now says: ${now.content}`, remedy: "save again to put this in its place" });
+      throw new Refused({ detail: `It has been changed since, and now says: ${now.content}`, remedy: "save again to put this in its place" });
     }
   }));
   if (!saved) return;
@@ -81,13 +81,13 @@ const CALLS = { recall: "recalled", search: "found by a search", context: "read 
 
 async function uses() {
   const { items } = await get(`${path}/uses`);
-  if (!items.length) return nothing("Nothing has found it yet, as far as the log of searches goes back.");
+  if (!items.length) return nothing("No search in the log has found it.");
   return el("ul", { class: "list" }, items.map((each) => el("li", {}, time(each.at), " ", CALLS[each.call] ?? each.call, each.place ? `, place ${each.place}` : "", each.query ? [" for ", said(each.query)] : "", " ", quiet(each.agent))));
 }
 
 async function place() {
   const { path: page, first_line: first, last_line: last, text } = await get(`${path}/place`);
-  if (!page) return nothing("It stands on no page of Markdown.");
+  if (!page) return nothing("It is on no Markdown page.");
   return [el("p", {}, el("code", {}, page), " ", quiet(first === last ? `line ${first}` : `lines ${first}–${last}`)), el("pre", { dir: "auto" }, text)];
 }
 

@@ -237,7 +237,7 @@ export const sending = (fields, send, label = "Save") => (close) => {
 export async function forget(ids) {
   const plan = await call("POST", "/forget", { body: { ids, dry_run: true } });
   const isSure = await dialog("Forget this?", (close) => [
-    el("p", {}, "This goes, with every copy in the store. It cannot be undone."),
+    el("p", {}, "This will be deleted, with every copy in the store. It cannot be undone."),
     counts(plan.counts),
     el("details", {}, el("summary", {}, "Ids of what goes"), el("ul", {}, plan.ids.map((id) => el("li", {}, el("code", {}, id))))),
     plan.outside.map((text) => nothing(`Not reached: ${text}`)),

@@ -42,7 +42,7 @@ function explained(receipt, below, floor) {
     el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
     el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each, place) => el("th", { scope: "col", class: place ? "number" : null }, each)))),
       el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
-    receipt.stands_before ? el("p", {}, "It stands before an older one, whose place it may have taken: ", el("a", { href: address("/memory", { id: receipt.stands_before }) }, receipt.stands_before)) : null,
+    receipt.stands_before ? el("p", {}, "It ranks before an older memory that it may have replaced: ", el("a", { href: address("/memory", { id: receipt.stands_before }) }, receipt.stands_before)) : null,
   ];
 }
 
@@ -130,7 +130,7 @@ byId("copy").addEventListener("click", () => attempt(async () => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    return tell(`The browser does not let the page copy. The command: ${text}`);
+    return tell(`The browser does not allow copying. The command: ${text}`);
   }
   tell(`Copied: ${text}`);
 }));

@@ -8,7 +8,7 @@ const WORDS = {
   contradiction: { left: "This one is right", right: "This one is right", both: "Both are right", edit: "Neither, write it…" },
   overtaken: { left: "The older one still holds", right: "The newer one holds", both: "Both hold", edit: "Neither, write it…" },
   ending: { left: "It still holds", right: "It has ended" },
-  merge: { left: "Keep this one", right: "Keep this one", both: "Keep both", edit: "Write it anew…", accept: "Merge them" },
+  merge: { left: "Keep this one", right: "Keep this one", both: "Keep both", edit: "Rewrite…", accept: "Merge them" },
   proposal: { accept: "Do it", reject: "Do not" },
 };
 let items = [];
@@ -86,7 +86,7 @@ function putOff(item) {
   current = Math.min(place, items.length - 1);
   draw();
   byId("queue").children[current % SHOWN].focus();
-  tell(items.length > 1 ? "Put off: it waits behind the others." : "It waits, and nothing else does.");
+  tell(items.length > 1 ? "Postponed: it waits behind the others." : "It waits; nothing else does.");
 }
 
 async function show() {

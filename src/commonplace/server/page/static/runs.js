@@ -5,7 +5,7 @@ const COUNTERS = ["short", "medium", "long", "archived", "links"];
 
 async function runs() {
   const { items } = await get("/consolidation/runs", { limit: 50 });
-  if (!items.length) return nothing("There was no run yet that changed or proposed anything.");
+  if (!items.length) return nothing("No run has changed or proposed anything yet.");
   return el("ol", { class: "hits" }, items.map(run));
 }
 
@@ -68,7 +68,7 @@ async function consolidate(isRehearsal) {
   const shown = rows.map(([agent, results]) => [agent, results.slice(0, REPORTED), results.length]);
   const known = await memoriesOf(shown.flatMap(([, results]) => results.flatMap((each) => [each.memory_id, ...(each.memory_ids ?? []), each.from_memory_id, each.to_memory_id])).filter(Boolean));
   const link = (id) => linkTo(id, known);
-  fill(byId("report"), el("section", { class: "panel" }, el("h2", {}, isRehearsal ? "Dry run: this would be done" : "This was done or proposed"),
+  fill(byId("report"), el("section", { class: "panel" }, el("h2", {}, isRehearsal ? "Dry run: a run would do this" : "This was done or proposed"),
     (report.lost ?? []).map((each) => el("p", { class: "error" }, "Rolled back: a golden query no longer finds its expected result: ", said(each))),
     shown.length ? shown.map(([agent, results, count]) => [el("h3", {}, `${agent} (${count})`), el("ul", {}, results.map((each) => el("li", {}, OUTCOMES[agent](each, link)))), count > REPORTED ? nothing(`and ${count - REPORTED} more`) : null]) : nothing("Nothing to do.")));
   if (!isRehearsal) await section("runs", runs);

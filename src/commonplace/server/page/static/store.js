@@ -34,7 +34,7 @@ const examined = examine("health", async () => {
   const found = health.findings.slice(0, 20), texts = await memoriesOf(found.flatMap((each) => (each.kind === "contradiction" ? [] : each.ids))), wrong = health.golden.filter((each) => each.shown.length || each.found.length < each.relevant.length);
   return [counts({ ...health.counts, "golden queries": health.golden.length }), wrong.map((each) => el("p", { class: "error" }, "A golden query does not find what it must, or shows what it must not: ", said(each.query))),
     found.length ? el("ul", { class: "list" }, found.map((each) => el("li", {}, quiet(each.kind), " ", el("span", { dir: "auto" }, each.why), each.kind === "contradiction" ? null : each.ids.map((id, place) => [place ? ", " : ": ", linkTo(id, texts)]),
-    each.command === "commonplace review" ? [" ", el("a", { href: address("/review") }, "Review")] : null))) : nothing("Nothing that needs a look.")];
+    each.command === "commonplace review" ? [" ", el("a", { href: address("/review") }, "Review")] : null))) : nothing("Nothing needs attention.")];
 });
 // Both read every memory, and this one takes longer.
 examined.then(() => examine("doctor", async () => {
@@ -45,7 +45,7 @@ examined.then(() => examine("doctor", async () => {
 
 section("receipts", async () => {
   const { items } = await get("/receipts");
-  if (!items.length) return nothing("Nothing was forgotten yet.");
+  if (!items.length) return nothing("Nothing has been forgotten yet.");
   return items.toReversed().slice(0, 20).map((each) => el("details", {}, el("summary", {}, time(each.at), " ", quiet(each.verified ? "verified" : "not verified")), receiptOf(each)));
 });
 
