@@ -247,7 +247,7 @@ def python() -> str:
     parts.append(f"## Engine\n\n{_first(engine)}\n")
     services: dict[str, type] = {}
     results: dict[str, Any] = {name: getattr(commonplace, name) for name in commonplace.__all__ if name[0].isupper()}
-    short = []
+    short: list[str] = []
     for name, member in _members(engine):
         if callable(member):
             is_long = len(_entries(_doc(member))) > FEW_ARGUMENTS
