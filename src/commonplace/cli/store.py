@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
     from commonplace.health.examine import Finding, Health
-    from commonplace.journal.report import SyncReport
+    from commonplace.journal.sync import SyncReport
     from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.settings import Settings
 

@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from commonplace.health.golden import GoldenQuery
     from commonplace.ingest.watch import Watch
     from commonplace.journal.pages import PagePlace
-    from commonplace.journal.report import SyncReport
+    from commonplace.journal.sync import SyncReport
     from commonplace.knowledge.config import Embedder as AnyEmbedder
     from commonplace.knowledge.config import MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService

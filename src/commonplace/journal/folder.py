@@ -28,7 +28,7 @@ NUL: Final = "\0"
 """No editor writes it, and we write it as `&#0;`: where it stands, a disk or a program has lost what was there."""
 
 _COPY: Final = late_pattern(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
-_DAMAGED: Final = late_pattern(r"(.+)\.damaged-[0-9a-f]{8}\.md")
+DAMAGED: Final = ".damaged-"
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _MAX_NAME_LENGTH: Final = 200
 """Bytes; file systems take 255."""
@@ -171,18 +171,15 @@ class Folder:
 
     def keep_damaged(self, file: PageFile) -> str:
         """Keep a page as it was read in a file beside it; return its name, the same for the same text."""
-        name = f"{file.name.removesuffix('.md')}.damaged-{file.sum[:8]}.md"
+        name = f"{file.name.removesuffix('.md')}{DAMAGED}{file.sum[:8]}.md"
         self.keep(name, file.text)
         return name
 
-    def damaged_copies(self) -> dict[str, str]:
-        """Return of which page each file is that `keep_damaged` wrote, by its name."""
-        return {name: f"{copy[1]}.md" for name in self.copies() if (copy := _DAMAGED.fullmatch(name))}
-
-    def copies(self) -> list[str]:
-        """Return the names of the copies kept beside the pages, of conflicts and of damaged pages, sorted."""
-        found = [(name, _COPY.fullmatch(name)) for name in self._beside()]
-        return sorted(name for name, copy in found if copy and is_page_name(f"{copy[1]}.md"))
+    def copies(self) -> dict[str, str]:
+        """Return the copies kept beside the pages, of conflicts and of damaged pages, by name, each with its page."""
+        found = ((name, _COPY.fullmatch(name)) for name in sorted(self._beside()))
+        pages = {name: f"{copy[1]}.md" for name, copy in found if copy}
+        return {name: page for name, page in pages.items() if is_page_name(page)}
 
     def drop_drafts(self) -> None:
         """Remove what a process left that was killed while it wrote."""

@@ -168,7 +168,7 @@ class EditImport:
         page = self._at.reread(written).page
         for index, id_ in ids.items():
             block = page.blocks[index]
-            self._at.blocks[id_] = Found(name, index, block.entry, block.raw)
+            self._at.blocks[id_] = Found(name, index, block.entry)
         return True
 
     def _keep(self, items: Mapping[str, dict[str, Any]]) -> None:
@@ -327,7 +327,7 @@ class EditImport:
         """Take it that a block, as it stands there and was read, and the store say the same now."""
         if (stored := self._at.memory(id_)) is not None:
             if before and before.page == found.page:
-                is_saved = found.page in self._at.changed_pages()
+                is_saved = found.page in self._at.changed
                 standing = before.standing.as_seen() if is_saved else before.standing
             links = self._at.links(id_)
             self.agreed[id_] = agree(found.entry, found.page, stored, links, standing or Standing())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,6 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import StoreError
 from commonplace.formats.journal import Entry, PageKind, parse_page, section_of, topic_of
 from commonplace.journal.folder import Folder, Stamp
-from commonplace.models.cache import AgingCache, Bounds
 from commonplace.settings.paths import LONG_TERM_PAGE, day_of, page_name
 from commonplace.store.store import Store
 from commonplace.types import StoredMemory
@@ -106,7 +106,7 @@ def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sec
 
 _MAX_BYTES: Final = 512 * 1024
 """Of a page in which memories are looked for: reading a larger one takes longer than a search."""
-_PLACES: Final = Bounds(max_entries=64, max_bytes=0, ttl_s=math.inf)
+_PAGES_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class PageReader:
         self._folder = Folder(directory, namespace)
         self._namespace = namespace
         self._store = store
-        self._places: AgingCache[tuple[Stamp, dict[str, PagePlace]]] = AgingCache(_PLACES)
+        self._standing = lru_cache(_PAGES_KEPT)(self._read)
 
     def names(self) -> list[str]:
         """Return the names of the pages relative to the store: the long-term page, then days, the newest first."""
@@ -176,13 +176,9 @@ class PageReader:
         except OSError:
             return {}
 
-    def _standing(self, page: str, stamp: Stamp) -> dict[str, PagePlace]:
-        known = self._places.get(page)
-        if known is not None and known[0] == stamp:
-            return known[1]
+    def _read(self, page: str, _: Stamp) -> dict[str, PagePlace]:
+        """Return where the memories of a page stand; its stamp tells one state of it from another."""
         file = self._folder.read(page)
         blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MAX_BYTES else ()
         shown = self._folder.shown(page)
-        standing = {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}
-        self._places.put(page, (file.stamp, standing), 0)
-        return standing
+        return {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}

@@ -26,8 +26,7 @@ from commonplace.formats.journal import (
 from commonplace.journal.baseline import Baseline, content_of, decode, text_digest
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, title_of
-from commonplace.journal.report import Tally
-from commonplace.journal.sync import JournalRuntime
+from commonplace.journal.sync import JournalRuntime, Tally
 from commonplace.ledger.rules import taken_away
 from commonplace.redaction import redact
 from commonplace.settings.paths import LONG_TERM_PAGE
@@ -72,7 +71,6 @@ class Found:
     page: str
     index: int
     entry: Entry
-    raw: str
 
 
 class Snapshot:
@@ -81,7 +79,7 @@ class Snapshot:
     Attributes:
         known, agreed, due: what the store knows of pages, of blocks, and of memories whose Markdown is due.
         news: the pages whose stamp is another than the store knows; `gone` are no longer there.
-        seen: the pages that were read.
+        seen: the pages that were read; `changed` had other bytes than the store knows.
         left: pages that cannot be read, or not yet, and are left alone.
         unsure: pages on which something waits for another page that is left alone; they are read again.
         blocks: whose block is where.
@@ -114,7 +112,7 @@ class Snapshot:
         self.notes: list[Found] = []
         self.again: dict[str, Found] = {}
         self.read_before: dict[str, float] = {}
-        self._sums: dict[str, str] = {}
+        self.changed: set[str] = set()
         self._memories: dict[str, StoredMemory | None] = {}
         self._links: dict[str, tuple[str, ...]] = {}
 
@@ -189,11 +187,6 @@ class Snapshot:
         self.load([id_])
         return self._links.get(id_, ())
 
-    def changed_pages(self) -> set[str]:
-        """Return the pages that were read and had not the bytes that the store knows of."""
-        known = {page.page: page.sha256 for page in self.known.values()}
-        return {name for name, read in self._sums.items() if read and read != known.get(name)}
-
     def heading(self, id_: str) -> str:
         """Return the heading that a memory has on a page, "" for one that is not there."""
         stored = self.memory(id_)
@@ -255,7 +248,8 @@ class Snapshot:
         is_blank = file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n"))
         is_lost = (known is not None and had > 0 and is_blank) or (is_news and not page.blocks and had > 1)
         self.seen[name] = Seen(file, page, is_news, is_lost)
-        self._sums[name] = file.sum
+        if file.data is not None and (known is None or file.sum != known.sha256):
+            self.changed.add(name)
 
     def _distrust(self) -> None:
         """Let no page be believed on which so much is missing, or torn, that nobody can have meant it."""
@@ -265,7 +259,8 @@ class Snapshot:
             seen = self.seen[name]
             if not self.own(name):
                 # There is nothing that could be written again in the place of what stands there.
-                del self.seen[name], self._sums[name]
+                del self.seen[name]
+                self.changed.discard(name)
                 self.left.add(name)
                 self.notice(name, f"{why}; it was left as it is")
                 continue
@@ -279,7 +274,7 @@ class Snapshot:
         everywhere: dict[str, list[Found]] = defaultdict(list)
         for name, seen in sorted(self.seen.items()):
             for index, block in enumerate(seen.page.blocks):
-                found = Found(name, index, block.entry, block.raw)
+                found = Found(name, index, block.entry)
                 if block.entry.id:
                     everywhere[block.entry.id].append(found)
                 elif seen.is_news and block.entry.text.strip():
@@ -375,7 +370,7 @@ def missing_memories(at: Snapshot) -> set[str]:
     page has had yet, if it came later than all that are on the page, or than another one where there are none.
     """
     missing: set[str] = set()
-    for page in at.changed_pages():
+    for page in at.changed:
         standing = {id_: each.standing for id_, each in at.agreed.items() if each.page == page}
         if not standing:
             continue
@@ -394,7 +389,7 @@ def _damages(at: Snapshot, believed: Collection[str]) -> dict[str, str]:
     """Return, by page, why what stands there cannot be what a person meant: a clause that continues its name."""
     put_back = missing_memories(at)
     found: dict[str, str] = {}
-    for name in sorted(at.changed_pages()):
+    for name in sorted(at.changed):
         seen = at.seen[name]
         if NUL in seen.file.text:
             found[name] = "holds NUL characters, as a damaged file does"

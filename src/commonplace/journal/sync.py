@@ -1,4 +1,4 @@
-"""Schedule and run syncs of the journal, one process at a time.
+"""Schedule, run and report syncs of the journal, one process at a time.
 
 There is no thread. A call with little to sync returns at once; the time that writing takes sets the interval to the
 next one, so that a busy process spends only a small share of its time on pages.
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
-from commonplace.journal.folder import NUL, Folder
-from commonplace.journal.report import SyncReport, Tally
+from commonplace.journal.folder import DAMAGED, NUL, Folder
 from commonplace.locks import FileLock
 from commonplace.settings.paths import PAGES_LOCK
 
@@ -40,6 +40,59 @@ _CLOSE_WAIT_S: Final = 5.0
 _SYNC_WAIT_S: Final = 60.0
 
 _log = logging.getLogger("commonplace.journal")
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """The result of `sync`.
+
+    Attributes:
+        pages_written, pages_read: pages that were replaced, and pages that somebody else had changed.
+        added: notes that became memories.
+        updated: memories that an edit changed; `archived` ones were removed from their page, `restored` ones put back.
+        moved: blocks that went to another page, on either side.
+        conflicts: the files, relative to the store, that keep what lost against the store.
+        notices: one sentence each, for people.
+    """
+
+    pages_written: int = 0
+    pages_read: int = 0
+    added: int = 0
+    updated: int = 0
+    archived: int = 0
+    restored: int = 0
+    moved: int = 0
+    conflicts: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class Tally:
+    """A report in the making.
+
+    Attributes:
+        counts: by the fields of a `SyncReport`, those that are numbers.
+        read: the pages that somebody else had changed.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.read: set[str] = set()
+        self.conflicts: dict[str, None] = {}
+        self._notices: dict[str, None] = {}
+
+    @property
+    def changes(self) -> int:
+        """How often the store was changed."""
+        return sum(self.counts[name] for name in ("added", "updated", "archived", "restored"))
+
+    def notice(self, text: str) -> None:
+        """Take a sentence for people; the same one counts once."""
+        self._notices[text] = None
+
+    def report(self) -> SyncReport:
+        """Return what was counted."""
+        counts: dict[str, Any] = {**self.counts, "pages_read": len(self.read)}
+        return SyncReport(**counts, conflicts=tuple(self.conflicts), notices=tuple(self._notices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +190,7 @@ class JournalSync:
     def _accept(self, path: str | Path, tally: Tally) -> None:
         """Take in a page as a person left it, however much is missing from it; one that was kept is put back first."""
         folder = self._folder
-        copies = folder.damaged_copies()
+        copies = {name: page for name, page in folder.copies().items() if DAMAGED in name}
         names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
         wanted = Path(path).expanduser().absolute()
         found = [name for shown, name in names.items() if str(path) == shown or wanted == folder.path(name).absolute()]

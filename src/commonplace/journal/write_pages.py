@@ -11,12 +11,11 @@ from commonplace.errors import StoreBusyError
 from commonplace.formats.journal import MAX_TOKENS, SECTIONS, Block, Entry, id_in, parse_page, render_entry, split_lines
 from commonplace.formats.journal_edit import digest, with_changes
 from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, encode, meant_by_store
-from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
+from commonplace.journal.folder import DAMAGED, MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.import_edits import EditImport
 from commonplace.journal.pages import entry_of, kind_of, title_of
-from commonplace.journal.report import Tally
 from commonplace.journal.snapshot import Seen, Snapshot, read_links, read_memories
-from commonplace.journal.sync import JournalRuntime
+from commonplace.journal.sync import JournalRuntime, Tally
 from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import JournalBlock, JournalPage, Selection, StoredMemory
 
@@ -95,7 +94,8 @@ class PageWriter:
         outdated = {id_ for id_ in listed if self._imported.verdicts.get(id_) in ("take store", "conflict")}
         outdated |= self._imported.reheaded
         room: set[str] = set()
-        if LONG_TERM_PAGE in self._at.seen or any(self._is_long(id_) for id_ in listed):
+        long = (each for id_ in listed if (each := self._at.memory(id_)) is not None and each.record.tier == "long")
+        if LONG_TERM_PAGE in self._at.seen or any(each.expired_at is None for each in long):
             room = within_budget(self._at, outdated)
             listed |= room | {id_ for id_, found in self._at.blocks.items() if found.page == LONG_TERM_PAGE}
         for id_ in sorted(listed - self._imported.refused, key=self._order):
@@ -204,7 +204,7 @@ class PageWriter:
         if id_ in self._imported.missing or agreed is None or agreed.page != target:
             return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._imported.missing)
         found = at.blocks.get(id_)
-        is_saved = found is not None and found.page == target and target in at.changed_pages()
+        is_saved = found is not None and found.page == target and target in at.changed
         stored = at.memory(id_)
         is_as_agreed = stored is not None and agreed.store == digest(meant_by_store(stored, at.links(id_)))
         changed = before.changed if is_as_agreed else now
@@ -212,10 +212,6 @@ class PageWriter:
 
     def _agreed_now(self, id_: str) -> Baseline | None:
         return self._imported.agreed.get(id_) or self._at.agreed.get(id_)
-
-    def _is_long(self, id_: str) -> bool:
-        stored = self._at.memory(id_)
-        return stored is not None and stored.expired_at is None and stored.record.tier == "long"
 
     def _order(self, id_: str) -> tuple[float, str, int, str]:
         stored = self._at.memory(id_)
@@ -246,9 +242,11 @@ def forget(folder: Folder, ids: Sequence[str]) -> int:
     folder.drop_drafts()
     wanted = set(ids)
     named = {name: _forget_on(folder, name, wanted) for name in sorted(folder.stamps())}
-    gone, page_of = sum(named.values()), folder.damaged_copies()
-    for name in folder.copies():
-        if named.get(page_of.get(name, "")) or _ids_in(folder.read(name).text) & wanted:
+    gone = sum(named.values())
+    for name, page in folder.copies().items():
+        lines = split_lines(folder.read(name).text)
+        is_named = not wanted.isdisjoint(id_in(line.rstrip("\r\n")) for line in lines)
+        if is_named or (DAMAGED in name and named.get(page)):
             gone += folder.drop(name)
     if gone:
         folder.settle()
@@ -286,10 +284,6 @@ def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:
             return text, gone
         gone += len(found)
         text = with_changes(text, dict.fromkeys(found), title=title_of(name), kind=kind_of(name))
-
-
-def _ids_in(text: str) -> set[str]:
-    return {id_ for line in split_lines(text) if (id_ := id_in(line.rstrip("\r\n")))}
 
 
 _SETTLED_AT_ONCE: Final = 1_000
@@ -336,7 +330,7 @@ def run(
     writer.place(ids)
     if tally.counts["pages_written"]:
         folder.settle()
-    tally.read |= at.changed_pages()
+    tally.read |= at.changed
     recorded = [name for name in at.seen if name not in writer.failed | at.unsure]
     settled = [id_ for id_ in sorted({*at.due, *imported.written}) if id_ in writer.agreed]
     _record(at, writer.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)

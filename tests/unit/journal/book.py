@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 from commonplace.formats.journal import parse_page
 from commonplace.ingest.passages import Destination
 from commonplace.journal.folder import Folder
-from commonplace.journal.report import SyncReport
-from commonplace.journal.sync import JournalRuntime, JournalSync
+from commonplace.journal.sync import JournalRuntime, JournalSync, SyncReport
 from commonplace.memory.service import MemoryService
 from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.models.hashing import HashingEmbedder

@@ -10,7 +10,7 @@ from tests.unit.journal.book import LONG, TODAY, YESTERDAY, Book, quiet, zone
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import parse_page
-from commonplace.journal.report import SyncReport
+from commonplace.journal.sync import SyncReport
 
 Harm = Callable[[str], str]
 README = "# Billing\n\nHow it works.\n\n## Install\n\n- Run make.\n\n## Use\n\nCall it.\n"

@@ -12,7 +12,7 @@ from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 
 from commonplace.journal import folder
 from commonplace.journal.folder import MAX_PAGE_BYTES
-from commonplace.journal.report import SyncReport
+from commonplace.journal.sync import SyncReport
 
 YESTERDAY = "2026-11-20.md"
 

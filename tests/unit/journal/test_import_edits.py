@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 
 from commonplace.formats.journal import parse_page
-from commonplace.journal.report import SyncReport
+from commonplace.journal.sync import SyncReport
 
 HOUR = 3600.0
 YESTERDAY = "2026-11-20.md"

@@ -10,8 +10,7 @@ from tests.unit.journal.book import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
 from commonplace.journal import folder
-from commonplace.journal.report import SyncReport
-from commonplace.journal.sync import FLUSH_AFTER_S, LOOK_EVERY_S, MAX_PENDING, JournalSync
+from commonplace.journal.sync import FLUSH_AFTER_S, LOOK_EVERY_S, MAX_PENDING, JournalSync, SyncReport
 from commonplace.locks import FileLock
 from commonplace.settings.paths import PAGES_LOCK
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.journal.book import LONG, NOON, TODAY, Book, model, zone
 
 from commonplace.journal.folder import directory_name
-from commonplace.journal.report import SyncReport
+from commonplace.journal.sync import SyncReport
 
 DAY = 86_400.0
 
