@@ -123,7 +123,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         """Tell whether another active memory says much the same."""
         id_ = memory.owner.id
         if self._vectors is None or id_ not in self._vectors[0]:
-            active = list(self._runtime.memories())
+            active = self._runtime.memories()
             rows = {each.owner.id: row for row, each in enumerate(active)}
             self._vectors = rows, vectors_of(self._runtime, active)
         rows, vectors = self._vectors

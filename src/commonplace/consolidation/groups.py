@@ -105,7 +105,7 @@ def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> Group:
         NoRelation: nothing is like it.
     """
     with runtime.store.snapshot():
-        memories = list(runtime.memories())
+        memories = runtime.memories()
         for group in groups_of(runtime, memories):
             if memory.owner.id in group.ids:
                 return group

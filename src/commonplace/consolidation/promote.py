@@ -136,7 +136,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         written is a failure, and is tried again in the next run.
         """
         written: list[str] = []
-        for memory in list(self._runtime.memories("promoted")):
+        for memory in self._runtime.memories("promoted"):
             try:
                 if memory.created_at >= (memory.record.promoted_at or 0.0) and self._is_behind(memory):
                     path = self._executor.pace.write(partial(self._following, memory.owner.id))

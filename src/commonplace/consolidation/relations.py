@@ -62,7 +62,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.
         """
         with self._runtime.store.snapshot():
-            memories = list(self._runtime.memories())
+            memories = self._runtime.memories()
             seen = self._seen = self._look(memories)
             vectors = vectors_of(self._runtime, memories)
             apart = self._known_pairs(memories)
@@ -90,7 +90,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])
         if any({link.source, link.target} == {*ids} for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
-        seen = self._seen = self._seen or self._look(list(self._runtime.memories()))
+        seen = self._seen = self._seen or self._look(self._runtime.memories())
         named = seen.named(first), seen.named(second)
         tags = seen.tags(first), seen.tags(second)
         vectors = vectors_of(self._runtime, [first, second])

@@ -33,7 +33,6 @@ from commonplace.types import (
 
 if TYPE_CHECKING:
     from commonplace.consolidation.text_merge import Likeness
-_READ_AT_ONCE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class ConsolidationRuntime:
         progress: called with the agent at work, how many of its items are done, and of how many.
         after: lets Markdown and the index follow what was written.
         max_bytes: of a memory's content.
-        rate_limit: operations a minute where an agent is given no other; 0 is without limit.
     """
 
     store: Store
@@ -74,18 +72,15 @@ class ConsolidationRuntime:
     after: Callable[[], None]
     progress: Progress
     max_bytes: int
-    rate_limit: int = 100
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         """Return this: agents take it in place of an engine."""
         return self
 
-    def memories(self, status: Status = "active", tiers: tuple[Tier, ...] = ()) -> Iterator[StoredMemory]:
-        """Yield the live memories with a status, by id."""
-        selection = Selection(tiers=tiers, statuses=(status,), order="id", limit=_READ_AT_ONCE)
-        while found := self.store.memories(self.namespace, selection):
-            yield from (each for each in found if each.expired_at is None)
-            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+    def memories(self, status: Status = "active", tiers: tuple[Tier, ...] = ()) -> list[StoredMemory]:
+        """Return the live memories with a status, by id."""
+        found = self.store.memories(self.namespace, Selection(tiers=tiers, statuses=(status,), order="id"))
+        return [each for each in found if each.expired_at is None]
 
     def pace(self, rate_limit: int) -> RateLimiter:
         """Return what writes within a rate limit, in operations a minute."""
@@ -174,9 +169,7 @@ def create_consolidation_issue(
     """File an issue and return its id; where an unfinished one of the same agent names the same memories, return that.
 
     Args:
-        agent: decay, cluster, merge, promote or relations.
         action: one word: what is to be done.
-        urgency: high, medium or low.
         extra_data: what the notes tell besides; JSON.
 
     Raises:

@@ -111,7 +111,6 @@ class ConsolidationApi(Service):
             after=self._runtime.after,
             progress=self._runtime.progress or (lambda *_: None),
             max_bytes=self._settings.memory.max_bytes,
-            rate_limit=chosen.rate_limit,
         )
 
     def _likeness(self, texts: Sequence[str]) -> NDArray[np.float32]:
