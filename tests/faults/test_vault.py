@@ -107,9 +107,9 @@ class TestLinks:
     def test_no_title_leads_out_of_the_vault(self, tmp_path: Path, title: str) -> None:
         store = tmp_path / "fuzzed"
         store.mkdir(exist_ok=True)
-        page = Vault(store, "default").write(note_of(f"id of {title}", title), never)
-        assert (store / page.path).parent == store / "vault"
-        assert memory_id_of((store / page.path).read_text()) == f"id of {title}"
+        path, _ = Vault(store, "default").write(note_of(f"id of {title}", title), never)
+        assert (store / path).parent == store / "vault"
+        assert memory_id_of((store / path).read_text()) == f"id of {title}"
         assert [path.name for path in tmp_path.iterdir()] == ["fuzzed"]
         assert [path.name for path in store.iterdir()] == ["vault"]
 
@@ -144,14 +144,14 @@ class TestPlacesThatCannotBeWritten:
         result = LTMPromoter(book=book).process_item("a")
         note = book.directory / result.vault_path
         note.write_bytes(note.read_bytes() + b"\xff")
-        assert Vault(book.directory, "default").write(note_of("a", "x"), never).sha256 == ""
+        assert Vault(book.directory, "default").write(note_of("a", "x"), never)[1] == ""
         assert note.read_bytes().endswith(b"\xff")
 
     def test_a_note_that_is_edited_meanwhile_is_not_overwritten(
         self, book: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         vault = Vault(book.directory, "default")
-        note = book.directory / vault.write(note_of("a", "x"), never).path
+        note = book.directory / vault.write(note_of("a", "x"), never)[0]
         sync = os.fsync
 
         def edit(handle: int) -> None:

@@ -89,12 +89,12 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
         def promote(acts: ChangeRecorder) -> PromotionResult:
             # The note first: without its memory promoted it is found again by the memory's id, and used.
-            page = self._vault.write(self._note(memory, met), partial(self._is_ours, item), record.vault_path)
-            kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
+            path, sha256 = self._vault.write(self._note(memory, met), partial(self._is_ours, item), record.vault_path)
+            kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=path)
             acts.revise(memory, kept)
-            if page.path:
-                acts.page(item, page.path, page.sha256)
-            return result.model_copy(update={"vault_path": page.path})
+            if path:
+                acts.page(item, path, sha256)
+            return result.model_copy(update={"vault_path": path})
 
         # What was said in a conversation is used again and again as soon as one asks about it.
         waits = bool(memory.owner.session) and REVIEWED not in met
@@ -170,20 +170,20 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
     def _renew(self, change: MemoryChange, memory: StoredMemory) -> str:
         """Write what a memory says now into its note, and return the note's path."""
-        id_, path = memory.owner.id, memory.record.vault_path
-        told = parse_front_matter(self._vault.read(id_, path) or "").values
+        id_, known = memory.owner.id, memory.record.vault_path
+        told = parse_front_matter(self._vault.read(id_, known) or "").values
         note = replace(self._note(memory, ()), reason=str(told.get("promotion_reason", "")))
-        page = self._vault.write(note, partial(self._is_ours, id_), path)
-        if page.path != path:
-            change.revise(memory.number, replace(memory.record, vault_path=page.path))
-        for reversal in change.ledger.reversals(memory_ids=[id_]) if page.sha256 else ():
+        path, sha256 = self._vault.write(note, partial(self._is_ours, id_), known)
+        if path != known:
+            change.revise(memory.number, replace(memory.record, vault_path=path))
+        for reversal in change.ledger.reversals(memory_ids=[id_]) if sha256 else ():
             # Undoing the promotion would take the note for one that was edited.
             steps = json.loads(reversal.steps)
             for step in steps:
                 if step["do"] == PAGE and step["id"] == id_:
-                    step.update(path=page.path, sha256=page.sha256)
+                    step.update(path=path, sha256=sha256)
             change.ledger.put_reversal(replace(reversal, steps=json.dumps(steps, sort_keys=True)))
-        return page.path
+        return path
 
     def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
         """Return a memory as its note tells it, without secrets that an older release may have kept."""

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from commonplace.dataclasses import dataclass
 from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES, VAULT
 from commonplace.errors import StoreError
 from commonplace.files import open_file, read_file, sync
@@ -23,19 +22,6 @@ from commonplace.journal.folder import DEFAULT, directory_name, replace_file
 from commonplace.text.hashes import sha256
 
 MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A note that was written.
-
-    Attributes:
-        path: relative to the store's directory, posix.
-        sha256: of its bytes; "" where a person edited it, so that undoing leaves it.
-    """
-
-    path: str
-    sha256: str
 
 
 class Vault:
@@ -69,8 +55,11 @@ class Vault:
                 return self._read(name).decode("utf-8", "replace")
         return None
 
-    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> Page:
+    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:
         """Write a memory's note: anew, or over the one it has, unless that was edited; then it stays as it is.
+
+        Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that was
+        edited, so that undoing leaves it.
 
         Args:
             is_ours: tells whether a text is as it was written for the memory once, with no edit of a person.
@@ -83,11 +72,11 @@ class Vault:
             old = None if name is None else self._read(name)
             name = name or self._free_name(note)
             if old not in (None, data) and not is_ours(old.decode("utf-8", "replace")):
-                return Page(self._shown(name), "")
+                return self._shown(name), ""
             if old != data:
                 self._put(name, data, old)
             self._note_name(note.memory_id, name)
-            return Page(self._shown(name), sha256(data).hexdigest())
+            return self._shown(name), sha256(data).hexdigest()
 
     def _put(self, name: str, data: bytes, old: bytes | None) -> None:
         """Write a note under a name that is free, or in the place of what was read there."""
@@ -167,10 +156,10 @@ class Vault:
 class DryVault(Vault):
     """A vault on which nothing is written: it tells where notes would lie."""
 
-    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> Page:  # noqa: ARG002
+    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:  # noqa: ARG002
         path = self.path_of(note, known)
         self._note_name(note.memory_id, path.rpartition("/")[2])
-        return Page(path, "")
+        return path, ""
 
 
 class NoVault(Vault):
@@ -182,8 +171,8 @@ class NoVault(Vault):
     def read(self, memory_id: str, known: str = "") -> str | None:  # noqa: ARG002
         return None
 
-    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> Page:  # noqa: ARG002
-        return Page("", "")
+    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:  # noqa: ARG002
+        return "", ""
 
 
 def _stamp_of(folder: Path) -> tuple[int, int]:

@@ -69,27 +69,23 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
         count: how many; 0 takes none.
         limit: how many fit into the window; 0 is without limit, and they are counted all the same.
     """
-    wait = _wait(_counted(ledger, now), now, min(count, limit), limit) if limit and count else 0.0
-    if not wait and count:
+    counted = _counted(ledger, now) if limit and count else []
+    free = limit - sum(known for _, known in counted)
+    for at, known in counted:
+        if free >= min(count, limit):
+            break
+        free += known
+        if free >= min(count, limit):
+            # Never 0, which would say that they were taken: computed in floats, a wait can come to nothing.
+            return max(at + WINDOW_S - now, _MIN_WAIT_S)
+    if count:
         ledger.add_operations(now, count, keep_since=now - WINDOW_S)
-    return wait
+    return 0.0
 
 
 def remaining(ledger: LedgerReading, now: float, limit: int) -> int | None:
     """Return how many operations still fit into the window, None where there is no limit."""
     return max(0, limit - sum(count for _, count in _counted(ledger, now))) if limit else None
-
-
-def _wait(counted: list[tuple[float, int]], now: float, needed: int, limit: int) -> float:
-    free = limit - sum(count for _, count in counted)
-    for at, count in counted:
-        if free >= needed:
-            return 0.0
-        free += count
-        if free >= needed:
-            # Never 0, which would say that they were taken: computed in floats, a wait can come to nothing.
-            return max(at + WINDOW_S - now, _MIN_WAIT_S)
-    return 0.0
 
 
 def _counted(ledger: LedgerReading, now: float) -> list[tuple[float, int]]:

@@ -40,9 +40,9 @@ def names(place: Path) -> list[str]:
 
 def test_a_note_is_written_and_found_again_by_its_memory(vault: Vault, tmp_path: Path) -> None:
     assert (vault.read("a"), vault.path_of(note("a", "Tea"))) == (None, "vault/Tea.md")
-    page = vault.write(note("a", "Tea"), never)
-    data = (tmp_path / page.path).read_bytes()
-    assert (page.path, page.sha256) == ("vault/Tea.md", sha256(data).hexdigest())
+    path, sum_ = vault.write(note("a", "Tea"), never)
+    data = (tmp_path / path).read_bytes()
+    assert (path, sum_) == ("vault/Tea.md", sha256(data).hexdigest())
     assert data.decode() == write_note(note("a", "Tea"))
     assert vault.read("a") == write_note(note("a", "Tea"))
     assert vault.path_of(note("a", "Another title")) == "vault/Tea.md"
@@ -50,8 +50,8 @@ def test_a_note_is_written_and_found_again_by_its_memory(vault: Vault, tmp_path:
 
 def test_a_memory_never_gets_a_second_note(vault: Vault, tmp_path: Path) -> None:
     vault.write(note("a", "Tea"), never)
-    assert vault.write(note("a", "Coffee", "other"), always).path == "vault/Tea.md"
-    assert Vault(tmp_path, "default").write(note("a", "Milk"), never).path == "vault/Tea.md"
+    assert vault.write(note("a", "Coffee", "other"), always)[0] == "vault/Tea.md"
+    assert Vault(tmp_path, "default").write(note("a", "Milk"), never)[0] == "vault/Tea.md"
     assert names(tmp_path) == ["Tea.md"]
 
 
@@ -59,7 +59,7 @@ def test_a_memory_never_gets_a_second_note(vault: Vault, tmp_path: Path) -> None
 def test_titles_that_some_file_system_takes_for_one_get_names_that_differ(
     vault: Vault, tmp_path: Path, one: str, other: str
 ) -> None:
-    paths = [vault.write(note("a", one), never).path, vault.write(note("b", other), never).path]
+    paths = [vault.write(note("a", one), never)[0], vault.write(note("b", other), never)[0]]
     assert len({same_place(path) for path in paths}) == 2
     assert len(names(tmp_path)) == 2
 
@@ -68,7 +68,7 @@ def test_a_persons_own_file_is_never_written_over(vault: Vault, tmp_path: Path) 
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "tea.md").write_text("mine")
     (tmp_path / "vault" / "Tea (ca978112).md").mkdir()
-    assert vault.write(note("a", "Tea"), never).path == "vault/Tea (ca978112ca1bbdca).md"
+    assert vault.write(note("a", "Tea"), never)[0] == "vault/Tea (ca978112ca1bbdca).md"
     assert (tmp_path / "vault" / "tea.md").read_text() == "mine"
 
 
@@ -83,9 +83,9 @@ def test_a_file_that_a_person_makes_meanwhile_is_not_written_over(
 
 
 def test_a_note_that_a_person_renamed_is_found_where_it_is_now(vault: Vault, tmp_path: Path) -> None:
-    first = tmp_path / vault.write(note("a", "Tea"), never).path
+    first = tmp_path / vault.write(note("a", "Tea"), never)[0]
     first.rename(first.with_name("My tea.md"))
-    assert vault.write(note("a", "Tea", "new"), always, "vault/Tea.md").path == "vault/My tea.md"
+    assert vault.write(note("a", "Tea", "new"), always, "vault/Tea.md")[0] == "vault/My tea.md"
     assert names(tmp_path) == ["My tea.md"]
 
 
@@ -98,14 +98,14 @@ def test_where_it_was_written_counts_only_while_it_is_its_own(vault: Vault, tmp_
 
 
 def test_what_a_person_edited_stays_and_has_no_sum_by_which_it_would_be_removed(vault: Vault, tmp_path: Path) -> None:
-    file = tmp_path / vault.write(note("a", "Tea"), never).path
+    file = tmp_path / vault.write(note("a", "Tea"), never)[0]
     file.write_text(edited := file.read_text() + "\n## Mine\n")
-    assert vault.write(note("a", "Tea", "new"), never).sha256 == ""
+    assert vault.write(note("a", "Tea", "new"), never)[1] == ""
     assert file.read_text() == edited
 
 
 def test_a_note_that_is_written_again_keeps_its_rights(vault: Vault, tmp_path: Path) -> None:
-    file = tmp_path / vault.write(note("a", "Tea"), never).path
+    file = tmp_path / vault.write(note("a", "Tea"), never)[0]
     file.chmod(0o600)
     vault.write(note("a", "Tea", "new"), always)
     assert file.read_text() == write_note(note("a", "Tea", "new"))
@@ -113,9 +113,9 @@ def test_a_note_that_is_written_again_keeps_its_rights(vault: Vault, tmp_path: P
 
 
 def test_what_is_as_it_should_be_is_not_written_again(vault: Vault, tmp_path: Path) -> None:
-    file = tmp_path / vault.write(note("a", "Tea"), never).path
+    file = tmp_path / vault.write(note("a", "Tea"), never)[0]
     before = file.stat()
-    assert vault.write(note("a", "Tea"), never).sha256 == sha256(file.read_bytes()).hexdigest()
+    assert vault.write(note("a", "Tea"), never)[1] == sha256(file.read_bytes()).hexdigest()
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
@@ -128,8 +128,7 @@ def test_the_draft_of_a_process_that_was_killed_goes_with_the_next_note(vault: V
 
 def test_namespaces_have_directories_that_no_file_system_mixes_up(tmp_path: Path) -> None:
     paths = {
-        Vault(tmp_path, name).write(replace(note("a", "Tea")), never).path
-        for name in ("default", "team", "Team", "../x")
+        Vault(tmp_path, name).write(replace(note("a", "Tea")), never)[0] for name in ("default", "team", "Team", "../x")
     }
     assert paths == {"vault/Tea.md", "vault/team/Tea.md", "vault/%54eam/Tea.md", "vault/%2e%2e%2fx/Tea.md"}
     assert [path.name for path in tmp_path.iterdir()] == ["vault"]
