@@ -129,7 +129,9 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
     words, or where they say who does what to whom with the same words the other way round. What only one of them tells
     is more, and contradicts nothing.
     """
-    if not _are_alike(one, other):
+    fewest = min(len(one.stems - one.names), len(other.stems - other.names))
+    shared = len(one.stems & other.stems)
+    if shared < MIN_SHARED * fewest or (not shared and len(one.stems | other.stems) > 1):
         return None
     return next((kind for kind, differ in _WAYS.items() if differ(one, other)), None)
 
@@ -138,12 +140,6 @@ def contradiction(one: Statement, other: Statement) -> Conflict | None:
     """Return in what two sentences contradict each other for sure: as `conflict`, but "slices" for "cuts" is none."""
     kind = conflict(one, other)
     return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
-
-
-def _are_alike(one: Statement, other: Statement) -> bool:
-    fewest = min(len(one.stems - one.names), len(other.stems - other.names))
-    shared = len(one.stems & other.stems)
-    return shared >= MIN_SHARED * fewest and (shared > 0 or len(one.stems | other.stems) <= 1)
 
 
 def _lie_apart(ones: frozenset[tuple[float, float]], others: frozenset[tuple[float, float]]) -> bool:
@@ -355,15 +351,14 @@ def _longest_first(source: Source) -> tuple[int, datetime, str]:
 
 
 def _read(source: Source) -> list[_Said]:
-    return [_said(unit, source.at) for unit in units_of(source.text)]
-
-
-def _said(unit: Unit, at: datetime) -> _Said:
-    told = [(each.since, each.until) for each in mentions(unit.said, now=at)]
-    is_relative = bool(told) and told != [(each.since, each.until) for each in mentions(unit.said, now=_ELSEWHERE)]
-    # "Yesterday" of another day is another day.
-    key = f"{unit.key}\n{told}" if is_relative else unit.key
-    return _Said(unit, at, key, read_statement(unit.said, at), is_relative)
+    said = []
+    for unit in units_of(source.text):
+        told = [(each.since, each.until) for each in mentions(unit.said, now=source.at)]
+        elsewhere = [(each.since, each.until) for each in mentions(unit.said, now=_ELSEWHERE)] if told else []
+        # "Yesterday" of another day is another day.
+        key = unit.key if told == elsewhere else f"{unit.key}\n{told}"
+        said.append(_Said(unit, source.at, key, read_statement(unit.said, source.at), told != elsewhere))
+    return said
 
 
 def _disputed(
