@@ -18,8 +18,7 @@ from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.csp import Response
-from commonplace.graph.graphiti.backend import REST_S
-from commonplace.graph.graphiti.delivery import GRACE_S, LOOK_S, MAX_REFUSALS
+from commonplace.graph.graphiti.backend import GRACE_S, LOOK_S, MAX_REFUSALS, REST_S
 from commonplace.settings import load
 
 SAID = "auth.ts depends on token.ts."

@@ -17,7 +17,7 @@ from tests.stubs import graphiti_server
 
 from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
-from commonplace.graph.graphiti import backend, client, delivery
+from commonplace.graph.graphiti import backend, client
 from commonplace.graph.graphiti import transport as stdio
 from commonplace.settings import load
 
@@ -95,7 +95,7 @@ def test_server_is_not_ended_before_it_has_taken_in_what_it_was_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Graphiti's server queues an episode, answers, and loses it when its input ends."""
-    monkeypatch.setattr(delivery, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(backend, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setenv("GRAPHITI_STUB", "slow")
     file = tmp_path / "state.json"
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
@@ -127,7 +127,7 @@ def test_server_that_takes_long_to_start_is_sent_what_it_was_started_for(
 
 
 def test_sync_waits_until_a_started_server_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(backend, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setenv("GRAPHITI_STUB", "slow")
     with opened(tmp_path / "store", graph_uri=command(tmp_path / "state.json")) as book:
         book.graph.add_episode(SAID)

@@ -20,7 +20,7 @@ from commonplace.graph.text import overtaken, when
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.graph import views
-    from commonplace.graph.graphiti.delivery import Delivery
+    from commonplace.graph.graphiti.outbox import Delivery
     from commonplace.graph.migration import Migration
 
 _ENDINGS: Final = {

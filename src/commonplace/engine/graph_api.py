@@ -37,7 +37,7 @@ from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.graph import views
-    from commonplace.graph.graphiti.delivery import Delivery
+    from commonplace.graph.graphiti.outbox import Delivery
     from commonplace.graph.migration import Document, Migration
     from commonplace.graph.query import GraphReader, TextHits
     from commonplace.graph.service import GraphService
@@ -544,7 +544,7 @@ class Graph:
 
     def sync(self) -> Delivery:
         """Send queued episodes to the external backend (setting graph.backend)."""
-        from commonplace.graph.graphiti.delivery import Delivery
+        from commonplace.graph.graphiti.outbox import Delivery
 
         return Delivery("local")
 

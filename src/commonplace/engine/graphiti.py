@@ -9,18 +9,17 @@ import os
 import time
 from collections.abc import Callable, Sequence, Set
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from commonplace.dataclasses import replace
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.graphiti.backend import Backend, Left, Rest, cannot_leave, session_of, to_leave
+from commonplace.graph.graphiti.backend import Backend, Left, cannot_leave, session_of, to_leave
 from commonplace.graph.graphiti.backend import leave as take_away
 from commonplace.graph.graphiti.client import group_of
-from commonplace.graph.graphiti.delivery import Courier, Delivery, waiting_for
-from commonplace.graph.graphiti.outbox import Outbox
+from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
 from commonplace.graph.graphiti.query import GraphitiReader, is_id
 from commonplace.graph.query import GraphReader
 from commonplace.graph.service import GraphService
@@ -107,17 +106,10 @@ class GraphitiGraph(Graph):
         store, namespace, now = self._store, self._runtime.namespace, self._runtime.now
         settings = self._runtime.settings.graph
         tools = session_of(settings, os.environ, time.monotonic, namespace)
+        lock = store.lock(self._runtime.directory / LOCK)
         outbox = Outbox(store, namespace, now)
-        courier = Courier(
-            outbox,
-            tools,
-            store.lock(self._runtime.directory / LOCK),
-            graph=lambda: store.graph(namespace),
-            words_of=self._words_of,
-            group_of=lambda label: group_of(namespace, label, settings.group),
-            now=now,
-        )
-        return Backend(tools, outbox, courier, Rest(now), namespace, settings.group)
+        graph = partial(store.graph, namespace)
+        return Backend(tools, outbox, lock, graph, self._words_of, now, namespace, settings.group)
 
 
 def leave(store: Store, namespace: str, settings: GraphSettings, known: Set[str], *, is_rehearsal: bool) -> Left:

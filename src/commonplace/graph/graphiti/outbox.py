@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.graph.episodes import Added
+from commonplace.graph.views import View
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import Note
@@ -22,6 +23,30 @@ GROUPS: Final = "graphiti-group"
 """The kind of the notes about groups of which something was sent; their ids are the groups."""
 
 What = Literal["episode", "relation", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery(View):
+    """What was brought to the outside backend, and what still waits.
+
+    Attributes:
+        delivered: how many episodes, facts and deletions arrived.
+        waiting: how many still wait.
+        unsure: how many of these were sent, and may have arrived.
+        refused: how many of these the server does not want.
+        notices: one sentence each, for people.
+    """
+
+    backend: str
+    delivered: int = 0
+    waiting: int = 0
+    unsure: int = 0
+    refused: int = 0
+    notices: tuple[str, ...] = ()
+
+
+def waiting_for(number: int) -> str:
+    return f"{number} item{'' if number == 1 else 's'} queued for Graphiti"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from commonplace.formats.graphiti import ALIASES, LABELS
 from commonplace.graph.facts import shown_attributes
 from commonplace.graph.graphiti.backend import Backend, told
 from commonplace.graph.graphiti.client import GraphitiTools, unmarked
-from commonplace.graph.graphiti.delivery import waiting_for
+from commonplace.graph.graphiti.outbox import waiting_for
 from commonplace.graph.names import normal
 from commonplace.graph.query import AskedContext, GraphReader, Search, Wanted
 from commonplace.graph.runtime import GraphRuntime
