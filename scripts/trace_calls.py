@@ -57,8 +57,7 @@ def remember(engine: Engine) -> Callable[[], object]:
 
 def memory_search(engine: Engine) -> Callable[[], object]:
     """Return a call of the tool of the MCP server, without its transport."""
-    from commonplace.mcp.protocol import call_tool
-    from commonplace.mcp.registry import Context
+    from commonplace.mcp.protocol import Context, call_tool
     from commonplace.mcp.resources import Host, registry_of
 
     tools = registry_of(Host(lambda _: engine)).tools

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import UsageError
-from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
 from commonplace.mcp.server import serve
 
 NOTHING = {"type": "object", "properties": {}}

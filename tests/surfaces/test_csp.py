@@ -17,7 +17,7 @@ import commonplace
 from commonplace.cli.app import cli
 from commonplace.cli.csp import MAX_REQUEST_BYTES
 from commonplace.formats.csp import Request, Response
-from commonplace.mcp.registry import Context
+from commonplace.mcp.protocol import Context
 from commonplace.mcp.tools import tools_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tests.serving import serving
 from tests.surfaces.test_http import problem
 
 import commonplace
-from commonplace.mcp.registry import Tool, ToolResult
+from commonplace.mcp.protocol import Tool, ToolResult
 from commonplace.mcp.tools import ADDS, DESTROYS, READS
 from commonplace.server.mcp import _scope
 

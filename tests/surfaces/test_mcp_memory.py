@@ -15,8 +15,7 @@ from commonplace.engine import Engine
 from commonplace.formats.fence import unfence
 from commonplace.mcp.resources import Host, registry_of
 from commonplace.mcp.schema import problems
-from commonplace.mcp.schemas import beginning, ending, largest
-from commonplace.mcp.tools import tools_of
+from commonplace.mcp.tools import beginning, ending, largest, tools_of
 from commonplace.text.budget import MAX_TOKENS
 
 NOTES = [

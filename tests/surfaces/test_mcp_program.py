@@ -18,7 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from tests.surfaces.mcp_process import LIMIT_S, PROGRAM, store_held
 
 import commonplace
-from commonplace.mcp.schemas import MAX_TOKENS
+from commonplace.mcp.tools import MAX_TOKENS
 from commonplace.types import Document
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import NotFoundError
-from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
 from commonplace.mcp.server import serve
 from commonplace.mcp.tools import READS
 

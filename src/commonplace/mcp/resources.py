@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import commonplace
 from commonplace.errors import NotFoundError
-from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, ResourceHandler, ServerInfo
-from commonplace.mcp.schemas import beginning, ending
-from commonplace.mcp.tools import tools_of
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ResourceHandler, ServerInfo
+from commonplace.mcp.tools import beginning, ending, tools_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine

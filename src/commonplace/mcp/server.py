@@ -39,15 +39,19 @@ from commonplace.formats.jsonrpc import (
     read_message,
     result_of,
 )
-from commonplace.mcp.protocol import Method, completed, initialized, method_of, report_defect
-from commonplace.mcp.registry import (
+from commonplace.mcp.protocol import (
     SESSION_VERSIONS,
     Context,
+    Method,
     Registry,
     Terms,
+    completed,
+    initialized,
     is_stateless,
+    method_of,
     opened_session,
     progress_token,
+    report_defect,
     stateless_terms,
 )
 

@@ -1,8 +1,12 @@
-"""The tools: each makes one call of the engine and renders its result as JSON and text."""
+"""The tools: each makes one call of the engine and renders its result as JSON and text.
+
+A model reads their schemas and descriptions in every session, so they are short.
+"""
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final
@@ -10,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import meant, visible
-from commonplace.mcp import schemas
-from commonplace.mcp.registry import Context, Tool, ToolResult
-from commonplace.mcp.schemas import beginning, has_room, largest
-from commonplace.text.budget import MAX_TOKENS
+from commonplace.formats.fence import FenceItem, fence
+from commonplace.mcp.protocol import Context, Tool, ToolResult
+from commonplace.mcp.schema import Schema
+from commonplace.text.budget import MAX_TOKENS, most_tokens
 
 if TYPE_CHECKING:
     from commonplace import Memory
@@ -25,11 +29,24 @@ if TYPE_CHECKING:
 
 Arguments = Mapping[str, Any]
 
+MAX_RESULTS: Final = 50
+DEFAULT_RESULTS: Final = 6
+MAX_LINES: Final = 400
+DEFAULT_LINES: Final = 120
+CONTEXT_TOKENS: Final = 2_000
+MAX_CONTEXT_TOKENS: Final = 8_000
 SNIPPET_CHARACTERS: Final = 200
+MEMORY_SNIPPET_CHARACTERS: Final = 400
+_MAX_IDS: Final = 20
+_MAX_REJECTED: Final = 5
+_MAX_NAME: Final = 100
+"""Characters of a client's name, as the source of what it stores."""
 REVIEW: Final = "review"
 """In place of an id: what waits for a person."""
 SETTLES: Final = "settles"
 """The type of a link from a question that waits to its answer."""
+_OF_ENTITY: Final = ("uuid", "name", "entity_type", "score")
+_OF_FACT: Final = "uuid fact source_name relation_type target_name valid_from valid_to disputed score".split()
 _DEPTH, _LIMIT = 2, 10
 _QUERY_CHARACTERS: Final = 1_000
 
@@ -84,8 +101,6 @@ def _cut(
 
 def _waiting(engine: Engine, given: Arguments) -> ToolResult:
     """Tell what waits for a person; an agent settles by `memory_link` what neither a user nor the untrusted said."""
-    from commonplace.formats.fence import FenceItem, fence
-
     waiting = engine.questions()
 
     def rendered(size: int) -> tuple[dict[str, Any], str]:
@@ -153,7 +168,6 @@ def _answers(engine: Engine, given: Arguments) -> _Known:
 
 def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
     """Return both forms of an answer."""
-    from commonplace.formats.fence import FenceItem, fence
     from commonplace.graph.text import entity_item, fact_item
 
     chosen = {id(each) for each in shown}
@@ -168,7 +182,7 @@ def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -
     links = [_plain_link(each) for each in known.links if {each.source, each.target} <= ids]
     structured = {
         "facts": [_plain_fact(each) for each in facts],
-        "entities": [_plain_entity(each) for each in entities],
+        "entities": [{name: getattr(each, name) for name in _OF_ENTITY} for each in entities],
         "memories": memories,
         "links": links,
     }
@@ -206,62 +220,12 @@ def _times(given: Arguments) -> dict[str, Any]:
 
 def _plain_fact(fact: RelationView) -> dict[str, Any]:
     plain = fact.to_dict()
-    names = {"uuid": "uuid", "fact": "fact", "source": "source_name", "relation_type": "relation_type"}
-    names |= {"target": "target_name", "valid_from": "valid_from", "valid_to": "valid_to"}
-    names |= {"disputed": "disputed", "score": "score"}
-    return {name: plain[field] for name, field in names.items() if plain[field] or name == "score"}
-
-
-def _plain_entity(entity: EntityView) -> dict[str, Any]:
-    plain = entity.to_dict()
-    return {name: plain[name] for name in ("uuid", "name", "entity_type", "score")}
+    named = [(name.removesuffix("_name"), plain[name]) for name in _OF_FACT]
+    return {name: value for name, value in named if value or name == "score"}
 
 
 def _plain_link(link: Link) -> dict[str, Any]:
     return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength}
-
-
-Opened = Callable[[Context], "Engine"]
-"""Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
-
-MEMORY_SNIPPET_CHARACTERS: Final = 400
-_MAX_IDS: Final = 20
-_MAX_REJECTED: Final = 5
-_MAX_NAME: Final = 100
-"""Characters of a client's name, as the source of what it stores."""
-
-
-def tools_of(opened: Opened) -> tuple[Tool, ...]:
-    """Return the tools over an engine."""
-    offered = (
-        ("memory_search", "Search", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, READS, _search),
-        ("memory_get", "Read", _GET, schemas.GET, schemas.GET_RESULT, READS, _get),
-        ("memory_context", "Context", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, READS, _context),
-        ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, ADDS, _store),
-        ("memory_link", "Link", _LINK, schemas.LINK, schemas.LINK_RESULT, ADDS, link),
-        ("memory_graph", "Graph", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, READS, graph),
-        ("memory_why", "Explain", _WHY, schemas.WHY, schemas.WHY_RESULT, READS, _why),
-        ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, DESTROYS, _forget),
-    )
-    return tuple(
-        Tool(name, title, description, takes, _bound(handler, opened), gives, hints)
-        for name, title, description, takes, gives, hints, handler in offered
-    )
-
-
-READS: Final = {"readOnlyHint": True, "openWorldHint": False}
-ADDS: Final = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-DESTROYS: Final = {"idempotentHint": True, "openWorldHint": False}
-_SEARCH: Final = (
-    "Find what was remembered or indexed; weak results may not answer. Give also: the query in other words."
-)
-_GET: Final = "Read lines of a page, artifact or memory."
-_CONTEXT: Final = "What to know before a task, within a budget. Call it first."
-_STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
-_LINK: Final = "Link two memories, or two names by a fact."
-_GRAPH: Final = "Facts and when they held, entities, linked memories."
-_WHY: Final = "Why a query finds a result."
-_FORGET: Final = "Delete memories with all copies. Without confirm it is a dry run."
 
 
 _CALLED: Final = {
@@ -281,7 +245,9 @@ def _bound(
 ) -> Callable[[Arguments, Context], ToolResult]:
     def run(arguments: Arguments, context: Context) -> ToolResult:
         try:
-            return handler(opened(context), _signed(arguments, context) if handler is _store else arguments)
+            if handler is _store and context.client is not None:
+                arguments = signed(arguments, visible(context.client.name)[:_MAX_NAME])
+            return handler(opened(context), arguments)
         except UsageError as error:
             error.rename(_CALLED)
             raise
@@ -293,10 +259,6 @@ def _bound(
             raise
 
     return run
-
-
-def _signed(arguments: Arguments, context: Context) -> Arguments:
-    return arguments if context.client is None else signed(arguments, visible(context.client.name)[:_MAX_NAME])
 
 
 def signed(arguments: Arguments, source: str) -> Arguments:
@@ -316,11 +278,11 @@ def _as_stored(arguments: Arguments) -> Arguments:
 
 
 def _search(engine: Engine, given: Arguments) -> ToolResult:
-    from commonplace.formats.fence import FenceItem, fence
+    from commonplace.search.result import label
 
     found = engine.search(
         given["query"],
-        given.get("maxResults", schemas.DEFAULT_RESULTS),
+        given.get("maxResults", DEFAULT_RESULTS),
         given.get("kinds") or None,
         min_score=given.get("minScore"),
         as_of=given.get("asOf"),
@@ -332,7 +294,7 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
         engine.count_use(found.hits)
     places = engine.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
     results = [_result(engine, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
-    labels = [_label(hit) for hit in found.hits]
+    labels = [f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit) for hit in found.hits]
 
     def rendered(size: int) -> tuple[dict[str, Any], str]:
         return {"results": results[:size]}, fence(
@@ -397,17 +359,9 @@ def _lines(engine: Engine, hit: Hit, path: str) -> tuple[int, int]:
     return first, first + size - 1
 
 
-def _label(hit: Hit) -> str:
-    from commonplace.search.result import label
-
-    return f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit)
-
-
 def _get(engine: Engine, given: Arguments) -> ToolResult:
-    from commonplace.formats.fence import FenceItem, fence
-
     first = given.get("from", 1)
-    excerpt = engine.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
+    excerpt = engine.read(given["path"], first, given.get("lines", DEFAULT_LINES), touch=True)
     _log_use(engine, excerpt)
     # As it goes out: what is written out takes more room.
     lines = visible(excerpt.text).split("\n")
@@ -446,17 +400,14 @@ def _log_use(engine: Engine, excerpt: Excerpt) -> None:
 
 
 def _context(engine: Engine, given: Arguments) -> ToolResult:
-    budget = given.get("maxTokens", min(schemas.CONTEXT_TOKENS, engine.settings.context.max_tokens))
+    budget = given.get("maxTokens", min(CONTEXT_TOKENS, engine.settings.context.max_tokens))
     made = engine.context(given.get("task", ""), budget, agent=given.get("agent"))
     engine.log_retrieval(made, "context")
     structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
-    return ToolResult(structured, "\n".join([made.text or _why_empty(made.left_out, budget), *made.notices]))
-
-
-def _why_empty(left_out: int, budget: int) -> str:
-    if left_out:
-        return f"Nothing relevant fits in {budget} tokens; raise the budget."
-    return "Nothing relevant is known yet."
+    nothing = "Nothing relevant is known yet."
+    if made.left_out:
+        nothing = f"Nothing relevant fits in {budget} tokens; raise the budget."
+    return ToolResult(structured, "\n".join([made.text or nothing, *made.notices]))
 
 
 def _store(engine: Engine, given: Arguments) -> ToolResult:
@@ -506,7 +457,7 @@ def _forget(engine: Engine, given: Arguments) -> ToolResult:
 
 
 def _why(engine: Engine, given: Arguments) -> ToolResult:
-    found = engine.search(given["query"], schemas.MAX_RESULTS, min_score=0.0)
+    found = engine.search(given["query"], MAX_RESULTS, min_score=0.0)
     wanted = given["id"]
     places = engine.places(each.owner_id for each in found.hits if each.kind == "memory")
     names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)
@@ -523,8 +474,8 @@ def _why(engine: Engine, given: Arguments) -> ToolResult:
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
         "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
-        "matched": _some(receipt.matched_terms),
-        "missing": _some(receipt.missing_terms),
+        "matched": [term[:60] for term in receipt.matched_terms[:_MAX_IDS]],
+        "missing": [term[:60] for term in receipt.missing_terms[:_MAX_IDS]],
         "rejected": [beginning(each, 60, engine.count_tokens) for each in rejected],
     }
     words = ", ".join(structured["matched"]) or "none"
@@ -534,5 +485,196 @@ def _why(engine: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, f"{head} {told}. Matching words: {words}.")
 
 
-def _some(terms: Sequence[str]) -> list[str]:
-    return [term[:60] for term in terms[:_MAX_IDS]]
+CountTokens = Callable[[str], int]
+
+
+def has_room(count: CountTokens, *texts: str) -> bool:
+    """Return whether each form of a response is within its budget; a short one need not be counted."""
+    return all(most_tokens(text) <= MAX_TOKENS or count(text) <= MAX_TOKENS for text in texts)
+
+
+def largest(count: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number, from 0 to `count`, that fits; whatever fits, fewer do too."""
+    return count if fits(count) else bisect_right(range(1, count), False, key=lambda size: not fits(size))
+
+
+def beginning(text: str, tokens: int, count: CountTokens) -> str:
+    """Return a text as it is shown, or as much of its beginning as has so many tokens, with a mark where it was cut."""
+    text = visible(text)
+    if len(text) <= tokens or count(text) <= tokens:  # a token has a character at least
+        return text
+    most = min(len(text), tokens * 16)
+    size = bisect_right(range(1, most), tokens - 1, key=lambda end: count(text[:end]))
+    return text[:size].rstrip() + "…"
+
+
+def ending(lines: Sequence[str], tokens: int, count: CountTokens) -> list[str]:
+    """Return as many of the last lines as have so many tokens."""
+    size = largest(len(lines), lambda size: count("\n".join(lines[len(lines) - size :])) <= tokens)
+    return list(lines[len(lines) - size :])
+
+
+Opened = Callable[[Context], "Engine"]
+"""Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
+
+
+def tools_of(opened: Opened) -> tuple[Tool, ...]:
+    """Return the tools over an engine."""
+    return tuple(
+        Tool(name, title, description, takes, _bound(handler, opened), gives, hints)
+        for handler, name, title, hints, description, takes, gives in _OFFERED
+    )
+
+
+def _object(properties: Mapping[str, Any]) -> Schema:
+    return {"type": "object", "properties": properties}
+
+
+def _closed(properties: Mapping[str, Any], *required: str) -> Schema:
+    must = {"required": list(required)} if required else {}
+    return {**_object(properties), **must, "additionalProperties": False}
+
+
+def _list(items: Schema, **values: Any) -> Schema:
+    return {"type": "array", "items": items, **values}
+
+
+def _text(description: str) -> Schema:
+    return {"type": "string", "description": description}
+
+
+def _count(most: int, least: int = 1) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def _one_of(words: str, description: str) -> Schema:
+    return {"enum": words.split(), "description": description}
+
+
+def _each(kind: str, names: str) -> dict[str, Schema]:
+    return {name: {"type": kind} for name in names.split()}
+
+
+READS: Final = {"readOnlyHint": True, "openWorldHint": False}
+ADDS: Final = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+DESTROYS: Final = {"idempotentHint": True, "openWorldHint": False}
+_TEXT: Final[Schema] = {"type": "string"}
+_FLAG: Final[Schema] = {"type": "boolean"}
+_FOUND: Final = _object(
+    _each("string", "id path")
+    | _each("integer", "startLine endLine")
+    | _each("number", "score")
+    | _each("string", "confidence snippet source")
+)
+_OFFERED: Final[Sequence[tuple[Any, ...]]] = (
+    (
+        *(_search, "memory_search", "Search", READS),
+        "Find what was remembered or indexed; weak results may not answer. Give also: the query in other words.",
+        _closed(
+            {
+                "query": _TEXT,
+                "also": _list(_TEXT, maxItems=4),
+                "maxResults": _count(MAX_RESULTS),
+                "minScore": {"type": "number", "minimum": 0, "maximum": 1},
+                "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
+                "asOf": _text("known then, as 'last Tuesday'"),
+                "validAt": _text("true then"),
+            },
+            "query",
+        ),
+        _object({"results": _list(_FOUND)}),
+    ),
+    (
+        *(_get, "memory_get", "Read", READS),
+        "Read lines of a page, artifact or memory.",
+        _closed(
+            {
+                "path": _text("as memory_search gave it, or memory:ID"),
+                "from": {"type": "integer", "minimum": 1},
+                "lines": _count(MAX_LINES),
+            },
+            "path",
+        ),
+        _object(_each("string", "path text") | _each("integer", "nextFrom") | _each("boolean", "cut")),
+    ),
+    (
+        *(_context, "memory_context", "Context", READS),
+        "What to know before a task, within a budget. Call it first.",
+        _closed(
+            {
+                "task": _text("empty as a session starts"),
+                "maxTokens": _count(MAX_CONTEXT_TOKENS, 64),
+                "agent": _text("such as test-engineer"),
+            }
+        ),
+        _object(_each("string", "text") | _each("array", "references") | _each("integer", "tokens")),
+    ),
+    (
+        *(_store, "memory_store", "Remember", ADDS),
+        "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets.",
+        _closed(
+            {
+                "content": _text("self-contained: names, dates, reasons"),
+                "tier": {
+                    "enum": ["ultra", "short", "medium", "long"],
+                    "description": "short fades in days, long stays",
+                },
+                "tags": _list(_TEXT),
+                "category": _text("decision, preference, fact, context, lesson, event"),
+                "origin": _one_of("user agent tool document web", "who said it"),
+                "source": _TEXT,
+                "at": _text("when it happened"),
+                "id": _text("of a memory to correct"),
+            },
+            "content",
+        ),
+        _object(_each("string", "id outcome tier") | _each("array", "notices")),
+    ),
+    (
+        *(link, "memory_link", "Link", ADDS),
+        "Link two memories, or two names by a fact.",
+        _closed(
+            _each("string", "source target type")
+            | _each("number", "strength")
+            | {"fact": _text("a sentence; then of two names")},
+            *("source", "target"),
+        ),
+        _object(_each("string", "source target type") | _each("number", "strength") | _each("array", "notices")),
+    ),
+    (
+        *(graph, "memory_graph", "Graph", READS),
+        "Facts and when they held, entities, linked memories.",
+        _closed(
+            {"id": _text("or a name, or review: open questions")}
+            | _each("string", "query validAt asOf")
+            | _each("integer", "depth limit")
+        ),
+        _object(_each("array", "facts entities memories links")),
+    ),
+    (
+        *(_why, "memory_why", "Explain", READS),
+        "Why a query finds a result.",
+        _closed({"query": _TEXT, "id": _text("of a hit, or a path")}, "query", "id"),
+        _object(
+            _each("integer", "rank")
+            | _each("number", "score")
+            | _each("object", "signals")
+            | _each("array", "matched missing rejected")
+        ),
+    ),
+    (
+        *(_forget, "memory_forget", "Forget", DESTROYS),
+        "Delete memories with all copies. Without confirm it is a dry run.",
+        _closed(
+            {"ids": _list(_TEXT, maxItems=100)}
+            | _each("string", "tag source session")
+            | {"confirm": {**_FLAG, "description": "only if the user wants it"}}
+        ),
+        _object(
+            _each("boolean", "forgotten verified")
+            | _each("array", "ids")
+            | _each("object", "counts")
+            | _each("array", "notices")
+        ),
+    ),
+)

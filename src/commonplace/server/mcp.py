@@ -21,8 +21,7 @@ from commonplace.formats.jsonrpc import (
     read_message,
     result_of,
 )
-from commonplace.mcp.protocol import initialized, method_of
-from commonplace.mcp.registry import (
+from commonplace.mcp.protocol import (
     SESSION_VERSIONS,
     STATELESS_VERSIONS,
     ClientInfo,
@@ -30,7 +29,9 @@ from commonplace.mcp.registry import (
     Registry,
     Terms,
     Tool,
+    initialized,
     is_stateless,
+    method_of,
     opened_session,
     stateless_terms,
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from commonplace.mcp.registry import Registry, ServerInfo
+from commonplace.mcp.protocol import Registry, ServerInfo
 from commonplace.mcp.server import Limits, serve
 
 INFO = ServerInfo("toy", "1.2.3", "A toy", "Ask the toy.")

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.mcp.conversation import INFO, answers, line, request
 
 from commonplace.formats.jsonrpc import MAX_LINE_LENGTH, LineWriter
-from commonplace.mcp.registry import Registry
+from commonplace.mcp.protocol import Registry
 from commonplace.mcp.server import CLIENT_GONE, serve
 
 EMPTY = Registry(INFO)

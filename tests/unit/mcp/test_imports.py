@@ -21,7 +21,7 @@ def test_serving_loads_nothing_heavy() -> None:
     """Not at import and not for the handshake and a list; the SDK takes 55 MB and 600 ms for the same."""
     program = (
         "import io, sys\n"
-        "from commonplace.mcp.registry import Registry, ServerInfo, Tool\n"
+        "from commonplace.mcp.protocol import Registry, ServerInfo, Tool\n"
         "from commonplace.mcp.server import serve\n"
         "tool = Tool('t', 'T', 't', {'type': 'object'}, lambda arguments, context: None)\n"
         'said = b\'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\\n\'\n'
@@ -57,4 +57,4 @@ def test_protocol_knows_nothing_of_memories() -> None:
                 left += [inner] if inner not in reached else []
             else:
                 assert name in wire or name.split(".")[0] in sys.stdlib_module_names, (stem, name)
-    assert {"server", "protocol", "registry", "schema"} <= reached
+    assert {"server", "protocol", "schema"} <= reached

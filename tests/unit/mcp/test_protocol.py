@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.mcp.conversation import INFO, Talk, answers, line, request, stateless, talking
 
-from commonplace.mcp.registry import Context, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Registry, Resource, ServerInfo, Tool, ToolResult
 
 SERVER = {"name": "toy", "title": "A toy", "version": "1.2.3"}
 WHO = {"name": "who", "arguments": {}}

@@ -11,7 +11,7 @@ from tests.unit.mcp.conversation import INFO, Talk, talking
 
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
-from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
 from commonplace.mcp.tools import READS
 
 ADDING = {

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.unit.mcp.conversation import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking
 
-from commonplace.mcp.registry import Context, Registry, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Registry, Tool, ToolResult
 from commonplace.mcp.server import Limits, Pool, serve
 
 
