@@ -17,37 +17,15 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.formats.csp import CspError, Request, Response, format_response, parse_request
+from commonplace.specialist import verbs
 from commonplace.specialist.request import Parts
-from commonplace.specialist.response import fits
-from commonplace.specialist.verbs import (
-    decay,
-    forget,
-    get,
-    link,
-    promote,
-    query_graph,
-    recall,
-    stats,
-    store,
-    temporal_query,
-)
 from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.snippet import snippet
 
 Verb = Callable[["Engine", Parts], Response]
 
-VERBS: Final[Mapping[str, Verb]] = {
-    "recall": recall,
-    "store": store,
-    "link": link,
-    "query_graph": query_graph,
-    "decay": decay,
-    "get": get,
-    "forget": forget,
-    "promote": promote,
-    "temporal_query": temporal_query,
-    "stats": stats,
-}
+_NAMES: Final = "recall store link query_graph decay get forget promote temporal_query stats".split()
+VERBS: Final[Mapping[str, Verb]] = {name: getattr(verbs, name) for name in _NAMES}
 SCOPE: Final = "MEM"
 
 UNKNOWN_VERB: Final = "UNKNOWN_VERB"
@@ -92,7 +70,11 @@ class Specialist:
         try:
             request = parse_request(text)
             response = _verb(request)(self._engine, Parts(request, is_last=is_last))
-            return self._bounded(_shortened(response))
+            if verbs.fits(self._engine, response := _shortened(response)):
+                return response
+            # It names what is too long to be written.
+            reason = f"the names in the response do not fit in {MAX_TOKENS} tokens"
+            return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
         except NotFoundError as error:
             error.advise("recall, query_graph and stats show what there is")
             return refusal(_code(error), str(error))
@@ -101,13 +83,6 @@ class Specialist:
         except Exception as error:
             _log.exception("a request could not be answered")
             return refusal(INTERNAL, f"unexpected {type(error).__name__}; the store's log has the traceback")
-
-    def _bounded(self, response: Response) -> Response:
-        """Return a response that is within the limit; one that names what is too long to be written says so instead."""
-        if fits(self._engine, response):
-            return response
-        reason = f"the names in the response do not fit in {MAX_TOKENS} tokens"
-        return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
 
 
 def refusal(code: str, reason: str) -> Response:

@@ -7,38 +7,90 @@ up to two steps away, memories the entities that they mention together. All of i
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate, islice
-from typing import Final
+from itertools import accumulate, combinations, islice
+from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, replace
-from commonplace.dates.time import iso
+from commonplace.dates.time import Moment, iso
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.csp import NONE, Passage, Reference, Relation, Response
+from commonplace.formats.csp import NONE, Passage, Reference, Relation, Response, format_response, write_relation
 from commonplace.graph.names import MAX_NAME_CHARACTERS
-from commonplace.graph.text import statement
+from commonplace.graph.text import statement, when
 from commonplace.graph.views import EntityView, FoundRelations, RelationView
 from commonplace.memory.view import Memory
 from commonplace.search.result import SearchResult
 from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY, Parts
-from commonplace.specialist.response import (
-    MAX_LINKS,
-    about,
-    disputed,
-    ends,
-    facts_of,
-    fits,
-    largest,
-    passage_of,
-    relation_of,
-    relations,
-)
-from commonplace.text.budget import MAX_TOKENS
+from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
 from commonplace.text.tokens import analyse
 from commonplace.types import Hit, Link
+
+DISPUTED: Final = "DISPUTED"
+
+
+def facts_of(
+    engine: Engine, topic: str, limit: int, floor: float, *, as_of: Moment | None = None, valid_at: Moment | None = None
+) -> FoundRelations:
+    """Return the facts that are relevant to a topic, best first."""
+    found = engine.graph.search_edges(topic, limit, as_of=as_of, valid_at=valid_at)
+    relevant = tuple(fact for fact in found if fact.score >= floor)
+    return FoundRelations(topic, relevant, found.degraded, found.notices)
+
+
+def relation_of(fact: RelationView, strength: float | None = None, *, is_directed: bool = True) -> Relation:
+    """Return a fact as a link between the names of its ends."""
+    return Relation(fact.source_name, fact.target_name, is_directed, strength)
+
+
+def passage_of(fact: RelationView, topic: str, characters: int) -> Passage:
+    """Return the sentence of a fact, with when it holds and whether it is disputed."""
+    state = f" ({'disputed, ' if fact.disputed else ''}{when(fact)})"
+    return Passage(fact.uuid, snippet(fact.fact, topic, limit=characters - len(state)).text + state)
+
+
+def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
+    """Return the line that tells which links are disputed, if any are."""
+    told = dict.fromkeys(write_relation(Relation(each.source, each.target, each.is_directed)) for each in relations)
+    return ((DISPUTED, ",".join(told)),) if told else ()
+
+
+def fits(engine: Engine, response: Response) -> bool:
+    """Return whether a response has at most 2500 tokens; a short one need not be counted."""
+    text = format_response(response)
+    return most_tokens(text) <= MAX_TOKENS or engine.count_tokens(text) <= MAX_TOKENS
+
+
+def largest(engine: Engine, make: Callable[[int], Response], count: int) -> int:
+    """Return the largest size, up to `count`, whose response fits; 0 where none does.
+
+    Args:
+        make: returns the response of a size; a larger one has more tokens.
+    """
+    return bisect_right(range(1, count + 1), False, key=lambda size: not fits(engine, make(size)))
+
+
+MAX_LINKS: Final = 5
+"""In one response."""
+
+
+def relations(memory: Memory) -> Iterator[Relation]:
+    """Yield which entities a memory names together, at most as many as a response has room for."""
+    yield from islice((Relation(*pair) for pair in combinations(memory.entities, 2)), MAX_LINKS)
+
+
+def about(memory: Memory) -> str:
+    """Return what stands for a memory at the end of a link."""
+    return memory.entities[0] if len(memory.entities) == 1 else memory.id
+
+
+def ends(relation: Relation) -> frozenset[str]:
+    """Return the two ends, whichever comes first."""
+    return frozenset((relation.source, relation.target))
+
 
 MAX_RESULTS: Final = 5
 MIN_RELEVANCE: Final = 0.3
@@ -72,9 +124,7 @@ class Found:
 
 def recall(engine: Engine, parts: Parts) -> Response:
     """Find the memories that answer a topic."""
-    topic, limit, floor = _search_parts(parts)
-    also = parts.values("also").get("also")
-    parts.finish()
+    topic, limit, floor, also = _search_parts(parts)
     result = engine.recall(topic, limit, as_of=None, min_score=floor, also=also)
     engine.log_retrieval(result, "recall")
     facts = facts_of(engine, topic, MAX_LINKS, floor)
@@ -89,9 +139,7 @@ def temporal_query(engine: Engine, parts: Parts) -> Response:
             "temporal_query needs a time",
             remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
         )
-    topic, limit, floor = _search_parts(parts)
-    also = parts.values("also").get("also")
-    parts.finish()
+    topic, limit, floor, also = _search_parts(parts)
     result = engine.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
     engine.log_retrieval(result, "recall")
     facts = facts_of(engine, topic, limit, floor, as_of=as_of, valid_at=valid_at)
@@ -122,8 +170,11 @@ def rationale_of(notices: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(notices)) or "a part of the search could not be used"
 
 
-def _search_parts(parts: Parts) -> tuple[str, int, float]:
-    return parts.topic(), parts.most_results(MAX_RESULTS), parts.share("min_relevance", MIN_RELEVANCE)
+def _search_parts(parts: Parts) -> tuple[str, int, float, Any]:
+    topic, limit, floor = parts.topic(), parts.most_results(MAX_RESULTS), parts.share("min_relevance", MIN_RELEVANCE)
+    also = parts.values("also").get("also")
+    parts.finish()
+    return topic, limit, floor, also
 
 
 def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
@@ -186,23 +237,15 @@ def _scope(found: Sequence[Found]) -> tuple[str, ...]:
 
 def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...]:
     """Return what the graph knows, then how the memories are linked, then which entities they name together."""
+    named = [(each.memory, each.relevance) for each in found if each.memory is not None]
     chosen: dict[frozenset[str], Relation] = {}
-    known = [relation_of(fact, fact.score, is_directed=False) for fact in facts]
-    for relation in (*known, *_between(found), *_together(found)):
+    for relation in (
+        *(relation_of(fact, fact.score, is_directed=False) for fact in facts),
+        *(Relation(link.source, link.target, True, link.strength) for each in found for link in each.links),
+        *(replace(pair, strength=relevance) for memory, relevance in named for pair in relations(memory)),
+    ):
         chosen.setdefault(ends(relation), relation)
     return tuple(islice(chosen.values(), MAX_LINKS))
-
-
-def _together(found: Sequence[Found]) -> Iterator[Relation]:
-    for each in found:
-        for relation in relations(each.memory) if each.memory is not None else ():
-            yield replace(relation, strength=each.relevance)
-
-
-def _between(found: Sequence[Found]) -> Iterator[Relation]:
-    for each in found:
-        for link in each.links:
-            yield Relation(link.source, link.target, is_directed=True, strength=link.strength)
 
 
 MAX_CHARACTERS: Final = 6_000
@@ -459,11 +502,12 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
     result = engine.search(query, _MEMORIES, ("memory",), min_score=0.0)
     memories = list(_first(engine, result, wanted, floor))
     facts = facts_of(engine, query, max(limit, MAX_LINKS), floor)
-    entities = _entities(engine, query, limit, wanted, floor)
+    found = engine.graph.search_entities(query, limit)
+    entities = [each for each in found if each.score >= floor or _named_by(each, wanted)]
     told = [
         *(_Told(relation_of(fact), fact.score, fact.disputed) for fact in facts),
         *_around(engine, entities, wanted),
-        *_first_step(memories),
+        *(_Told(relation, relevance) for memory, relevance in memories for relation in relations(memory)),
         *_along_links(engine, memories),
     ]
     best = _best(told)[: min(limit, MAX_LINKS)]
@@ -473,12 +517,6 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
     if not (result.degraded or facts.degraded):
         return response
     return replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
-
-
-def _entities(engine: Engine, query: str, limit: int, wanted: frozenset[str], floor: float) -> list[EntityView]:
-    """Return the entities of the graph that the query names, or that are relevant, best first."""
-    found = engine.graph.search_entities(query, limit)
-    return [each for each in found if each.score >= floor or _named_by(each, wanted)]
 
 
 def _around(engine: Engine, entities: Sequence[EntityView], wanted: frozenset[str]) -> Iterator[_Told]:
@@ -507,12 +545,6 @@ def _first(
         is_relevant = hit.score >= floor and hit.confidence != "weak"
         if memory is not None and (is_relevant or any(_share(name, wanted) for name in memory.entities)):
             yield memory, hit.score
-
-
-def _first_step(memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
-    for memory, relevance in memories:
-        for relation in relations(memory):
-            yield _Told(relation, relevance)
 
 
 def _along_links(engine: Engine, memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from commonplace.formats.csp import Response
 from commonplace.models.static import StaticEmbedder
-from commonplace.specialist.response import fits, largest
+from commonplace.specialist.verbs import fits, largest
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 
 MODEL = StaticEmbedder.load()
