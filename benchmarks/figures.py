@@ -207,7 +207,7 @@ def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
     found += [_conversations_part(form, options) for form in _CONVERSATIONS]
     for name, directory in sets.items():
         corpus, queries, qrels = (str(directory / file) for file in _OF_A_SET)
-        given = ("--corpus", corpus, "--queries", queries, "--qrels", qrels, *seed)
+        given = ("--corpus", corpus, "--queries", queries, "--qrels", qrels)
         found.append(Part(f"retrieval {name}", ("retrieval", *given)))
     return found
 

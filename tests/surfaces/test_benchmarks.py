@@ -92,22 +92,6 @@ def test_retrieval_finds_every_relevant_document_by_words(labelled: RetrievalOpt
     assert result["peak_memory_bytes"] > 0
 
 
-def test_limited_queries_are_the_same_for_the_same_seed(labelled: RetrievalOptions) -> None:
-    """A quick run must be repeatable."""
-    limited = replace(labelled, methods=("bm25",), limit_queries=2, seed=5)
-    assert retrieval.run(limited)["queries"]["asked"] == 2
-
-
-def test_a_kept_store_can_be_opened_and_is_never_overwritten(labelled: RetrievalOptions, tmp_path: Path) -> None:
-    """What took an hour to build is worth keeping; what was there before is worth more."""
-    kept = tmp_path / "kept"
-    retrieval.run(replace(labelled, methods=("bm25",), keep=kept))
-    with commonplace.open(kept) as book:
-        assert book.search("honey bees", min_score=0.0).hits[0].owner_id == "bees"
-    with pytest.raises(UsageError, match="is not an empty directory"):
-        retrieval.run(replace(labelled, keep=kept))
-
-
 def test_queries_alone_ask_the_current_index_for_paths(indexed: Path, tmp_path: Path) -> None:
     """A project's own questions are the only measure of how well its own files are found."""
     queries = tmp_path / "queries.jsonl"
@@ -251,20 +235,6 @@ def test_latency_reports_stages_processes_and_simpler_means() -> None:
         "fts5": {"build", "p50", "p95"},
         "numpy": {"p50", "p95"},
     }
-
-
-def test_a_store_that_was_kept_is_asked_again_without_building(tmp_path: Path) -> None:
-    """A million passages take minutes to build, and nobody waits for them twice."""
-    kept = tmp_path / "kept"
-    options = LatencyOptions(passages=60, queries=3)
-    latency.run(replace(options, keep=kept))
-    again = latency.run(replace(options, built=kept))
-    assert again["corpus"] == {"passages": 60, "is_made": True, "seed": 0}
-    assert sheets(again)
-    with pytest.raises(UsageError, match="there is no store in"):
-        replace(options, built=tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match="give --built or --keep, not both"):
-        replace(options, built=kept, keep=tmp_path / "elsewhere")
 
 
 def test_latency_takes_a_corpus_of_ones_own(labelled: RetrievalOptions) -> None:

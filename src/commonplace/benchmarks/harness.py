@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -235,13 +233,8 @@ def describe() -> dict[str, Any]:
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process ever had resident."""
-    return memory_of(os.getpid()).get("peak_bytes") or _highest()
-
-
-def resident_memory_bytes() -> int:
-    """Return what this process has resident now; where the system does not tell (no /proc), the most it ever had."""
-    return memory_of(os.getpid()).get("resident_bytes") or _highest()
+    """Return the most memory that this process ever had resident; 0 where the system does not tell (no /proc)."""
+    return memory_of(os.getpid()).get("peak_bytes", 0)
 
 
 def memory_of(pid: int) -> dict[str, int]:
@@ -270,13 +263,6 @@ def _sizes(path: Path) -> dict[str, int]:
     # Written as "VmRSS:     1234 kB".
     fields = (line.partition(":") for line in lines if line.endswith(" kB"))
     return {name: int(size.split()[0]) * 1024 for name, _, size in fields}
-
-
-def _highest() -> int:
-    # Linux counts in kibibytes, macOS in bytes. On Linux a started process inherits its parent's figure, which is why
-    # /proc is asked first.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def size_bytes(*paths: Path) -> int:

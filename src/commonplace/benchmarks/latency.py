@@ -7,14 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from commonplace.benchmarks.data import make_documents, questions_about, read_corpus
 from commonplace.benchmarks.harness import (
-    Answer,
     Metered,
     ask,
     build,
@@ -32,7 +30,6 @@ from commonplace.benchmarks.measures import median
 from commonplace.dataclasses import dataclass
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.settings.paths import DATABASE
 from commonplace.types import Document, Method, Progress
 
 LIMIT = 10
@@ -48,8 +45,6 @@ class LatencyOptions:
     Attributes:
         passages: size of the corpus that is made; unused with `corpus`, a BEIR corpus.jsonl.
         queries: how many questions are asked, by each method and in the process whose memory is measured.
-        built: the store that an earlier run with the same corpus kept, to ask it again; None builds one.
-        keep: directory to leave the built store in; None removes it.
     """
 
     passages: int = 10_000
@@ -57,18 +52,10 @@ class LatencyOptions:
     queries: int = 300
     methods: tuple[str, ...] = ("two-stage",)
     embedder: str | None = None
-    built: Path | None = None
-    keep: Path | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_counts(passages=self.passages, queries=self.queries)
-        if self.built is not None and not (self.built / DATABASE).exists():
-            raise UsageError(f"there is no store in {self.built}", remedy="name the directory of an earlier --keep")
-        if self.built is not None and self.keep is not None:
-            raise UsageError(
-                f"no store is built that {self.keep} could keep", remedy="give --built or --keep, not both"
-            )
 
     def documents(self) -> Iterable[Document]:
         """Return the same documents at every call, one by one: a million are never held at once."""
@@ -88,14 +75,11 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
     """Build, ask, start processes, and return the JSON form of what was measured."""
     methods = check_methods(options.methods)
     questions = options.questions()
-    with workspace(options.keep) if options.built is None else nullcontext(options.built) as directory:
-        corpus: dict[str, Any] = {}
-        if options.built is None:
-            documents = Metered(options.documents())
-            corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
+    with workspace(None) as directory:
+        documents = Metered(options.documents())
+        corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
         with open_engine(directory) as engine:
             embedder = engine.index_status().embedder
-            corpus.setdefault("passages", engine.index_status().counts["passages"])
             peak = peak_memory_bytes()
             figures = {method: _figures(engine, questions, method, progress) for method in methods}
         process = _processes(directory, options.embedder, questions)
@@ -113,15 +97,11 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
 
 def _figures(engine: Engine, questions: Sequence[str], method: Method, progress: Progress | None) -> dict[str, Any]:
     answers = list(ask(engine, questions, method, owner_of, progress, limit=LIMIT))
-    return {**latency([answer.ms for answer in answers]), "stages": _stages(answers)}
-
-
-def _stages(answers: Sequence[Answer]) -> dict[str, Any]:
-    names = dict.fromkeys(stage.name for answer in answers for stage in answer.stages)
-    return {
-        name: latency([stage.ms for answer in answers for stage in answer.stages if stage.name == name])
-        for name in names
-    }
+    stages: dict[str, list[float]] = {}
+    for stage in (stage for answer in answers for stage in answer.stages):
+        stages.setdefault(stage.name, []).append(stage.ms)
+    of_stages = {name: latency(times) for name, times in stages.items()}
+    return {**latency([answer.ms for answer in answers]), "stages": of_stages}
 
 
 # It imports only what answering needs, so that what is measured is what a user's process would take.
@@ -135,9 +115,10 @@ with commonplace.open(store, embedder=embedder or None) as book:
         book.search(question)
         if number == 0:
             print("answered", flush=True)
-    from commonplace.benchmarks.harness import peak_memory_bytes, resident_memory_bytes
-    figures = {"resident_bytes": resident_memory_bytes(), "peak_bytes": peak_memory_bytes()}
-print(json.dumps(figures))
+    import os
+    from commonplace.benchmarks.harness import memory_of
+    sizes = memory_of(os.getpid())
+print(json.dumps({name: sizes.get(name, 0) for name in ("resident_bytes", "peak_bytes")}))
 """
 
 

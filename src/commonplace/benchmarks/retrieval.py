@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,8 +44,6 @@ class RetrievalOptions:
         queries: with `corpus` and `qrels`, BEIR queries; alone, JSON lines {query, relevant: [path]}.
         corpus, qrels: both, to index the corpus in a store of its own; neither, to ask the current index.
         store, namespace: which index is the current one; None is found as `commonplace search` finds it.
-        keep: directory to leave the built store in; None removes it.
-        limit_queries: ask only so many, drawn with `seed`.
         per_query: a file to write what became of each query to, as JSON lines.
     """
 
@@ -57,9 +54,6 @@ class RetrievalOptions:
     store: Path | None = None
     namespace: str = "default"
     embedder: str | None = None
-    keep: Path | None = None
-    limit_queries: int | None = None
-    seed: int = 0
     per_query: Path | None = None
 
 
@@ -76,7 +70,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
         if options.corpus is not None and options.qrels is not None:
             queries, skipped = read_judged_queries(options.queries, options.qrels)
             _check_judged(queries, options.corpus, options.qrels)
-            directory = stack.enter_context(workspace(options.keep))
+            directory = stack.enter_context(workspace(None))
             documents = Metered(read_corpus(options.corpus))
             corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
             engine = stack.enter_context(open_engine(directory))
@@ -88,7 +82,6 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             )
             _check_paths(engine, queries, options.queries)
             corpus, identity = {}, path_of
-        queries = _drawn(queries, options)
         texts = [query.text for query in queries]
         asked = {method: list(ask(engine, texts, method, identity, progress)) for method in methods}
         if options.per_query is not None:
@@ -131,13 +124,6 @@ def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
         )
 
 
-def _drawn(queries: list[Query], options: RetrievalOptions) -> list[Query]:
-    if options.limit_queries is None or options.limit_queries >= len(queries):
-        return queries
-    chosen = random.Random(options.seed).sample(range(len(queries)), options.limit_queries)  # noqa: S311 - not a secret
-    return [queries[number] for number in sorted(chosen)]
-
-
 def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[Answer]]) -> dict[str, Any]:
     """Return the means of each measure, and the mean recall by how many hits are looked at, of each method."""
     methods, curves = {}, {}
@@ -146,9 +132,7 @@ def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[Answer]]
         rows = [_quality(ranking, grades) for ranking, grades in judged]
         means = {name: round(measures.mean([row[name] for row in rows]), 4) for name in rows[0]}
         methods[method] = means | latency([answer.ms for answer in answers])
-        pairs = [
-            (answer.ranking, measures.relevant(query.grades)) for query, answer in zip(queries, answers, strict=True)
-        ]
+        pairs = [(ranking, measures.relevant(grades)) for ranking, grades in judged]
         curves[method] = {
             f"recall@{k}": round(measures.mean([measures.recall(*pair, k) for pair in pairs]), 4) for k in CURVE
         }

@@ -48,14 +48,12 @@ def benchmark() -> None:
 
 
 _quality = options.group(_methods_option(",".join(METHODS)), embedder_option, _plot_option)
-_built = options.group(embedder_option, keep_option, seed_option)
 
 
-@command(benchmark, _quality, keep_option, seed_option)
+@command(benchmark, _quality)
 @click.option("--queries", type=FILE, required=True, help="BEIR queries, or JSON lines {query, relevant: [path]}.")
 @click.option("--corpus", type=FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
 @click.option("--qrels", type=FILE, help="BEIR judgements, for --corpus.")
-@click.option("--limit-queries", type=_AT_LEAST_1, metavar="N", help="Maximum number of queries, sampled with --seed.")
 @click.option("--per-query", type=FILE, help="Write each method's result for each query, as JSON lines.")
 def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how well questions are answered, by method.
@@ -131,11 +129,10 @@ def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
         _measure(invocation, lambda progress: ours.run(ours.FigureOptions(**given), progress))
 
 
-@command(benchmark, _methods_option("two-stage"), _built, _plot_option)
+@command(benchmark, _methods_option("two-stage"), embedder_option, seed_option, _plot_option)
 @options.number("--passages", "Size of the made-up corpus.", 10_000)
 @click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
 @options.number("--queries", "How many questions are asked.", 300)
-@click.option("--built", type=_DIRECTORY, help="Use the store that an earlier run kept here.")
 def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
@@ -148,7 +145,7 @@ def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     _measure(invocation, lambda progress: run(LatencyOptions(**given), progress), plot)
 
 
-@command(benchmark, _built)
+@command(benchmark, embedder_option, keep_option, seed_option)
 @options.number("--memories", "How many are stored before.", 10_000)
 @options.number("--searches", "How often is searched.", 1_000)
 @options.number("--calls", "How often each other tool is called.", 200)
