@@ -134,11 +134,13 @@ def _write(line: str, *, err: bool) -> None:
 
 def notify(notices: Iterable[str], invocation: Invocation) -> None:
     """Print each notice as one dim line on standard error; JSON output carries them itself."""
-    shown = () if invocation.as_json else tuple(notices)
-    if shown:
+    from commonplace.cli.rows import Line
+
+    for notice in () if invocation.as_json else notices:
         target = console(stderr=True)
-        for notice in shown:
-            target.print(f"note: {harmless_line(notice)}", style="dim")
+        # On a terminal it is wrapped, in a pipe it is one line.
+        before = "note: " if target.is_terminal else ""
+        Line(notice if before else f"note: {notice}", "dim", before=before).print(target)
 
 
 class Notices(logging.Handler):

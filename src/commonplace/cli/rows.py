@@ -75,7 +75,7 @@ def _words(value: Any, spec: str) -> str:
     if spec in _WORDS:
         value, spec = _WORDS[spec](value), ""
     if isinstance(value, Mapping):
-        value = [f"{number:,} {name.replace('_', ' ')}" for name, number in value.items() if number]
+        value = [f"{number:,} {name}" for name, number in value.items() if number]
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return local_time(value) if isinstance(value, datetime) else format(value, spec.replace("!0", ","))
@@ -108,14 +108,13 @@ class Line(NamedTuple):
     before: str = ""
 
     def print(self, target: Console) -> None:
-        if not self.text:
-            return
-        if not self.level and not self.before:
-            text = self.text.removeprefix("\n")
-            target.print("\n" * (len(self.text) - len(text)) + harmless_line(text), style=self.style)
-            return
+        text = self.text.removeprefix("\n")
+        if text != self.text:
+            target.print()
         indent = INDENT * (self.level or 1)
-        for number, line in enumerate(broken(self.text, target.width - len(indent))):
+        is_whole = not self.level and not self.before
+        lines = [harmless_line(text)] if is_whole else broken(text, target.width - len(indent))
+        for number, line in enumerate(lines if text else ()):
             target.print(styled(indent if number or self.level else self.before, (line, self.style)))
 
 
@@ -190,7 +189,7 @@ class Each(NamedTuple):
         found = _Template().get_field(self.field, (thing,), {})[0]
         items = list(found) if isinstance(found, Iterable) else [] if found is None else [found]
         if heading := self.title if items else self.none:
-            yield Line(heading, self.style, self.level)
+            yield Line(heading, self.style, max(0, self.level - 1))
         for number, item in enumerate(items[: self.limit], 1):
             for place, row in enumerate(rows_of(self.view, item)):
                 changes: dict[str, Any] = {"before": f"{number}. "} if self.is_numbered and not place else {}
