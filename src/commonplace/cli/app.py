@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from importlib import import_module
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -332,18 +334,26 @@ def report(error: BaseException, invocation: Invocation, code: int | None = None
     elif isinstance(error, click.ClickException):
         if isinstance(error, click.UsageError) and error.ctx is not None:
             say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
-        say(f"error: {harmless_line(error.format_message())}", err=True)
+        _say_error(error.format_message())
     elif is_ours:
-        say(f"error: {harmless_line(str(error))}", err=True)
+        _say_error(str(error))
     else:
         where = "run it again with --verbose to see where"
         if invocation.log_handlers:
             logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
             where = "the store's log has the traceback, or run it again with --verbose"
         text = f"{type(error).__name__}: {error}".rstrip(": ")
-        say(f"error: unexpected {harmless_line(text)}; {where}", err=True)
+        _say_error(f"unexpected {text}; {where}")
     if invocation.is_verbose and not is_click and not is_stopped:
         say("".join(traceback.format_exception(error)).rstrip(), err=True)
+
+
+def _say_error(message: str) -> None:
+    text = f"error: {harmless_line(message)}"
+    if sys.stderr.isatty():
+        width = get_terminal_size().columns - 3
+        text = "\n   ".join(wrap(text, width, break_long_words=False, break_on_hyphens=False))
+    say(text, err=True)
 
 
 def _described(error: BaseException, notes: Sequence[str]) -> dict[str, object]:

@@ -132,7 +132,8 @@ class Row(NamedTuple):
         first, *rest = [
             styled(harmless_line(text), style=style) for text, style in ((self.name, "cyan"), *parts) if text
         ]
-        lines = packed([styled(self.before or INDENT * self.level, first), *rest], DOT, target.width, self.level or 1)
+        pieces = [styled(self.before or INDENT * self.level, first), *rest]
+        lines = packed(pieces, DOT, target.width, self.level + 1 if self.name else self.level)
         for line in lines:
             target.print(line)
         Body(self.text).print(target)
