@@ -10,13 +10,7 @@ from typing import Any, Final
 
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.data import PersonalQuestion, read_people, read_talk
-from commonplace.benchmarks.harness import (
-    describe,
-    latency,
-    open_engine,
-    peak_memory_bytes,
-    workspace,
-)
+from commonplace.benchmarks.harness import describe, latency, open_engine, peak_memory_bytes, workspace
 from commonplace.dataclasses import dataclass
 from commonplace.search.hits import is_likely
 from commonplace.types import Progress

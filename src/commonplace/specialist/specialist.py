@@ -8,14 +8,7 @@ from typing import Final
 
 from commonplace.dataclasses import replace
 from commonplace.engine import Engine
-from commonplace.errors import (
-    AdmissionError,
-    CommonplaceError,
-    NotFoundError,
-    StoreBusyError,
-    StoreError,
-    UsageError,
-)
+from commonplace.errors import AdmissionError, CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
 from commonplace.formats.csp import CspError, Request, Response, format_response, parse_request
 from commonplace.specialist import verbs
 from commonplace.specialist.request import Parts
