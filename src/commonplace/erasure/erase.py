@@ -88,7 +88,7 @@ def forget(
             if place.store.change(namespace) != plan.change:
                 plan = planned()  # somebody wrote since; now nobody can
             change.erase(plan.chosen.memories)
-            change.knowledge.erase(list(plan.chosen.owners))
+            change.erase_owners(list(plan.chosen.owners))
             for name in plan.chosen.contexts:
                 change.knowledge.drop_context(name)
             if plan.chosen.parts.ids:
@@ -108,7 +108,7 @@ def forget(
             ids = dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process)))
             receipt = replace(receipt, ids=tuple(ids))
             steps = () if plan.chosen.is_empty and not quoting else STEPS
-            pending = Pending(id_, at, namespace, steps, plan.chosen.memories, plan.firsts)
+            pending = Pending(id_, at, namespace, steps, plan.chosen.memories)
             change.put_note(receipt.note())
             change.put_note(pending.note())
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, len(in_process))), pending, plan)

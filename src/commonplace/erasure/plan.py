@@ -42,7 +42,6 @@ class Plan:
         traces: what would betray what went.
         rows: how many rows of each table go.
         passages: the numbers of all passages that go.
-        firsts: (owner number, one of its passages) of what is no memory: whether it is still what it was.
         vault_paths: the notes that were written of its memories.
         naming: what of the ledger names these memories.
         parts: what went of the graph.
@@ -56,7 +55,6 @@ class Plan:
     traces: Collector = field(default_factory=Collector)
     rows: Counter[str] = field(default_factory=Counter)
     passages: tuple[int, ...] = ()
-    firsts: tuple[tuple[int, int], ...] = ()
     vault_paths: tuple[str, ...] = ()
     naming: Naming = field(default_factory=Naming)
     parts: Parts = field(default_factory=Parts)
@@ -101,18 +99,16 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
             plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
         plan.traces.add_digest(digest(memory.record.content))
     versions = [row["owner"] for row in store.table_rows(SCHEMA["memories"], namespace, id=chosen.memories)]
-    paths, firsts = set[str](), dict[int, int]()
+    paths = set[str]()
     for table, row in _rows_that_go(store, namespace, chosen, versions):
         plan.rows[table.name] += 1
         plan.traces.add_row(table.columns, row)
         if table.name == "memories":
             plan.traces.add_digest(digest(row["content"]))
             paths.add(row["vault_path"])
-        elif table.name == "passages" and row["owner"] in chosen.owners:
-            firsts.setdefault(row["owner"], row["number"])
     plan.passages = tuple(store.passages_of(namespace, [*versions, *chosen.owners]))
     _add_arrays(plan, store, namespace, plan.passages)
-    plan.firsts, plan.vault_paths = tuple(firsts.items()), tuple(sorted(paths - {""}))
+    plan.vault_paths = tuple(sorted(paths - {""}))
     return plan
 
 

@@ -96,7 +96,6 @@ class Pending:
         namespace: where something goes, or that goes itself.
         steps: those of `steps.STEPS` that are to be taken.
         ids: of the memories that go.
-        firsts: (owner number, one of its passages) of artifacts and documents that go.
         is_namespace: the whole namespace goes.
         is_proved: every file was looked through; else the run was ended before it could.
         is_clean: and nothing was found that does not wait.
@@ -107,7 +106,6 @@ class Pending:
     namespace: str
     steps: tuple[str, ...]
     ids: tuple[str, ...] = ()
-    firsts: tuple[tuple[int, int], ...] = ()
     is_namespace: bool = False
     is_proved: bool = False
     is_clean: bool = False
@@ -163,13 +161,12 @@ def _memory_id(path: Path) -> str | None:
         return None
 
 
-OWNERS: Final = "owners"
 PAGES: Final = "pages"
 INDEX: Final = "index"
 GENERATIONS: Final = "generations"
 DATABASE: Final = "database"
 DRAFTS: Final = "drafts"
-STEPS: Final = (OWNERS, PAGES, INDEX, GENERATIONS, DATABASE, DRAFTS)
+STEPS: Final = (PAGES, INDEX, GENERATIONS, DATABASE, DRAFTS)
 """In the order in which they are taken."""
 
 LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
@@ -195,7 +192,7 @@ class Waiting:
     remedy: str = "end that process, or wait for it"
 
     def __str__(self) -> str:
-        return f"{self.files}: {self.why}{FINISHES}"
+        return f"{self.files}: {self.why}"
 
 
 def take(
@@ -218,8 +215,7 @@ def take(
         StoreError: a file cannot be written; never where it is patient.
     """
     waiting: list[Waiting] = []
-    acts: tuple[tuple[str, str, Callable[[], Sequence[Waiting]]], ...] = (
-        (OWNERS, "store.db", lambda: _delete_owners(place, pending)),
+    acts: Sequence[tuple[str, str, Callable[[], Sequence[Waiting]]]] = (
         (PAGES, "memory", lambda: _remove_blocks(place, pending, counts)),
         (PAGES, VAULT, lambda: _remove_notes(place, pending, counts, vault_paths)),
         (INDEX, "index", lambda: _purge_index(place)),
@@ -236,15 +232,6 @@ def take(
                 raise
             waiting.append(Waiting(step, files, error.args[0], error.remedy or "see that it can be written"))
     return waiting
-
-
-def _delete_owners(place: ErasureRuntime, pending: Pending) -> Sequence[Waiting]:
-    """Delete what is no memory, unless it was given anew since."""
-    space = pending.namespace
-    numbers = [owner for owner, passage in pending.firsts if passage in place.store.passages_of(space, [owner])]
-    if numbers:
-        place.store.delete_owners(space, numbers)
-    return ()
 
 
 def _remove_blocks(place: ErasureRuntime, pending: Pending, counts: dict[str, int]) -> Sequence[Waiting]:
@@ -429,7 +416,7 @@ def settle(
     steps = tuple(dict.fromkeys(each.step for each in waiting))
     receipt = replace(
         receipt,
-        waiting=tuple(dict.fromkeys(map(str, waiting))),
+        waiting=tuple(dict.fromkeys(f"{each}{FINISHES}" for each in waiting)),
         verified=pending.is_proved and pending.is_clean and not steps,
     )
     try:
@@ -440,8 +427,8 @@ def settle(
             else:
                 change.drop_note(FORGETTING, pending.id)
     except StoreError as error:
-        unwritten = Waiting(DATABASE, "store.db", f"the receipt was not written: {error.args[0]}")
-        return replace(receipt, waiting=(*receipt.waiting, str(unwritten)), verified=False)
+        unwritten = f"store.db: the receipt was not written: {error.args[0]}{FINISHES}"
+        return replace(receipt, waiting=(*receipt.waiting, unwritten), verified=False)
     return receipt
 
 
@@ -472,7 +459,7 @@ def _finish(place: ErasureRuntime, pending: Pending) -> tuple[Finding, Sequence[
 
 
 def _unfinished(pending: Pending, waiting: Sequence[Waiting]) -> Finding:
-    return Finding(f"{_problem(pending)}: {str(waiting[0]).removesuffix(FINISHES)}", waiting[0].remedy)
+    return Finding(f"{_problem(pending)}: {waiting[0]}", waiting[0].remedy)
 
 
 def _called_off(place: ErasureRuntime, pending: Pending) -> Finding:

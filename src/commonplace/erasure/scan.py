@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -99,24 +98,20 @@ class Collector:
         Of names only the thing's own id and its session count: the others are of what may stay.
         """
         for column in columns:
-            if column.is_erased and row[column.name] and column.name not in _KINDS_OF_THINGS:
-                self._add_value(column, row[column.name])
-
-    def _add_value(self, column: Column, value: Any) -> None:
-        if column.is_name:
-            if column.name == "id":
+            name, value = column.name, row[column.name]
+            if not value or not column.is_erased or name in _KINDS_OF_THINGS:
+                continue
+            if name == "id":
                 self.add_id(value)
-            elif column.name == "session":
-                self.add_label(value)
-        elif column.role == "bytes":
-            self.add_array(value, TOKENS if column.name == "token_ids" else VECTOR)
-        elif column.role == "digest":
-            self._add(value.encode(), DIGEST)
-        elif column.role == "text" and column.name not in _SHORT_TEXTS:
-            self.add_text(value)
-        elif column.is_cleaned:
-            for text in texts_in(column, value):
-                self.add_label(text)
+            elif column.role == "bytes":
+                self.add_array(value, TOKENS if name == "token_ids" else VECTOR)
+            elif column.role == "digest":
+                self.add_digest(value)
+            elif column.role == "text" and name not in _SHORT_TEXTS:
+                self.add_text(value)
+            elif column.is_cleaned or name == "session":
+                for text in texts_in(column, value):
+                    self.add_label(text)
 
     def add_content(self, text: str) -> None:
         """Take a text as a whole and its lines and sentences."""
@@ -204,10 +199,6 @@ class Patterns:
         """Return some of them."""
         return Patterns({pattern: self._kinds[pattern] for pattern in wanted})
 
-    def with_others(self, others: Patterns) -> Patterns:
-        """Return these and others; of two kinds of the same bytes the first counts."""
-        return Patterns({**others._kinds, **self._kinds}) if len(others) else self
-
     def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Patterns:
         """Return those of some kinds that have at least so many bytes."""
         return Patterns({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
@@ -278,18 +269,9 @@ class Scan:
 
 def files_below(directory: Path) -> list[str]:
     """Return the names of all regular files below a directory, sorted; links are not followed."""
-    found = []
-    for place, folders, names in os.walk(directory):
-        folders.sort()
-        for name in names:
-            path = Path(place) / name
-            try:
-                is_regular = stat.S_ISREG(path.lstat().st_mode)
-            except OSError:
-                continue
-            if is_regular:
-                found.append(path.relative_to(directory).as_posix())
-    return sorted(found)
+    paths = (Path(place, name) for place, _, names in os.walk(directory) for name in names)
+    files = (path for path in paths if path.is_file() and not path.is_symlink())
+    return sorted(path.relative_to(directory).as_posix() for path in files)
 
 
 def scan(

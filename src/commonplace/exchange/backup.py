@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import chain
@@ -35,6 +35,7 @@ from commonplace.exchange.archive import (
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
+from commonplace.text.characters import storable
 from commonplace.types import Progress
 
 _DAMAGED: Final = "the store is damaged, so that no backup of it was kept"
@@ -96,7 +97,8 @@ def back_up(
                 found = examined(database, _DAMAGED, "see `commonplace doctor`, and keep the earlier backups")
             sources, links = _sources(directory)
             sources.insert(0, (DATABASE, database))
-            count = counter(progress, "Backing up", _bytes_of(sources))
+            sizes = (path.stat().st_size for _, path in sources if path.exists())
+            count = counter(progress, "Backing up", sum(sizes))
             about = Manifest(version("commonplace"), *found, iso(created_at))
             manifest = write_archive(file, sources, about, count)
             file.flush()
@@ -142,28 +144,11 @@ def _sources(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
         if path.is_symlink():
             links.append(path)
         elif path.name.endswith(SUFFIX) and path.is_file():
-            found.append((_member_path(path.relative_to(directory)), path))
+            name = path.relative_to(directory).as_posix()
+            if storable(name) != name:
+                raise StoreError(f"{name!r} has a name that is not UTF-8, which no backup can hold", remedy="rename it")
+            found.append((name, path))
     return sorted(found), sorted(links)
-
-
-def _member_path(path: Path) -> str:
-    name = path.as_posix()
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        raise StoreError(
-            f"{name!r} has a name that is not UTF-8, which no backup can hold", remedy="rename it"
-        ) from error
-    return name
-
-
-def _bytes_of(sources: Iterable[tuple[str, Path]]) -> int:
-    """Return how many bytes there are to read, as far as can be told: files come and go."""
-    total = 0
-    for _, path in sources:
-        with suppress(OSError):
-            total += path.stat().st_size
-    return total
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from commonplace.exchange.items import (
     MemoryItem,
     Outcome,
     OwnerItem,
-    Version,
+    version_of,
 )
 from commonplace.exchange.read import Problem, Source
 from commonplace.graph.episodes import MemoryFeed, add_fact
@@ -171,7 +171,7 @@ class Writer:
         if known is None:
             item.add(change)
             return True
-        outcome = item.compared(replace(item, versions=(Version.of(known),)))
+        outcome = item.compared(replace(item, versions=(version_of(known),)))
         if not self._is_wanted(outcome):
             self._note_skipped(item, outcome)
             return False

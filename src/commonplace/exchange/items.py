@@ -37,6 +37,7 @@ from commonplace.memory.validate import (
     as_given,
     fraction,
     int_in,
+    invalid,
     reject_invalid,
     reject_invalid_id,
     short_text,
@@ -196,6 +197,7 @@ class Item(ABC):
     Attributes:
         kind: the type of its line.
         counted: the entry of a report under which it is counted.
+        called: what it is called in messages.
         place: where it was read.
         secrets: the kinds of those that were replaced in it.
         number: of an owner, where it was read from a store.
@@ -204,6 +206,7 @@ class Item(ABC):
 
     kind: ClassVar[str]
     counted: ClassVar[str]
+    called: ClassVar[str] = "{0.kind} {0.key!r}"
     place: str = field(default="", kw_only=True)
     secrets: tuple[str, ...] = field(default=(), kw_only=True)
     number: int = field(default=0, kw_only=True)
@@ -217,7 +220,7 @@ class Item(ABC):
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        return f"{self.kind} {self.key!r}"
+        return self.called.format(self)
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
@@ -331,11 +334,6 @@ class Version:
     owner: Owner
     record: MemoryRecord
 
-    @classmethod
-    def of(cls, stored: StoredMemory) -> Version:
-        """Return a version that a store holds."""
-        return cls(stored.created_at, stored.expired_at, stored.owner, stored.record)
-
     def checked(self, max_bytes: int) -> Version:
         """Return it as it may be stored: what `remember` would refuse is refused here."""
         owner, record = self.owner, self.record
@@ -344,8 +342,15 @@ class Version:
                 f"a memory has the kind {owner.kind!r} and the path {owner.path!r:.80}",
                 remedy="a memory is of no file: give anything else as an owner",
             )
-        _refuse_odd_record(record)
         refuse_odd(record)
+        if not 0.0 <= record.strength <= MAX_STRENGTH:
+            raise invalid("strength", record.strength, f"give a number from 0 to {MAX_STRENGTH:g}")
+        if len(record.uses) > RECENT_USES:
+            raise UsageError(
+                f"uses holds {len(record.uses)} times, the limit is {RECENT_USES}", remedy="give the latest"
+            )
+        if record.vault_path and not _is_in_vault(record.vault_path):
+            raise invalid("vault_path", record.vault_path, f"give a path below {_VAULT}/, or none")
         created_at = seconds("created_at", self.created_at)
         if self.expired_at is None and record.status == "archived":
             raise UsageError(
@@ -372,7 +377,7 @@ class MemoryItem(Item):
         page = max(_AT_ONCE, -(-total // _MAX_PAGES))
         for offset in range(0, total, page):
             for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
-                yield cls(tuple(map(Version.of, store.versions(namespace, latest.owner.id))))
+                yield cls(tuple(map(version_of, store.versions(namespace, latest.owner.id))))
 
     @property
     def latest(self) -> Version:
@@ -406,7 +411,7 @@ class MemoryItem(Item):
         versions = known.store.versions(known.namespace, self.key)
         if not versions and known.store.places(known.namespace, "memory", [self.key]):
             raise UsageError(f"a document of the kind memory has the id {self.key!r:.80}", remedy="give it another one")
-        return replace(self, versions=tuple(map(Version.of, versions))) if versions else None
+        return replace(self, versions=tuple(map(version_of, versions))) if versions else None
 
     def is_said_by(self, stored: Self) -> bool:
         """Compare the words and what was said about them, not how they were used since."""
@@ -434,20 +439,16 @@ class MemoryItem(Item):
             change.set_block(block)
 
 
+def version_of(stored: StoredMemory) -> Version:
+    """Return a version that a store holds."""
+    return Version(stored.created_at, stored.expired_at, stored.owner, stored.record)
+
+
 def _said(version: Version) -> tuple[object, ...]:
     owner, record = version.owner, version.record
     about = (record.category, record.entities, record.source, record.origin, record.derived_from)
     words = (record.content, json.loads(record.metadata))
     return (*words, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)
-
-
-def _refuse_odd_record(record: MemoryRecord) -> None:
-    if not 0.0 <= record.strength <= MAX_STRENGTH:
-        raise UsageError(f"strength is {record.strength}", remedy=f"give a number from 0 to {MAX_STRENGTH:g}")
-    if len(record.uses) > RECENT_USES:
-        raise UsageError(f"uses holds {len(record.uses)} times, the limit is {RECENT_USES}", remedy="give the latest")
-    if record.vault_path and not _is_in_vault(record.vault_path):
-        raise UsageError(f"vault_path is {record.vault_path!r:.80}", remedy=f"give a path below {_VAULT}/, or none")
 
 
 def _refuse_early(name: str, time: float | None, created_at: float) -> None:
@@ -464,16 +465,12 @@ def _is_in_vault(path: str) -> bool:
 class LinkItem(Item):
     """A link between two memories."""
 
-    kind, counted = "link", "links"
+    kind, counted, called = "link", "links", "link from {0.link.source!r} to {0.link.target!r} ({0.link.type!r})"
     link: Link
 
     @property
     def key(self) -> str:
         return f"{self.link.source}\0{self.link.target}\0{self.link.type}"
-
-    @property
-    def name(self) -> str:
-        return f"link from {self.link.source!r} to {self.link.target!r} ({self.link.type!r})"
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -508,13 +505,9 @@ class LinkItem(Item):
 class OwnerItem(Item):
     """An artifact or a document with what it was cut into."""
 
-    kind, counted = "owner", "owners"
+    kind, counted, called = "owner", "owners", "{0.owner.kind} {0.key!r}"
     owner: Owner
     passages: tuple[Chunk, ...]
-
-    @property
-    def name(self) -> str:
-        return f"{self.owner.kind} {self.key!r}"
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
@@ -600,7 +593,7 @@ def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
 class KnowledgeItem(Item):
     """A map of an agent's knowledge, deleted or not."""
 
-    kind, counted = "knowledge", "knowledge"
+    kind, counted, called = "knowledge", "knowledge", "knowledge {0.id!r} of agent {0.record.agent!r}"
     id: str
     created_at: float
     updated_at: float
@@ -612,10 +605,6 @@ class KnowledgeItem(Item):
         """Return an item that a store holds."""
         times = (stored.created_at, stored.updated_at, stored.deleted_at)
         return cls(stored.owner.id, *times, stored.record, number=stored.number)
-
-    @property
-    def name(self) -> str:
-        return f"knowledge {self.id!r} of agent {self.record.agent!r}"
 
     def names(self) -> set[str]:
         return {self.id, self.record.agent}
@@ -668,16 +657,12 @@ class KnowledgeItem(Item):
 class ContextItem(Item):
     """The context of an agent."""
 
-    kind, counted = "context", "contexts"
+    kind, counted, called = "context", "contexts", "the context of agent {0.key!r}"
     context: ContextRecord
 
     @property
     def key(self) -> str:
         return self.context.name
-
-    @property
-    def name(self) -> str:
-        return f"the context of agent {self.key!r}"
 
     def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
         given = self.context

@@ -488,10 +488,7 @@ class MemoryChange(ChangingSpace):
         return revived
 
     def erase(self, ids: Sequence[str]) -> int:
-        """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went.
-
-        Links and marks go also where nothing but them has that id.
-        """
+        """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went."""
         gone = 0
         for id_ in dict.fromkeys(ids):
             for row in self._rows(VERSIONS, id=id_):
@@ -501,6 +498,10 @@ class MemoryChange(ChangingSpace):
             self.drop_block(id_)
             self.settle_due([id_])
         return gone
+
+    def erase_owners(self, numbers: Sequence[int]) -> int:
+        """Delete owners of any kind by number, with all that hangs on them; return how many there were."""
+        return sum(self._transaction.begin().remove(number) for number in numbers)
 
     def link(self, link: Link) -> None:
         """Write a link in the place of the one with the same ends and type."""
@@ -533,8 +534,7 @@ class MemoryChange(ChangingSpace):
 
     def settle_due(self, ids: Sequence[str]) -> None:
         """Say that the Markdown of these memories is as it should be."""
-        for id_ in ids:
-            self._transaction.drop("mirror_due", id=id_)
+        self._transaction.drop("mirror_due", id=list(ids))
 
     def put_note(self, note: Note) -> None:
         """Write a note in the place of the one with the same kind and id."""

@@ -17,6 +17,7 @@ from tests.unit.erasure.test_erase import MARKS, SECRET, files, holding, place_o
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.erasure import erase
 from commonplace.erasure.erase import forget
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import FORGETTING, STEPS, Pending, finish_waiting
@@ -226,7 +227,6 @@ class TestReceipts:
 
     def test_one_process_forgets_at_a_time(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two at once would each take the other's words for what remains."""
-        from commonplace.erasure import erase
         from commonplace.locks import FileLock
 
         memory = book.remember(SECRET)
@@ -237,23 +237,23 @@ class TestReceipts:
 
 
 class TestWhatWasCutShort:
-    def test_a_run_that_ended_after_it_erased_is_finished(self, book: Engine, tmp_path: Path) -> None:
-        """Documents that it had named go, unless they were given anew; nobody can look for the words any more."""
-        book.index_documents([Document("page", SECRET), Document("other", f"Then: {SECRET}")])
-        numbers = {owner.id: n for n, owner in book._runtime.store.owners("default", [1, 2]).items()}
-        firsts = [(n, book._runtime.store.passages_of("default", [n])[0]) for n in numbers.values()]
-        book.index_documents([Document("other", "Kettle")])
-        pending = Pending("r", 1.0, "default", STEPS, (), tuple(firsts))
-        with book._runtime.store.change_memories("default") as change:
-            change.put_note(ForgetReceipt("default", 1.0, id="r", counts={}).note())
-            change.put_note(pending.note())
+    def test_a_run_that_ended_after_it_erased_is_finished(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Documents went with the memories; their copies follow, and nobody can look for the words any more."""
+
+        def killed(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        book.index_documents([Document("page", SECRET), Document("other", "Kettle")])
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(erase, "take", killed)
+            book.forget("page")
+        assert [owner.id for owner in book._runtime.store.owners("default", [1, 2]).values()] == ["other"]
         told = book.doctor(mend=False).findings
         assert [(each.part, each.mended) for each in told] == [("forgetting", False)]
         [finding] = book.doctor().findings
         assert (finding.part, finding.mended) == ("forgetting", True)
         assert book.doctor().findings == ()
         assert holding(book, *MARKS) == []
-        assert [owner.id for owner in book._runtime.store.owners("default", [1, 2, 3, 4]).values()] == ["other"]
         [receipt] = book.receipts()
         assert (receipt.verified, receipt.waiting) == (False, ())
         assert "interrupted before it could scan the files" in receipt.notices[0]
