@@ -114,9 +114,9 @@ def _terms(call: Call, version: str | None) -> Terms:
 
 def _of_scopes(registry: Registry, caller: Caller) -> Registry:
     """Leave out the tools that the caller's token does not allow."""
+    return replace(registry, tools=tuple(tool for tool in registry.tools if _scope(tool) in caller.scopes))
 
-    def scope(tool: Tool) -> str:
-        changes = "forget" if tool.hints.get("destructiveHint", True) else "write"
-        return "read" if tool.hints.get("readOnlyHint") else changes
 
-    return replace(registry, tools=tuple(tool for tool in registry.tools if scope(tool) in caller.scopes))
+def _scope(tool: Tool) -> str:
+    changes = "forget" if tool.hints.get("destructiveHint", True) else "write"
+    return "read" if tool.hints.get("readOnlyHint") else changes
