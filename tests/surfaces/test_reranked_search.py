@@ -146,7 +146,7 @@ def test_a_model_that_fails_leaves_the_hits_as_they_were_and_is_named(
     assert result.degraded
     assert result.reranked_by == ""
     (notice,) = result.notices
-    start = f"the hits stand in the order of the first stages, for openai:gpt-4o-mini ({mode}) did not re-rank them: "
+    start = f"the hits are in the order of the first stages, because openai:gpt-4o-mini ({mode}) did not re-rank them: "
     assert notice.startswith(start)
     assert "sk-" not in notice
 
