@@ -33,6 +33,7 @@ from commonplace.journal.snapshot import (
     outdated,
     without_secrets,
 )
+from commonplace.ledger.rules import taken_away
 from commonplace.memory.validate import reject_invalid_id, validate_memory
 from commonplace.types import StoredMemory
 
@@ -127,7 +128,8 @@ class EditImport:
         unknown = {id_: found for id_, found in self._at.blocks.items() if self._at.memory(id_) is None}
         if unknown:
             self.forgotten = unknown.keys() & self._at.forgotten()
-            for id_ in self._at.taken_away(unknown.keys() - self.forgotten):
+            ledger = self._at.runtime.store.ledger(self._at.runtime.namespace)
+            for id_ in taken_away(ledger, unknown.keys() - self.forgotten):
                 # Nobody asked for it, and nobody changed it: else it could not have been undone.
                 self.forgotten.add(id_)
                 del unknown[id_]

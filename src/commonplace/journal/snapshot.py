@@ -27,7 +27,6 @@ from commonplace.journal.baseline import Baseline, content_of, decode, text_dige
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, title_of
 from commonplace.journal.sync import JournalRuntime, Tally
-from commonplace.ledger.rules import taken_away
 from commonplace.redaction import redact
 from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import Selection, StoredMemory
@@ -227,10 +226,6 @@ class Snapshot:
             if body.get("namespace") == space:
                 ids.update(body.get("ids", ()))
         return ids
-
-    def taken_away(self, ids: Collection[str]) -> set[str]:
-        """Return those of some ids whose memory a merge had made that was undone."""
-        return taken_away(self.runtime.store.ledger(self.runtime.namespace), ids)
 
     def notice(self, page: str, words: str) -> None:
         """Tell people something of a page, words that continue its name."""

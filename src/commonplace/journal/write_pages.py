@@ -314,7 +314,9 @@ def run(
     imported = EditImport(at)
     if not imported.take_notes():
         return False
-    ids = _concerned(at) | imported.forgotten
+    fresh = {name for name, seen in at.seen.items() if seen.is_news or seen.is_lost}
+    ids = {*at.due, *imported.forgotten, *(id_ for id_, agreed in at.agreed.items() if agreed.page in fresh)}
+    ids |= {id_ for id_, found in at.blocks.items() if found.page in fresh}
     at.load(ids)
     imported.take_edits(ids, within_budget(at) if LONG_TERM_PAGE in at.seen else ())
     if tally.changes or imported.missing:
@@ -339,14 +341,6 @@ def run(
     return not writer.is_stale
 
 
-def _concerned(at: Snapshot) -> set[str]:
-    """Return the ids of the memories that this run is about."""
-    fresh = {name for name, seen in at.seen.items() if seen.is_news or seen.is_lost}
-    on_pages = {id_ for id_, found in at.blocks.items() if found.page in fresh}
-    were_there = {id_ for id_, agreed in at.agreed.items() if agreed.page in fresh}
-    return {*at.due, *on_pages, *were_there}
-
-
 def _record(
     at: Snapshot,
     agreed: Mapping[str, Baseline | None],
@@ -364,8 +358,9 @@ def _record(
     """
     runtime, done = at.runtime, list(settled)
     space = runtime.namespace
-    states = [_state(at, name) for name in pages]
-    changed = [(name, state) for name, state in states if state != at.known.get(name)]
+    files = [at.seen[name].file for name in pages]
+    states = {each.name: None if each.data is None else JournalPage(each.name, *each.stamp, each.sum) for each in files}
+    changed = {name: state for name, state in states.items() if state != at.known.get(name)}
     fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
     if not (done or changed or fresh) or space not in runtime.store.namespaces():
         return
@@ -381,7 +376,7 @@ def _record(
         for id_ in due:
             if id_ in now:
                 change.revise(now[id_].number, now[id_].record)
-        for name, state in changed:
+        for name, state in changed.items():
             if state is None:
                 change.drop_page(name)
             else:
@@ -393,11 +388,6 @@ def _record(
                 if _shown(now.get(id_)) == _shown(at.memory(id_)) and links.get(id_, ()) == at.links(id_)
             ]
         )
-
-
-def _state(at: Snapshot, name: str) -> tuple[str, JournalPage | None]:
-    file = at.seen[name].file
-    return name, None if file.data is None else JournalPage(name, *file.stamp, file.sum)
 
 
 def _shown(stored: StoredMemory | None) -> tuple[object, ...]:
