@@ -56,7 +56,7 @@ def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
 
 def test_duplicates_are_those_of_the_texts_as_they_are_now(bare: Program) -> None:
     said = "On Monday, the whole team deploys the billing service to production"
-    moved = "The whole team deploys the billing service to production on Monday"
+    nearly = "on Monday the whole team deploys the billing service to production."
     with commonplace.open() as book:
 
         def duplicates() -> list[tuple[str, ...]]:
@@ -65,12 +65,12 @@ def test_duplicates_are_those_of_the_texts_as_they_are_now(bare: Program) -> Non
         book.remember(said, id="one")
         book.remember(said, id="turn", force=True, session="talk")
         assert duplicates() == []
-        book.remember(moved, id="other", force=True)
+        book.remember(nearly, id="other", force=True)
         assert duplicates() == [("one", "other")]
         book.update("other", "The whole team deploys the billing service to production on Tuesday")
         assert duplicates() == []
         book.update("other", said)
-        book.remember(moved, id="third", force=True)
+        book.remember(nearly, id="third", force=True)
         assert duplicates() == [("one", "other"), ("one", "third"), ("other", "third")]
         book.forget(["one"])
         assert duplicates() == [("other", "third")]
