@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import combinations
 from typing import ClassVar, Final
 from uuid import UUID, uuid5
@@ -118,6 +118,13 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             shared_entities=names,
             confidence=confidence,
         )
+
+        def link(acts: ChangeRecorder) -> RelationResult:
+            if any({each.source, each.target} == {*ids} for each in acts.change.links(ids[:1])):
+                raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
+            acts.link(Link(ids[0], ids[1], RELATED, strength or similarity, acts.now))
+            return result
+
         return Plan(
             result=result,
             basis=(first, second),
@@ -125,7 +132,8 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             action="link",
             confidence=confidence,
             urgency="low",
-            why=_why(len(names), len(in_tags), similarity) + why_doubtful(conflicts or Counter()),
+            why=f"shared names: {len(names)}, shared tags: {len(in_tags)}, similarity: {similarity:.2f}"
+            + why_doubtful(conflicts or Counter()),
             extra={
                 "relation_id": result.relation_id,
                 "strength": round(strength, 6),
@@ -134,7 +142,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 "similarity": round(similarity, 6),
             },
             needs_a_person=bool(conflicts),
-            apply=_linking(result, strength or similarity),
+            apply=link,
         )
 
     def item_of(self, issue: Issue) -> str:
@@ -183,17 +191,6 @@ def relation_id(one: str, other: str) -> str:
     return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
 
 
-def _linking(result: RelationResult, strength: float) -> Callable[[ChangeRecorder], RelationResult]:
-    def link(acts: ChangeRecorder) -> RelationResult:
-        source, target = result.from_memory_id, result.to_memory_id
-        if any({each.source, each.target} == {source, target} for each in acts.change.links([source])):
-            raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
-        acts.link(Link(source, target, RELATED, strength, acts.now))
-        return result
-
-    return link
-
-
 def _whole(names: Iterable[str]) -> list[str]:
     """Return names, sorted, without those that are a part of another: `Terraform` in `Terraform state` is no second."""
     known = sorted(names)
@@ -219,23 +216,12 @@ def _tags(memory: StoredMemory) -> set[str]:
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
     """Return a sentence that tells by what two memories are related."""
-    said = [f"name {_listed(names)}"] if names else []
-    said += [f"are tagged {_listed(tags)}"] if tags else []
-    shared = f"Both {_joined(said)}" if said else "They share no name and no tag"
-    return f"{shared}; their texts are similar by {similarity:.2f}."
-
-
-def _why(names: int, tags: int, similarity: float) -> str:
-    """Return the same without words of a memory."""
-    counts = ((names, "shared name"), (tags, "shared tag"))
-    said = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
-    return f"related by {_joined([*said, f'a similarity of {similarity:.2f}'])}{'' if said else ' alone'}"
+    said = [f"both name {_listed(names)}"] if names else []
+    said += [f"both are tagged {_listed(tags)}"] if tags else []
+    shared = f"{'; '.join([*said, 'their texts are similar'])} by {similarity:.2f}."
+    return shared[0].upper() + shared[1:]
 
 
 def _listed(words: list[str]) -> str:
     more = len(words) - _MAX_LISTED
-    return _joined([*words[:_MAX_LISTED], *([f"{more} more"] if more > 0 else [])])
-
-
-def _joined(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return ", ".join(words[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

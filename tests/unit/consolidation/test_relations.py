@@ -93,7 +93,7 @@ def test_process_must_provide_reasoning_for_relation(book: Engine) -> None:
     keep(book, "a", "Ada Postgres", "x")
     keep(book, "b", "Ada Postgres", "X y")
     result = agent(book).process_item("a:b")
-    assert result.reasoning == "Both name Ada and Postgres and are tagged x; their texts are similar by 0.00."
+    assert result.reasoning == "Both name Ada, Postgres; both are tagged x; their texts are similar by 0.00."
     assert result.shared_entities == ["Ada", "Postgres"]
 
 
@@ -322,9 +322,9 @@ def test_what_is_related_by_its_words_alone_says_so_and_is_linked_by_its_similar
         (result,) = book.consolidate(["relations"], confidence=ConfidenceConfig(0.3, 0.3)).results["relations"]
         assert isinstance(result, RelationResult)
         assert (result.strength, result.shared_entities) == (0.0, [])
-        found = re.fullmatch(r"They share no name and no tag; their texts are similar by (0\.\d\d)\.", result.reasoning)
+        found = re.fullmatch(r"Their texts are similar by (0\.\d\d)\.", result.reasoning)
         assert found is not None
         reason = book.ledger.get(str(result.beads_issue_id)).close_reason
-        assert reason == f"related by a similarity of {found[1]} alone"
+        assert reason == f"shared names: 0, shared tags: 0, similarity: {found[1]}"
         (link,) = book._runtime.store.links(book.namespace)
         assert f"{link.strength:.2f}" == found[1]
