@@ -28,8 +28,8 @@ from commonplace.search.context import (
 )
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, chosen
-from commonplace.search.result import SearchResult, reference
-from commonplace.search.strategy import Wishes, joined
+from commonplace.search.result import SearchResult, joined, reference
+from commonplace.search.strategy import Wishes
 from commonplace.types import KINDS, Kind, Passage, Selection, StoredMemory, Tier
 
 _log = logging.getLogger(__name__)

@@ -15,9 +15,8 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.memory.validate import one_of
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, kinds_of, phrasings
-from commonplace.search.rerank import rerank
-from commonplace.search.result import Receipt, SearchResult, merged
-from commonplace.search.strategy import Wishes, about, for_part, joined
+from commonplace.search.result import Receipt, SearchResult, joined, merged, rerank
+from commonplace.search.strategy import Wishes, about, for_part
 from commonplace.settings.schema import SearchSettings
 from commonplace.text.query import subject_of
 from commonplace.types import RERANK_MODES, SEARCH_FIELDS, Filter, Method, RerankMode

@@ -13,8 +13,16 @@ from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError
 from commonplace.search.request import kinds_of
-from commonplace.search.rerank import FIRST_STAGE, RERANK
-from commonplace.search.result import Candidate, Receipt, Rejected, SearchResult, SignalShare, reference
+from commonplace.search.result import (
+    FIRST_STAGE,
+    RERANK,
+    Candidate,
+    Receipt,
+    Rejected,
+    SearchResult,
+    SignalShare,
+    reference,
+)
 from commonplace.store.filters import path_matcher
 from commonplace.store.store import Store
 from commonplace.text.tokens import analyse, fields_of
@@ -110,9 +118,16 @@ NAMES: Final = {"artifact": "artifacts", "memory": "memories", "knowledge": "kno
 MEMORIES_READ: Final = 1_000
 """The tags of the newest ones are those that somebody may have meant."""
 
-_OF_ARTIFACTS: Final = {"types": ("type", "artifact"), "paths": ("path", "artifact")}
-_OF_MEMORIES: Final = {"tiers": ("tier", "memory"), "sessions": ("session", "memory"), "sources": ("source", "memory")}
-_OF_ALL: Final = {"tags": ("tag", ""), "phases": ("phase", "")}
+_FILTERS: Final = {
+    "types": ("type", "no indexed file"),
+    "paths": ("path", "no indexed file"),
+    "tiers": ("tier", "no memory"),
+    "sessions": ("session", "no memory"),
+    "sources": ("source", "no memory"),
+    "tags": ("tag", "nothing that is stored"),
+    "phases": ("phase", "nothing that is stored"),
+}
+"""What each filter is called on the command line, and what it passes over."""
 
 
 def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: bool = False) -> Iterator[str]:
@@ -155,46 +170,40 @@ def _stored_later(store: Store, namespace: str, wanted: Filter, as_of: float) ->
 
 def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str]:
     """Name each filter that nothing passes, or all where each lets something pass."""
-    given = {name: of for name, of in {**_OF_ARTIFACTS, **_OF_MEMORIES, **_OF_ALL}.items() if getattr(wanted, name)}
-    faults = [
-        (name, of)
-        for name, of in given.items()
-        if not store.matching_owners(namespace, Filter(kinds=wanted.kinds, **{name: getattr(wanted, name)}))
-    ]
-    for name, (word, kind) in faults:
+    given = {name: told for name, told in _FILTERS.items() if getattr(wanted, name)}
+    has_fault = False
+    for name, (word, what) in given.items():
         values = getattr(wanted, name)
+        if store.matching_owners(namespace, Filter(kinds=wanted.kinds, **{name: values})):
+            continue
+        has_fault = True
         if name == "paths":
             yield _path_fault(store, namespace, values)
-        else:
-            shown = " or ".join(map(repr, values))
-            what = {"artifact": "no indexed file", "memory": "no memory"}.get(kind, "nothing that is stored")
-            yield f"{what} has the {word} {shown}; {_instead(store, namespace, name, values, f'--{word}')}"
-    if not faults:
+            continue
+        there = sorted(_present(store, namespace, name))
+        close = [near for value in values for near in get_close_matches(value, there, 1)]
+        instead = f"there is {_listed(there, len(there))}" if there else f"leave out --{word}"
+        if close:
+            instead = f"did you mean --{word} {quote(close[0])}?"
+        yield f"{what} has the {word} {' or '.join(map(repr, values))}; {instead}"
+    if not has_fault:
         options = ", ".join(f"--{word}" for word, _ in given.values()) or "the filters"
         yield f"nothing that is stored passes {options} together; leave out one of them"
 
 
-def _instead(store: Store, namespace: str, name: str, values: Collection[str], option: str) -> str:
-    """Return what to write in place of a filter's values."""
-    there = sorted(_present(store, namespace, name))
-    close = [near for value in values for near in get_close_matches(value, there, 1)]
-    if close:
-        return f"did you mean {option} {quote(close[0])}?"
-    return f"there is {_listed(there, len(there))}" if there else f"leave out {option}"
-
-
 def _present(store: Store, namespace: str, name: str) -> set[str]:
+    """Return the values that a filter could let pass."""
     if name == "types":
         return set(store.artifact_types(namespace))
-    owners = [owner for _, owner in store.artifacts(namespace)] if name in _OF_ALL else []
     memories = store.memories(namespace, Selection(limit=MEMORIES_READ))
-    if name == "tags":
-        return {tag for owner in (*owners, *(each.owner for each in memories)) for tag in owner.tags}
+    if name in ("tiers", "sources"):
+        return {getattr(each.record, name.removesuffix("s")) for each in memories} - {""}
+    if name == "sessions":
+        return {each.owner.session for each in memories} - {""}
+    owners = [owner for _, owner in store.artifacts(namespace)]
     if name == "phases":
         return {owner.phase for owner in owners} - {""}
-    of = {"tiers": "tier", "sources": "source"}
-    found = {getattr(each.record, of[name]) if name in of else each.owner.session for each in memories}
-    return found - {""}
+    return {tag for owner in (*owners, *(each.owner for each in memories)) for tag in owner.tags}
 
 
 def _path_fault(store: Store, namespace: str, globs: Collection[str]) -> str:

@@ -17,7 +17,7 @@ from commonplace.ranking.calibration import scores as scores_of
 from commonplace.redaction import find_secrets, redact
 from commonplace.search.rank import Ranking, placed
 from commonplace.search.request import Request
-from commonplace.search.result import Candidate, HeldBack, Reason, Trace, reference
+from commonplace.search.result import Candidate, HeldBack, Reason, Trace, without_copies
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
@@ -63,21 +63,6 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(
         replace(hit, **texts, anchor=heading_slug(texts["heading"]) if hit.anchor else "")
         for hit, texts in zip(hits, cleaned, strict=True)
-    )
-
-
-def without_copies(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits without those of files whose text a better one of a file has, which names them.
-
-    Projects keep one text in several places: a fork beside its original, a page for each release.
-    """
-    kept: dict[object, list[Hit]] = {}
-    for hit in hits:
-        key = " ".join(hit.text.split()) if hit.path else (hit.kind, hit.id)
-        kept.setdefault(key, []).append(hit)
-    return tuple(
-        replace(first, copies=tuple(dict.fromkeys((*first.copies, *map(reference, others))))) if others else first
-        for first, *others in kept.values()
     )
 
 

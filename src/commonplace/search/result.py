@@ -1,16 +1,20 @@
-"""Results of a search with their JSON and text, and the trace that explains a ranking."""
+"""Results of a search with their JSON and text, joined and re-ranked, and the trace that explains a ranking."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from commonplace.dataclasses import dataclass, field, fields
+from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import iso
+from commonplace.errors import ProviderError
 from commonplace.formats.escaping import harmless
 from commonplace.formats.fence import FenceItem, fence
+from commonplace.models.contract import Reranker
 from commonplace.search.time import AskedTime
 from commonplace.text.markdown import front_matter_end, plain_heading
 from commonplace.types import Confidence, Filter, Hit, Method, Stage
@@ -118,18 +122,6 @@ class SearchResult:
     def to_text(self) -> str:
         """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
         return fence(FenceItem(reference(hit), hit.text, label(hit)) for hit in self.hits)
-
-
-def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
-    """Return the hits of several answers as one, best first, ties by id; what was moved forward stays where it was."""
-    keyed = []
-    for hits in found:
-        best: tuple[float, str] | None = None
-        for number in range(len(hits) - 1, -1, -1):
-            own = (-hits[number].score, hits[number].id)
-            best = own if best is None or own < best else best
-            keyed.append((best, number, hits[number]))
-    return tuple(hit for *_, hit in sorted(keyed, key=lambda each: each[:2]))
 
 
 def reference(hit: Hit) -> str:
@@ -405,3 +397,125 @@ class Receipt:
             return f"it holds {len(found)} of the query's {count} words ({named})", ""
         every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
         return f"it holds {every} ({named})", ""
+
+
+RERANK: Final = "rerank"
+FIRST_STAGE: Final = "first_stage"
+"""The signals of a re-ranked hit: what the model said, and the score that the hit had before."""
+
+
+def rerank(result: SearchResult, limit: int, name: str, opened: Callable[[], Reranker]) -> SearchResult:
+    """Return the result with its hits in the re-ranker's order, ties in the one that they had, at most `limit` of them.
+
+    The score of a hit becomes the one that the re-ranker gave it, and the score it had one of its signals. Where the
+    re-ranker fails, order and scores stay as they are, and the result is degraded.
+
+    Args:
+        opened: opens the re-ranker of that name; called where there is something to rank.
+    """
+    hits = result.hits
+    if not hits:
+        return result
+    begun = time.perf_counter()
+    try:
+        order = opened().rerank(result.query, [hit.text for hit in hits], len(hits))
+        kept = tuple(
+            replace(
+                hits[each.index],
+                score=each.score,
+                signals={**hits[each.index].signals, FIRST_STAGE: hits[each.index].score, RERANK: each.score},
+            )
+            for each in order[:limit]
+        )
+        result = replace(result, reranked_by=name)
+    except ProviderError as error:
+        kept = hits[:limit]
+        notice = f"the hits are in the order of the first stages, because {name} did not re-rank them: {error}"
+        result = replace(result, degraded=True, notices=(*result.notices, notice))
+    spent_ms = (time.perf_counter() - begun) * 1000
+    ids, in_process = {hit.id for hit in kept}, result.in_process
+    return replace(
+        result,
+        hits=kept,
+        stages=(*result.stages, Stage(RERANK, len(hits), spent_ms)),
+        latency_ms=result.latency_ms + round(spent_ms),
+        trace=_of_hits(result.trace, ids),
+        in_process=None if in_process is None else replace(in_process, trace=_of_hits(in_process.trace, ids)),
+    )
+
+
+def _of_hits(trace: Trace, ids: set[str]) -> Trace:
+    """Return the trace with the hits that are no longer among these as rejected."""
+    dropped = {number for id_, number in trace.numbers.items() if id_ not in ids}
+    return replace(
+        trace,
+        numbers={id_: number for id_, number in trace.numbers.items() if id_ in ids},
+        make=lambda: [
+            replace(each, rejected="beyond the limit") if each.number in dropped else each for each in trace.candidates
+        ],
+    )
+
+
+def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
+    """Return the hits of several answers as one, best first, ties by id; what was moved forward stays where it was."""
+    keyed = []
+    for hits in found:
+        best: tuple[float, str] | None = None
+        for number in range(len(hits) - 1, -1, -1):
+            own = (-hits[number].score, hits[number].id)
+            best = own if best is None or own < best else best
+            keyed.append((best, number, hits[number]))
+    return tuple(hit for *_, hit in sorted(keyed, key=lambda each: each[:2]))
+
+
+def without_copies(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits without those of files whose text a better one of a file has, which names them.
+
+    Projects keep one text in several places: a fork beside its original, a page for each release.
+    """
+    kept: dict[object, list[Hit]] = {}
+    for hit in hits:
+        key = " ".join(hit.text.split()) if hit.path else (hit.kind, hit.id)
+        kept.setdefault(key, []).append(hit)
+    return tuple(
+        replace(first, copies=tuple(dict.fromkeys((*first.copies, *map(reference, others))))) if others else first
+        for first, *others in kept.values()
+    )
+
+
+def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
+    """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
+
+    Of their filters the types are joined; all else is the first's.
+    """
+    if len(results) == 1:
+        return replace(results[0], hits=results[0].hits[:limit])
+    hits = without_copies(merged([each.hits for each in results]))
+    stages: dict[str, Stage] = {}
+    for stage in (stage for each in results for stage in each.stages):
+        before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
+        stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
+    traces = [each.trace for each in results]
+    numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
+    return replace(
+        results[0],
+        wanted=replace(results[0].wanted, types=types_of(each.wanted.types for each in results)),
+        trace=replace(
+            traces[0],
+            make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
+            numbers=numbers,
+            moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
+            held_back=HeldBack.of_all([each.held_back for each in traces]),
+        ),
+        hits=hits[:limit],
+        stages=tuple(stages.values()),
+        latency_ms=sum(each.latency_ms for each in results),
+        degraded=any(each.degraded for each in results),
+        notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
+    )
+
+
+def types_of(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the types that parts of a search have together, each once; none is all of them."""
+    found = tuple(parts)
+    return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()

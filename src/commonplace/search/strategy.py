@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
-from commonplace.search.hits import without_copies
 from commonplace.search.request import Request
-from commonplace.search.result import HeldBack, SearchResult, merged
+from commonplace.search.result import types_of
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
-from commonplace.types import ARTIFACT_TYPES, Stage
+from commonplace.types import ARTIFACT_TYPES
 
 MAX_NAME_CHARACTERS = 100
 """Of an agent's name, as in the settings."""
@@ -120,7 +118,7 @@ def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
     wishes = parts[0]
     if hits or not wishes.agent:
         return wishes.notices
-    types = _types_of(part.types or () for part in parts)
+    types = types_of(part.types or () for part in parts)
     limits = (
         types and f"of the types {', '.join(types)}",
         wishes.phases and f"of the phases {', '.join(wishes.phases)} or of none",
@@ -131,44 +129,6 @@ def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
     return (*wishes.notices, f"agent {wishes.agent} finds only what is {told}") if told else wishes.notices
 
 
-def _types_of(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the types that parts of a search have together, each once; none is all of them."""
-    found = tuple(parts)
-    return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()
-
-
 def for_part(request: Request, part: Wishes) -> Request:
     """Return a request with the types and tags of a part of the wishes behind it."""
     return replace(request, wanted=replace(request.wanted, types=tuple(part.types or ()), tags=tuple(part.tags or ())))
-
-
-def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
-    """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
-
-    Of their filters the types are joined; all else is the first's.
-    """
-    if len(results) == 1:
-        return replace(results[0], hits=results[0].hits[:limit])
-    hits = without_copies(merged([each.hits for each in results]))
-    stages: dict[str, Stage] = {}
-    for stage in (stage for each in results for stage in each.stages):
-        before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
-        stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
-    traces = [each.trace for each in results]
-    numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
-    return replace(
-        results[0],
-        wanted=replace(results[0].wanted, types=_types_of(each.wanted.types for each in results)),
-        trace=replace(
-            traces[0],
-            make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
-            numbers=numbers,
-            moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
-            held_back=HeldBack.of_all([each.held_back for each in traces]),
-        ),
-        hits=hits[:limit],
-        stages=tuple(stages.values()),
-        latency_ms=sum(each.latency_ms for each in results),
-        degraded=any(each.degraded for each in results),
-        notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
-    )

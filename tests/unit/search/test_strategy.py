@@ -8,8 +8,8 @@ import pytest
 
 from commonplace.errors import UsageError
 from commonplace.search.request import Request
-from commonplace.search.result import SearchResult, Trace
-from commonplace.search.strategy import Wishes, about, for_part, joined, wishes_of
+from commonplace.search.result import SearchResult, Trace, joined
+from commonplace.search.strategy import Wishes, about, for_part, wishes_of
 from commonplace.settings.agents import STRATEGIES
 from commonplace.types import Filter, Hit, Kind, Stage
 
