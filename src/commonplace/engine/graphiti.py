@@ -16,7 +16,7 @@ from commonplace.dataclasses import replace
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.graphiti.backend import Backend, Left, cannot_leave, session_of, to_leave
+from commonplace.graph.graphiti.backend import Backend, Left, named_groups, session_of, unreached
 from commonplace.graph.graphiti.backend import leave as take_away
 from commonplace.graph.graphiti.client import group_of
 from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
@@ -117,11 +117,13 @@ def leave(store: Store, namespace: str, settings: GraphSettings, known: Set[str]
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
     if is_rehearsal:
-        return to_leave(list(groups))
+        return Left(
+            outside=(f"data of this namespace sent to Graphiti, in {named_groups(groups)}: deletion is queued",)
+        )
     try:
         session = session_of(settings, os.environ, time.monotonic, namespace)
     except UsageError as error:
-        return cannot_leave(list(groups), str(error))
+        return Left(outside=(unreached(groups, str(error)),))
     unsent = {each.id for each in outbox.errands() if each.what != "delete" and each.sent_at is None}
     with closing(session) as tools:
         return take_away(tools, store.graph(namespace), groups, known - unsent)

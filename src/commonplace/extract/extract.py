@@ -384,7 +384,8 @@ class _Reader:
             for each in self._claims[first:]
         ]
         is_own = gone.source.anaphor in (NOBODY, "i", "we")
-        said, span = _sentence(settler.line)
+        tokens = settler.line.tokens
+        said, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
         at = settler.ended_at(gone.source.start, gone.verb)
         self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
 
@@ -432,12 +433,6 @@ def _tells_the_past(tokens: Tokens, place: int) -> bool:
     forms = FORMS.get(tokens.lower[place], ())
     is_alone = tokens.at(place - 1) not in _HELPERS and all(form.shape != "base" for form in forms)
     return is_alone and any(form.is_past for form in forms)
-
-
-def _sentence(line: Line) -> tuple[str, tuple[int, int]]:
-    """Return a sentence with single spaces, and where it stands."""
-    tokens = line.tokens
-    return tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
 
 
 def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:

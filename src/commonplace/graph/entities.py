@@ -41,7 +41,7 @@ class Entities:
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
         """Return the entity that an episode calls by a name, which is written with what is new about it."""
         name = cleaned(name)[:MAX_NAME_CHARACTERS]
-        known = self.known(name, type_)
+        known = known_by(self._graph, name, type_)
         if known is None:
             return self._with_names(self._make(name, type_, episode), (name, *aliases), episode, [])
         entity = self._improve(known, name, type_, episode)
@@ -64,9 +64,6 @@ class Entities:
             if form != own
         )
         self._graph.expect(dict.fromkeys(further), limit=MAX_CANDIDATES)
-
-    def known(self, name: str, type_: str) -> Entity | None:
-        return known_by(self._graph, name, type_)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
         """Return an entity that somebody names, which no episode's deletion takes along from now on."""

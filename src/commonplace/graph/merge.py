@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
 from commonplace.graph.fact_keys import Changed, FactKey, FactKeys
@@ -17,15 +17,6 @@ from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.store.graph import GraphChange
 from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
-
-
-@dataclass(frozen=True, slots=True)
-class Parted:
-    """Entities that are several again: the one that was split, the others, and the facts that went with these."""
-
-    entity: str
-    parted: tuple[str, ...]
-    relations: tuple[str, ...]
 
 
 class Joining:
@@ -57,8 +48,8 @@ class Joining:
         erased = self._move(slots, said)
         return tuple(sorted({each.id for each in moving} - erased.keys()))
 
-    def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> Parted:
-        """Take entities apart that were merged, as they were before."""
+    def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> list[str]:
+        """Take entities apart that were merged, as they were before; return the ids of the others."""
         family = {each.id for other in others for each in all_merged(self._graph, other)}
         slots = self._slots_where(kept.id, lambda each: {each.source, each.target} & family)
         said = self._slots.said_in(slots)
@@ -76,8 +67,7 @@ class Joining:
             self._tell(other.id, "split", reason, {})
         self._entities.name_again(entity)
         self._move(slots, said)
-        ids = tuple(other.id for other in others)
-        return Parted(kept.id, ids, tuple(sorted(each.id for each in self._relations_of(*ids))))
+        return [other.id for other in others]
 
     def take_apart(self, entity: Entity) -> list[tuple[Entity, str]]:
         """Undo every merge that went into an entity; return all of them, it first, each with why it was merged."""
@@ -93,8 +83,8 @@ class Joining:
         now = self._graph.entities([each.id for each, _ in found])
         return [(now[each.id], reason) for each, reason in found]
 
-    def part(self, entity: Entity, names: Sequence[str], reason: str) -> Parted:
-        """Make a new entity of some names of one, with the mentions and facts of the episodes that used no others."""
+    def part(self, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
+        """Make a new entity of some names, with the facts and mentions of episodes with no other; return its id."""
         forms = {normal(name) for name in names}
         aliases = names_among(self._graph.aliases([entity.id]).get(entity.id, []))
         leaving = [alias for alias in aliases if alias.normal in forms]
@@ -119,7 +109,7 @@ class Joining:
                 each = replace(each, source=source, target=target)  # noqa: PLW2901 - as it moves
             moved.append(each)
         self._move(slots, moved)
-        return Parted(entity.id, (new.id,), tuple(sorted(each.id for each in self._relations_of(new.id))))
+        return [new.id]
 
     def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
         """Take names from an entity that came with another one, but for those that it was called by since."""

@@ -87,18 +87,12 @@ def checked(field: str, name: object) -> str:
     Raises:
         UsageError: it is no text, empty, too long, or has no letter, digit or sign of its own.
     """
-    kept = cleaned(name) if isinstance(name, str) else ""
-    if not isinstance(name, str):
-        fault, remedy = "", "give a name, as text"
-    elif _HALVES.search(name):
-        fault, remedy = ", with half of a character", "give a name as people write it"
-    elif not kept and name.strip():
-        fault, remedy = ", of which nothing is to be seen", "give a name with a letter, a digit or a sign"
-    elif not kept or len(kept) > MAX_NAME_CHARACTERS:
-        fault, remedy = f", of {len(name):,} characters", f"give a name of 1 to {MAX_NAME_CHARACTERS} characters"
-    else:
+    kept = cleaned(name) if isinstance(name, str) and not _HALVES.search(name) else ""
+    if 0 < len(kept) <= MAX_NAME_CHARACTERS:
         return kept
-    raise UsageError(f"{field} is {name!r:.80}{fault}", remedy=remedy, parameters=(field,))
+    length = f", of {len(name):,} characters" if isinstance(name, str) else ""
+    remedy = f"give a name of 1 to {MAX_NAME_CHARACTERS} characters, one of which can be seen"
+    raise UsageError(f"{field} is {name!r:.80}{length}", remedy=remedy, parameters=(field,))
 
 
 @lru_cache(maxsize=_NAMES_AT_HAND)

@@ -384,11 +384,6 @@ class FactResolver:
             return
         self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
 
-    def _doubt(self, fact: Fact, reason: str, evidence: Assertion, *, is_own: bool) -> None:
-        fact.is_doubted = True
-        fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
-        self._tell(fact, "disputed", reason, evidence, is_own=is_own)
-
     def _end(self, fact: Fact, at: float, evidence: Assertion, *, is_own: bool = False) -> None:
         """End a fact because a source says so, or doubt both where it is not believed."""
         doubt = ""
@@ -405,7 +400,9 @@ class FactResolver:
         elif fact.doubt == SENSITIVE and evidence.episode:
             doubt = fact.doubt
         if doubt:
-            self._doubt(fact, doubt, evidence, is_own=is_own)
+            fact.is_doubted = True
+            fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
+            self._tell(fact, "disputed", doubt, evidence, is_own=is_own)
         else:
             fact.end(at, evidence.at)
             fact.is_doubted = False

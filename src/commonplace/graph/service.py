@@ -16,7 +16,7 @@ from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
-from commonplace.graph.merge import Joining, Parted
+from commonplace.graph.merge import Joining
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text
 from commonplace.graph.views import (
@@ -93,9 +93,11 @@ class GraphService:
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
         with self._change() as change:
             graph = change.graph
-            parted = self._split(graph, entity, names, reason)
-        [kept, *others] = self._entities([parted.entity, *parted.parted])
-        return Splitting(kept, tuple(others), self._relations(parted.relations), reason)
+            split = find_entity(graph, entity)
+            parted = self._split(graph, split, names, reason)
+            relations = sorted(facts_about(graph, parted))
+        [kept, *others] = self._entities([split.id, *parted])
+        return Splitting(kept, tuple(others), self._relations(relations), reason)
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
         changed = Changed()
@@ -120,9 +122,8 @@ class GraphService:
         [right] = self._relations([fact.id])
         return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
 
-    def _split(self, graph: GraphChange, name: str, names: Sequence[str], reason: str) -> Parted:
+    def _split(self, graph: GraphChange, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
         """Undo merges, of all or of those whose names are given; or part names that were never apart."""
-        entity = find_entity(graph, name)
         merged = list(graph.entities(merged_into(entity)).values())
         if not names and not merged:
             raise UsageError(

@@ -123,25 +123,12 @@ def test_what_is_no_name_is_refused(name: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        ("\ud800", "half of a character"),
-        ("Mira\ud800", "half of a character"),
-        ("\x00", "nothing is to be seen"),
-        ("\x07\x9b", "nothing is to be seen"),
-        ("\u200b", "nothing is to be seen"),
-        ("\u200b \u2060\ufeff", "nothing is to be seen"),
-        ("\u202e", "nothing is to be seen"),
-        ("\u0301", "nothing is to be seen"),
-        ("\xad", "nothing is to be seen"),
-        ("  ", "characters"),
-    ],
+    "name",
+    ["\ud800", "Mira\ud800", "\x00", "\x07\x9b", "\u200b", "\u200b \u2060\ufeff", "\u202e", "\u0301", "\xad", "  "],
 )
-def test_what_nobody_can_see_or_write_is_no_name(name: str, fault: str) -> None:
-    with pytest.raises(UsageError, match=fault) as caught:
+def test_what_nobody_can_see_or_write_is_no_name(name: str) -> None:
+    with pytest.raises(UsageError, match=r"source is .*, of .* characters; give a name of 1 to 200 characters"):
         checked("source", name)
-    assert str(caught.value).startswith("source is ")
-    assert caught.value.remedy != ""
 
 
 @pytest.mark.parametrize("name", ["Mira\nOkafor", "🙂", "!!!", "👩\u200d💻", "می\u200cخواهم", "C", "\tMira", "é"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
@@ -378,14 +378,6 @@ class Left:
     found: tuple[tuple[str, str], ...] = ()
 
 
-def to_leave(groups: Sequence[str]) -> Left:
-    return Left(outside=(f"data of this namespace sent to Graphiti, in {_named(groups)}: deletion is queued",))
-
-
-def cannot_leave(groups: Sequence[str], why: str) -> Left:
-    return Left(outside=(_unreached(groups, why),))
-
-
 def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: Set[str]) -> Left:
     """Delete there what a namespace has told it, while the namespace is still here.
 
@@ -428,7 +420,7 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
             seen |= {own_id(each.name) for each in listed}
             waiting.pop(0)
     except ProviderError as error:
-        outside.append(_unreached(waiting, told(error)))
+        outside.append(unreached(waiting, told(error)))
     else:
         unseen = sent - seen
         if unseen and not found:
@@ -460,9 +452,11 @@ def _ours(graph: GraphReading, listed: Mapping[str, str]) -> list[str]:
     return [theirs for theirs, id_ in listed.items() if id_ in known]
 
 
-def _unreached(groups: Sequence[str], why: str) -> str:
-    return f"data of this namespace sent to Graphiti, in {_named(groups)}: delete it there. {why}"
+def unreached(groups: Iterable[str], why: str) -> str:
+    """Say where data is that nobody could be asked to delete."""
+    return f"data of this namespace sent to Graphiti, in {named_groups(groups)}: delete it there. {why}"
 
 
-def _named(groups: Sequence[str]) -> str:
-    return f"its group {groups[0]}" if len(groups) == 1 else f"its groups {', '.join(groups)}"
+def named_groups(groups: Iterable[str]) -> str:
+    some = list(groups)
+    return f"its group{'s' * (len(some) > 1)} {', '.join(some)}"
