@@ -21,7 +21,7 @@ from commonplace.engine import Engine
 POINTS, IN_SHORT = 200, 25
 STRIDE = 43
 """How many steps a point comes after the one before; so even the short form has points in steps of every kind."""
-CUT_SHORT = "ended before it could look through the files"
+CUT_SHORT = "interrupted before it could scan the files"
 MARKER = 3
 """The place, among the words of a memory, of the one that no other has."""
 EVERY_TORN = 5

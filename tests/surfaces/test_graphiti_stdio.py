@@ -84,7 +84,7 @@ def test_server_that_dies_at_work_is_asked_what_it_had_taken(tmp_path: Path, mon
     monkeypatch.setenv("GRAPHITI_STUB", "die")
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
         added = book.graph.add_episode(SAID)
-        assert any("ended, having said: " in each and "no memory left" in each for each in added.notices)
+        assert any("ended, with the output: " in each and "no memory left" in each for each in added.notices)
         monkeypatch.delenv("GRAPHITI_STUB")
         told = book.graph.sync()
         assert (told.delivered, told.waiting) == (1, 0)
@@ -198,7 +198,12 @@ def test_episode_longer_than_a_pipe_holds_is_told(tmp_path: Path) -> None:
     ("program", "start_s", "end_s", "told"),
     [
         ("import time; time.sleep(600)", 0.1, 0.1, "did not answer in time"),
-        ("import sys; sys.exit('no database here')", PATIENCE_S, PATIENCE_S, "ended, having said: no database here"),
+        (
+            "import sys; sys.exit('no database here')",
+            PATIENCE_S,
+            PATIENCE_S,
+            "ended, with the output: no database here",
+        ),
         ("print('{}' * 10)", PATIENCE_S, PATIENCE_S, "ended"),
         (
             "print('x' * 5_000_000, flush=True); import time; time.sleep(600)",
