@@ -145,7 +145,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
         ("other memories that it was merged with become active again", revived),
         ("other memories that it was made from stay archived; `commonplace memory restore` brings them back", left),
         ("indexed files have that tag too and stay; forget them by path", _tagged_files(store, namespace, wanted)),
-        ("episodes that speak of it stay, with what else they say; forget them by their ids", _staying(graph, parts)),
+        ("episodes that mention it stay; forget them by their ids", _staying(graph, parts)),
     )
     return Chosen(
         memories=(*roots, *derived),
