@@ -185,16 +185,10 @@ def read_graphiti(data: bytes, now: float) -> Document:
 def _decoded(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ConfigError(f"line {line} is not UTF-8", path=f"line {line}", remedy="save it as UTF-8") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}"
-        told = f"{where}, column {error.colno} is not JSON: {error.msg}"
-        raise ConfigError(told, path=where, remedy="correct it, or export it again") from error
     except (ValueError, RecursionError) as error:
-        told = "nests too deeply" if isinstance(error, RecursionError) else f"is not JSON: {error}"
-        raise ConfigError(f"the document {told}", path="", remedy="correct it") from error
+        raise ConfigError(
+            f"the document is not JSON: {error}", path="", remedy="correct it, or export it again"
+        ) from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
