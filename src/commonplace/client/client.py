@@ -27,18 +27,8 @@ from commonplace.server.statuses import error_of
 TIMEOUT_S: Final = 60.0
 _JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
-_LISTS: Final[Mapping[tuple[str, str], str]] = {
-    ("", "list"): "memories",
-    ("", "versions"): "versions",
-    ("", "links"): "links",
-    ("", "namespaces"): "namespaces",
-    ("", "remember_many"): "memories",
-    ("", "unlink"): "removed",
-    ("", "golden_queries"): "golden",
-    ("", "injections"): "injections",
-    ("ledger", "query"): "issues",
-}
-"""The member of an answer that the engine's method returns by itself."""
+_LISTS: Final = {"list": "memories", "links": "links", "remember_many": "memories"}
+"""The member of an answer that a method of the engine returns by itself, where the operation does not name it."""
 
 
 class Answer(dict[str, Any]):
@@ -73,7 +63,7 @@ class _Calls:
             raise UsageError(f"{name}: {error}", remedy="see the method of `commonplace.Engine`") from error
         given = dict(list(bound.arguments.items())[1:])
         answer = self._send(operation, given)
-        member = _LISTS.get((self._service, name))
+        member = operation.member or _LISTS.get(name)
         return answer if member is None else answer[member]
 
 
@@ -306,16 +296,11 @@ def _plain(value: Any) -> Any:
 
 def _methods() -> Iterator[tuple[tuple[str, str], Operation]]:
     """Yield the operation behind each method of the engine and its services."""
-    renamed = {"list_memories": "list", "list_namespaces": "namespaces", "issues": "query"}
     for operation in OPERATIONS.values():
-        if operation.has_file:
-            continue
-        if isinstance(operation.call, str):
-            service, _, name = operation.call.rpartition(".")
-        else:
-            name = operation.call.__name__
-            service = "ledger" if name == "issues" else ""
-        yield (service, renamed.get(name, name)), operation
+        call = operation.call if isinstance(operation.call, str) else operation.call.__name__
+        service, _, name = call.rpartition(".")
+        if not operation.has_file:
+            yield (service, "list" if name == "list_memories" else name), operation
 
 
 _OF_METHOD: Final[Mapping[tuple[str, str], Operation]] = dict(_methods())

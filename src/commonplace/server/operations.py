@@ -79,6 +79,7 @@ class Operation:
             under the names of its signature.
         fixed: arguments that the server gives and a client may not; it also gives `file`, the lines that go in or out.
         status: of success.
+        member: of the answer, under which what the call returns stands; "" where that is the answer.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Operation:
     tag: str = "Memories"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
+    member: str = ""
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -162,7 +164,8 @@ class Operation:
     def run(self, engine: Engine, arguments: Mapping[str, Any]) -> Any:
         """Call the engine with arguments that fit `argument_schema`."""
         owner = self.call.rpartition(".")[0] if isinstance(self.call, str) else ""
-        return self.function(getattr(engine, owner) if owner else engine, **arguments, **self.fixed)
+        found = self.function(getattr(engine, owner) if owner else engine, **arguments, **self.fixed)
+        return {self.member: found} if self.member else found
 
     @cached_property
     def summary(self) -> str:
@@ -363,11 +366,6 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     }
 
 
-def versions(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
-    """Return every version of a memory, oldest first."""
-    return {"versions": engine.versions(id)}
-
-
 def links(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
     """Return the links of a memory."""
     return {"links": engine.links(id)}
@@ -381,16 +379,6 @@ def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - 
     lines = min(place.last_line - place.first_line + 1, MAX_LINES_OF_PLACE)
     text = engine.read(place.path, place.first_line, lines).text
     return {"path": place.path, "first_line": place.first_line, "last_line": place.last_line, "text": text}
-
-
-def unlink(engine: Engine, id: str, target: str, type: str | None = None) -> dict[str, int]:  # noqa: A002
-    """Delete the links from one memory to another, of one type or all.
-
-    Args:
-        target: the id of the other memory.
-        type: None is all.
-    """
-    return {"removed": engine.unlink(id, target, type)}
 
 
 def remember_many(
@@ -511,43 +499,6 @@ def search_vector_store(
     }
 
 
-def list_namespaces(engine: Engine) -> dict[str, Any]:
-    """Return the namespaces that the token sees; without tokens, all."""
-    return {"namespaces": engine.namespaces()}
-
-
-def issues(
-    engine: Engine, agent: str | None = None, status: str | None = "open", urgency: str | None = None
-) -> dict[str, Any]:
-    """Return the issues of the ledger.
-
-    Args:
-        agent: only those of one agent of consolidation.
-        status: "open", "in_progress", "blocked" or "closed"; null is all.
-        urgency: "high", "medium" or "low".
-    """
-    return {"issues": engine.ledger.query(agent, status, urgency)}
-
-
-def questions(engine: Engine) -> dict[str, Any]:
-    """Return what waits for a decision: contradicting facts and proposals of consolidation."""
-    return {"questions": [each.to_dict() for each in engine.questions()]}
-
-
-def injections(engine: Engine, limit: int = 20) -> dict[str, Any]:
-    """Return what hooks added to conversations within a day, newest first.
-
-    Args:
-        limit: how many at most, 1–1000.
-    """
-    return {"injections": engine.injections(limit)}
-
-
-def golden_queries(engine: Engine) -> dict[str, Any]:
-    """Return the golden queries that `mark` made, oldest first."""
-    return {"golden": engine.golden_queries()}
-
-
 def _operations() -> Iterator[Operation]:
     """Yield all routes, in the order of the manual."""
     for tag, rows in _TABLE.items():
@@ -565,7 +516,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("get_memory", "GET", "/memories/{id}", "read", "get"),
         ("update_memory", "PATCH", "/memories/{id}", "write", "update"),
         ("forget_memory", "DELETE", "/memories/{id}", "forget", forget_memory),
-        ("memory_versions", "GET", "/memories/{id}/versions", "read", versions),
+        ("memory_versions", "GET", "/memories/{id}/versions", "read", "versions", {}, 200, "versions"),
         ("memory_fading", "GET", "/memories/{id}/fading", "read", "memory_fading"),
         ("memory_uses", "GET", "/memories/{id}/uses", "read", "memory_uses"),
         ("memory_place", "GET", "/memories/{id}/place", "read", place_of_memory),
@@ -578,7 +529,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("memory_links", "GET", "/memories/{id}/links", "read", links),
         ("memory_neighbourhood", "GET", "/memories/{id}/neighbourhood", "read", "neighbourhood"),
         ("link_memories", "POST", "/memories/{source}/links", "write", "link", {}, 201),
-        ("unlink_memories", "DELETE", "/memories/{id}/links/{target}", "write", unlink),
+        ("unlink_memories", "DELETE", "/memories/{source}/links/{target}", "write", "unlink", {}, 200, "removed"),
         ("unmerge_memory", "POST", "/memories/{id}/unmerge", "write", "unmerge"),
     ),
     "Finding": (
@@ -586,10 +537,10 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("search", "POST", "/search", "read", "search"),
         ("context", "POST", "/context", "read", "context"),
         ("injection", "POST", "/injection", "read", "injection"),
-        ("injections", "GET", "/injections", "read", injections),
+        ("injections", "GET", "/injections", "read", "injections", {}, 200, "injections"),
         ("why", "POST", "/why", "read", why),
         ("mark", "POST", "/golden", "write", "mark"),
-        ("golden_queries", "GET", "/golden", "read", golden_queries),
+        ("golden_queries", "GET", "/golden", "read", "golden_queries", {}, 200, "golden"),
         ("read", "GET", "/read", "read", "read", {"touch": False}),
     ),
     "Graph": (
@@ -627,14 +578,14 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("consolidation_changes", "GET", "/consolidation/runs/{run}", "read", "consolidation_changes"),
         ("consolidation_status", "GET", "/consolidation/status", "read", "consolidation_status"),
         ("undo_consolidation", "POST", "/consolidation/undo/{id}", "write", "undo_consolidation"),
-        ("list_issues", "GET", "/ledger/issues", "read", issues),
+        ("list_issues", "GET", "/ledger/issues", "read", "ledger.query", {}, 200, "issues"),
         ("get_issue", "GET", "/ledger/issues/{id_}", "read", "ledger.show"),
         ("issue_history", "GET", "/ledger/issues/{id_}/history", "read", "ledger.history"),
         ("process_issue", "POST", "/ledger/issues/{issue}/process", "write", "process_issue"),
         ("close_issue", "POST", "/ledger/issues/{id_}/close", "write", "ledger.close"),
         ("reopen_issue", "POST", "/ledger/issues/{id_}/reopen", "write", "ledger.reopen"),
         ("health", "GET", "/health", "read", "health", {"golden": None}),
-        ("questions", "GET", "/questions", "read", questions),
+        ("questions", "GET", "/questions", "read", "questions", {}, 200, "questions"),
         ("answer_question", "POST", "/questions/{id}/answer", "write", "answer"),
     ),
     "Store": (
@@ -643,7 +594,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("import", "POST", "/import", "write", import_lines),
         ("list_receipts", "GET", "/receipts", "read", "receipts"),
         ("gc", "POST", "/gc", "forget", "gc"),
-        ("list_namespaces", "GET", "/namespaces", "read", list_namespaces),
+        ("list_namespaces", "GET", "/namespaces", "read", "namespaces", {}, 200, "namespaces"),
         ("forget_namespace", "DELETE", "/namespaces/{name}", "admin", "forget_namespace"),
         ("index_status", "GET", "/index", "read", "index_status"),
         ("index", "POST", "/index", "admin", "index", {"watch": False}),

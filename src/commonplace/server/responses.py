@@ -85,9 +85,7 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "irrelevant": "list[str]",
         "issue": "str",
     },
-    "GoldenQueries": {"golden": "list[GoldenQuery]"},
     "MemoryPlace": {"path": "str", "first_line": "int", "last_line": "int", "text": "str"},
-    "Injections": {"injections": "list[Injection]"},
     "Finding": {_REST: "", "command": "str"},
     "Issue": {
         _REST: "",
@@ -117,12 +115,7 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "ConsolidationStatus": {_REST: "", "total_pending": "int"},
     "MemoryPage": {"memories": "list[Memory]", "next_cursor": "str | None", "counts": "MemoryCounts"},
     "MemoryList": {"memories": "list[Memory]"},
-    "Versions": {"versions": "list[Memory]"},
     "Links": {"links": "list[Link]"},
-    "Removed": {"removed": "int"},
-    "Namespaces": {"namespaces": "list[str]"},
-    "Issues": {"issues": "list[Issue]"},
-    "Questions": {"questions": "list[Question]"},
     "Answered": {"id": "str", "kind": "str", "answer": "str", "reason": "str"},
     "VectorStorePage": {
         "object": "Literal['vector_store.search_results.page']",
@@ -146,21 +139,15 @@ one with a question mark may be missing."""
 _RETURNED: Final[Mapping[str, str]] = {
     "remember_many": "MemoryList",
     "list_memories": "MemoryPage",
-    "memory_versions": "Versions",
     "memory_links": "Links",
-    "unlink_memories": "Removed",
     "forget_memory": "ForgetReceipt",
     "forget": "ForgetReceipt",
     "why": "Receipt",
-    "golden_queries": "GoldenQueries",
-    "injections": "Injections",
     "memory_place": "MemoryPlace",
     "import": "ImportReport",
     "index": "IndexReport",
-    "list_namespaces": "Namespaces",
-    "list_issues": "Issues",
+    "list_issues": "list[Issue]",
     "get_issue": "Issue",
-    "questions": "Questions",
     "answer_question": "Answered",
     "search_vector_store": "VectorStorePage",
 }
@@ -190,6 +177,8 @@ class ResponseSchemas:
         function = inspect.unwrap(operation.function)
         text = _RETURNED.get(operation.id) or str(inspect.signature(function).return_annotation)
         kind = _evaluate(text, function.__module__)
+        if operation.member:
+            return _holding(operation.member, self._schema(kind))
         answers = [self._answer(each) for each in _alternatives(kind)]
         return answers[0] if len(answers) == 1 else {"anyOf": answers}
 
@@ -197,8 +186,7 @@ class ResponseSchemas:
         schema = self._schema(kind)
         if "$ref" in schema:
             return schema
-        member = "items" if schema.get("type") == "array" else "result"
-        return {"type": "object", "properties": {member: schema}, "required": [member]}
+        return _holding("items" if schema.get("type") == "array" else "result", schema)
 
     def _schema(self, kind: Any) -> Schema:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -253,6 +241,10 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
                 owner = next(base for base in kind.__mro__ if each.name in inspect.get_annotations(base))
                 yield each.name, _evaluate(each.type, owner.__module__)
     yield from ((name, _evaluate(text, kind.__module__)) for name, text in form.items() if text)
+
+
+def _holding(member: str, schema: Schema) -> Schema:
+    return {"type": "object", "properties": {member: schema}, "required": [member]}
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:
