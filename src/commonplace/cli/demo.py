@@ -23,7 +23,7 @@ from commonplace.cli.search import hit_rows
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import harmless_line
-from commonplace.types import Hit, IndexReport
+from commonplace.types import IndexReport
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
@@ -81,10 +81,15 @@ def _rows(done: Mapping[str, Any], *, passages: int) -> Rows:
         files = counted(found.added + found.changed + found.unchanged, "file")
         news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
         yield f"  {root}: {files}, {news}, {found.seconds:.1f}s"
-    # The innermost root first: a path is told from the nearest directory that was indexed.
-    roots = sorted(map(Path, reports), key=lambda root: len(root.parts), reverse=True)
     for result in results:
-        yield from _answer(result, roots)
+        yield ""
+        yield styled((f"? {harmless_line(result.query)}", "bold"), (f"   {result.latency_ms}ms", "dim"))
+        if not result.hits:
+            yield "   Nothing relevant found."
+        for rank, hit in enumerate(result.hits, 1):
+            path = Path(hit.path).absolute()  # of a project it is told from there, of anything else from the root
+            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            yield from hit_rows(rank, replace(hit, path=str(shown)), result.query)
     times = sorted(result.latency_ms for result in results)
     asked = f"{counted(len(results), 'question')} to {counted(passages, 'passage')}"
     took = f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most"
@@ -95,22 +100,3 @@ def _rows(done: Mapping[str, Any], *, passages: int) -> Rows:
     anywhere = "commonplace" if is_on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
     yield f'Try next:  {here} search --store {shlex.quote(done["store"])} "your own question"'
     yield f"In your own project:  {anywhere} init && {anywhere} index build"
-
-
-def _answer(result: SearchResult, roots: Sequence[Path]) -> Rows:
-    yield ""
-    yield styled((f"? {harmless_line(result.query)}", "bold"), (f"   {result.latency_ms}ms", "dim"))
-    if not result.hits:
-        yield "   Nothing relevant found."
-    for rank, hit in enumerate(result.hits, 1):
-        yield from hit_rows(rank, _from_root(hit, roots), result.query)
-
-
-def _from_root(hit: Hit, roots: Sequence[Path]) -> Hit:
-    """Return the hit with its path told from the directory that was indexed."""
-    for root in roots:
-        for base in (Path("/"), *root.parents):
-            path = base / hit.path
-            if path.is_relative_to(root) and path.exists():
-                return replace(hit, path=str(path.relative_to(root.parent)))
-    return hit

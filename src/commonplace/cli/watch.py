@@ -18,7 +18,7 @@ from commonplace.errors import CommonplaceError, StoreBusyError
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation
     from commonplace.engine import Engine
-    from commonplace.ingest.watch import Watch, WatchedRun
+    from commonplace.ingest.watch import Watch
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
@@ -132,6 +132,9 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
     Args:
         indexed: called after the first run that succeeds.
     """
+    from commonplace.cli.app import report
+    from commonplace.cli.index import print_reports
+
     bars = _Bars()
     with (
         stopped_by_signals(),
@@ -144,22 +147,15 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
         bars.show = None
         is_indexed = False
         for run in () if first is None else chain([first], runs):
-            _tell(invocation, loaded, str(place), run)
+            if run.error is not None:
+                report(run.error, invocation)
+            elif run.report is not None:
+                print_reports(invocation, loaded, {str(place): run.report}, indent=None)
             if run is first:
                 notify((f"watching {place}; Ctrl-C ends it", *(() if runs.is_told else (POLLING,))), invocation)
             if run.report is not None and not is_indexed:
                 is_indexed = True
                 indexed()
-
-
-def _tell(invocation: Invocation, loaded: Settings, place: str, run: WatchedRun) -> None:
-    from commonplace.cli.app import report
-    from commonplace.cli.index import print_reports
-
-    if run.error is not None:
-        report(run.error, invocation)
-    elif run.report is not None:
-        print_reports(invocation, loaded, {place: run.report}, indent=None)
 
 
 class _Bars:
