@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import meant, visible
-from commonplace.formats.fence import FenceItem, fence
 from commonplace.mcp.protocol import Context, Tool, ToolResult
 from commonplace.mcp.schema import Schema
 from commonplace.text.budget import MAX_TOKENS, most_tokens
@@ -86,6 +85,13 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
 
 
+def _fenced(items: Iterable[Any]) -> str:
+    """Return a block of recalled texts, each an item of a fence or (reference, text, label)."""
+    from commonplace.formats.fence import FenceItem, fence  # none is needed to list the tools
+
+    return fence(FenceItem(*each) if isinstance(each, tuple) else each for each in items)
+
+
 def _cut(
     engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]]
 ) -> tuple[int, dict[str, Any], str]:
@@ -110,14 +116,14 @@ def _waiting(engine: Engine, given: Arguments) -> ToolResult:
         ]
         facts = {each.id for each in waiting[:size] if each.kind in ("contradiction", "ending")}
         items = [
-            FenceItem(side.id or each.id, engine.snippet(side.text, "", SNIPPET_CHARACTERS), f"{each.kind} {each.id}")
+            (side.id or each.id, engine.snippet(side.text, "", SNIPPET_CHARACTERS), f"{each.kind} {each.id}")
             for each, side in sides
         ]
         how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
         return {
             "facts": [side for id_, side in shown if id_ in facts],
             "memories": [side for id_, side in shown if id_ not in facts],
-        }, "\n".join([fence(items), how])
+        }, "\n".join([_fenced(items), how])
 
     _, structured, text = _cut(engine, min(len(waiting), given.get("limit", _LIMIT)), rendered)
     return ToolResult(structured, text if waiting else "Nothing waits for the user.")
@@ -186,10 +192,10 @@ def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -
         "memories": memories,
         "links": links,
     }
-    items = [*map(fact_item, facts), *map(entity_item, entities)]
-    items += [FenceItem(each["id"], each["snippet"], "memory") for each in memories]
+    items: list[Any] = [*map(fact_item, facts), *map(entity_item, entities)]
+    items += [(each["id"], each["snippet"], "memory") for each in memories]
     lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
-    return structured, "\n".join(filter(None, [fence(items), *lines]))
+    return structured, "\n".join(filter(None, [_fenced(items), *lines]))
 
 
 def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
@@ -297,8 +303,8 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
     labels = [f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit) for hit in found.hits]
 
     def rendered(size: int) -> tuple[dict[str, Any], str]:
-        return {"results": results[:size]}, fence(
-            FenceItem(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
+        return {"results": results[:size]}, _fenced(
+            (f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
             for each, label in zip(results[:size], labels, strict=False)
         )
 
@@ -377,7 +383,7 @@ def _get(engine: Engine, given: Arguments) -> ToolResult:
     if is_cut:
         structured["cut"] = True
     after = first + size
-    told = fence([FenceItem(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    told = _fenced([(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
     if is_cut:
         told += f"\nLine {first} was cut at the token limit."
     if after <= excerpt.total_lines:
