@@ -41,8 +41,9 @@ FEW_ARGUMENTS = 3
 NOT_PUBLIC = ("answers",)
 """Services of the engine that only the server uses."""
 SHARED = (
-    "Call each as `commonplace COMMAND`. It takes the options of `commonplace` and of its group, before or after its"
-    " name. Results go to standard output; progress (on a terminal only), notices and errors go to standard error.\n"
+    "Call each as `commonplace COMMAND`; `--help` adds an example. Each takes the options of `commonplace` and of its"
+    " group, before or after its name. Results go to standard output; progress (on a terminal only), notices and errors"
+    " go to standard error.\n"
 )
 COMMON = """\
 ## Options of several commands
@@ -111,9 +112,6 @@ def _flags(record: tuple[str, str]) -> str:
 
 def _help(context: click.Context, records: list[tuple[str, str]], common: Mapping[str, tuple[str, str]]) -> str:
     paragraphs = [" ".join(each.split()) for each in (context.command.help or "").split("\n\n")]
-    example = getattr(context.command, "example", "")
-    if " -" in example:  # others only fill in the arguments
-        paragraphs.append(f"Example: `{example}`")
     written = [record for record in records if record not in common.values()]
     if written:
         paragraphs.append(_options(context, written).rstrip())
