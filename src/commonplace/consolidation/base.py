@@ -293,13 +293,13 @@ class PlannedAgent(ConsolidationAgent[R]):
             raise
         except Exception as error:
             is_ours = self.takes_issues and self._runtime.issues.get(item).agent == self.name
-            if is_ours and self._executor.claim(item):
+            if is_ours and self._executor.issues.claim(item):
                 self._executor.block(item, error)
             raise
 
     def _with_issue(self, item: str, issue: str, plan: Plan[R] | None) -> R:
         """Claim an issue, apply what it asks for and close it; block it where that fails."""
-        if not self._executor.claim(issue):
+        if not self._executor.issues.claim(issue):
             raise rules.not_open(self._runtime.issues.get(issue))
         try:
             made = plan or self.plan(item)

@@ -283,14 +283,10 @@ class PlanExecutor:
             remedy="run the agent again",
         )
 
-    def claim(self, issue: str) -> bool:
-        """Take an issue to work on; return False where others did, or it is blocked or closed."""
-        return self._issues.claim(issue)
-
     def block(self, issue: str, error: Exception) -> None:
         """Block an issue with what went wrong, unless others closed it meanwhile."""
         with suppress(NotFoundError, UsageError):
-            self._issues.block(issue, f"{type(error).__name__}: {error}")
+            self.issues.block(issue, f"{type(error).__name__}: {error}")
 
     def close(self, issue: str, why: str, *, is_moot: bool = False) -> None:
         """Close an issue that is open, or kept by another program and ours; others may have been faster.
@@ -323,7 +319,7 @@ class PlanExecutor:
         at = 0.0
         for agent in agents:
             closed = IssueSelection(agents=(agent,), statuses=("closed",), memory_ids=plan.memory_ids)
-            for issue in self._issues.selected(closed):
+            for issue in self.issues.selected(closed):
                 if issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT):
                     reversal = self.runtime.store.ledger(self.runtime.namespace).reversal(issue.id)
                     at = max(at, (issue.closed_at if reversal is None else reversal.undone_at) or 0.0)
@@ -342,7 +338,7 @@ class PlanExecutor:
         return self.runtime.pace(self.rate_limit)
 
     @property
-    def _issues(self) -> Ledger:
+    def issues(self) -> Ledger:
         """The ledger as this agent, and no person, writes it."""
         runtime = self.runtime
         return runtime.external or Ledger(runtime.store, runtime.namespace, runtime.now, actor_of(self.agent))
