@@ -127,10 +127,10 @@ def _joined(things: Sequence[Thing], embedder: StaticEmbedder) -> set[tuple[Name
     store = Store.in_memory()
     store.set_embedding(embedder.stamp)
 
-    ground = GraphRuntime(Destination(store, embedder, embedder.tokenize, _NAMESPACE), Kinds(), lambda: 0.0)
+    ground = GraphRuntime(Texts(Destination(store, embedder, embedder.tokenize, _NAMESPACE)), Kinds(), lambda: 0.0)
     meant: dict[Name, str] = {}
     with store.change_memories(_NAMESPACE) as change:
-        entities = Entities(change.graph, ground, Texts(ground.destination))
+        entities = Entities(change.graph, ground)
         for round_ in zip_longest(*(thing.names for thing in things)):
             for thing, name in zip(things, round_, strict=True):
                 if name is not None:

@@ -16,7 +16,7 @@ from tests.unit.search.notebook import model
 from commonplace.extract.model import Claim, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import Understood
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.graph.service import GraphService
 from commonplace.ingest.passages import Destination
 from commonplace.models.hashing import HashingEmbedder
@@ -48,7 +48,7 @@ class Book:
         self.store.set_embedding(embedder.stamp)
         ids, self.ticks = count(1), count(100)
         self.ground = GraphRuntime(
-            Destination(self.store, embedder, model().tokenize, NAMESPACE),
+            Texts(Destination(self.store, embedder, model().tokenize, NAMESPACE)),
             Kinds(),
             lambda: float(next(self.ticks)),
             lambda: f"id{next(ids)}",

@@ -519,7 +519,6 @@ class Graph:
             UsageError: it cannot be read, or is too large.
         """
         from commonplace.graph.migration import clean, new_of, prepare, take_in
-        from commonplace.graph.runtime import Texts
 
         file = path_value("path", path).expanduser().absolute()
         is_dry = boolean("dry_run", dry_run)
@@ -530,12 +529,11 @@ class Graph:
             new, done = new_of(ground.graph, document)
             if is_dry:
                 return replace(done, path=file, is_dry_run=True)
-            texts = Texts(ground.destination)
-            prepare(texts, new)
+            prepare(ground.texts, new)
             made_by = ground.destination.embedder.stamp
             with ground.destination.store.change_memories(ground.namespace, made_by=made_by) as change:
                 new, done = new_of(change.graph, document)
-                take_in(change.graph, ground, texts, new)
+                take_in(change.graph, ground, new)
         except ConfigError as error:
             raise _in_file(file, error) from error
         ground.destination.after_batch()

@@ -352,9 +352,9 @@ class Runtime:
         )
 
     def graph_on(self, destination: Destination) -> GraphRuntime:
-        from commonplace.graph.runtime import GraphRuntime
+        from commonplace.graph.runtime import GraphRuntime, Texts
 
-        return GraphRuntime(destination, self.kinds, self.now)
+        return GraphRuntime(Texts(destination), self.kinds, self.now)
 
     @made_once
     def kinds(self) -> Kinds:

@@ -12,7 +12,7 @@ from commonplace.erasure.scan import TOKENS, VECTOR, Collector
 from commonplace.erasure.select import Chosen, Parts
 from commonplace.graph.episodes import take_out
 from commonplace.graph.fact_keys import FactKeys, facts_of
-from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.ledger.erase import Naming, naming
 from commonplace.store.graph import GraphChange
@@ -136,16 +136,16 @@ def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRun
     Args:
         store: what it reads is as it was before the change.
     """
-    chosen, graph, texts = plan.chosen.parts, change.graph, Texts(ground.destination)
+    chosen, graph = plan.chosen.parts, change.graph
     looked_at = _looked_at(graph, ground, chosen)
     before = _Snapshot(change.table_rows, looked_at)
     for kind, ids in zip(GRAPH_KINDS, (looked_at.entities, looked_at.relations), strict=True):
         space = texts_of(ground.namespace, kind)
         plan.texts[space] = tuple(store.passages_of(space, list(store.owner_numbers(space, kind, ids).values())))
     if chosen.episodes:
-        take_out(graph, ground, texts, chosen.episodes)
-    remove_facts(graph, ground, texts, chosen.relations)
-    remove_entities(graph, ground, texts, chosen.entities)
+        take_out(graph, ground, chosen.episodes)
+    remove_facts(graph, ground, chosen.relations)
+    remove_entities(graph, ground, chosen.entities)
     _learn(plan, store, before, _Snapshot(change.table_rows, looked_at))
 
 
@@ -232,7 +232,7 @@ def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts
     }
     entities = families(graph, [*subjects["entity"], *chosen.entities])
     asked = [*chosen.relations, *facts_about(graph, families(graph, chosen.entities))]
-    slots = FactKeys(graph, ground, Texts(ground.destination))
+    slots = FactKeys(graph, ground)
     facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
     wanted = dict.fromkeys(slots.slot_of_fact(each) for each in facts)
     relations = dict.fromkeys(each.id for slot in wanted for each in facts_of(graph, slot))

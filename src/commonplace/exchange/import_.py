@@ -199,12 +199,12 @@ class Writer:
                 ledger.put_reversal(reversal if is_free else replace(reversal, number=0))
 
     def _put_facts(self, items: Sequence[FactItem], texts: Texts) -> None:
-        ground = self._into.ground(self._destination)
+        ground = replace(self._into.ground(self._destination), texts=texts)
         with self._change() as change:
             known = Known(self._into.store, self._into.namespace, change)
             for item in items:
                 if item.stored(known) is None:
-                    add_fact(change.graph, ground, texts, item.fact, self._into.now)
+                    add_fact(change.graph, ground, item.fact, self._into.now)
 
 
 OnConflict = Literal["refuse", "skip", "replace"]

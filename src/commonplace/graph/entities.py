@@ -21,7 +21,7 @@ from commonplace.graph.names import (
     normal,
     stored_keys,
 )
-from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, Happening
 
@@ -33,10 +33,9 @@ MAX_CANDIDATES: Final = 64
 class Entities:
     """The entities of a graph under change. What is asked for and not known is made."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
         self._graph = graph
         self._ground = ground
-        self._texts = texts
 
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
         """Return the entity that an episode calls by a name, which is written with what is new about it."""
@@ -82,7 +81,7 @@ class Entities:
         present = {alias.normal for alias in aliases}
         for key in sorted(wanted - present):
             self._graph.put_alias(Alias(entity.id, "", key, entity.created_at))
-        self._graph.put_entity(entity, () if entity.merged_into else self._texts.of_entity(entity, names))
+        self._graph.put_entity(entity, () if entity.merged_into else self._ground.texts.of_entity(entity, names))
 
     def _make(self, name: str, type_: str, episode: Episode) -> Entity:
         now = episode.created_at

@@ -40,14 +40,14 @@ class TakenOut:
     reopened: tuple[str, ...]
 
 
-def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: Sequence[str]) -> TakenOut:
+def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) -> TakenOut:
     """Delete episodes with what only they said, ended or disputed: names, facts, entities."""
     mentioned = [mention for each in graph.mentioned(episodes).values() for mention in each]
     subjects = {
         kind: list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
         for kind in ("entity", "relation")
     }
-    slots = FactKeys(graph, ground, texts)
+    slots = FactKeys(graph, ground)
     relations = graph.relations(subjects["relation"]).values()
     wanted = list(dict.fromkeys(slots.slot_of_fact(each) for each in relations))
     before = {each.id: each for slot in wanted for each in facts_of(graph, slot)}
@@ -60,7 +60,7 @@ def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: S
     erased = [
         id_
         for each in graph.entities(list(dict.fromkeys(roots(graph, subjects["entity"]).values()))).values()
-        for id_ in _Entity(graph, ground, texts, each).mend(gone)
+        for id_ in _Entity(graph, ground, each).mend(gone)
     ]
     return TakenOut(
         tuple(sorted(erased)),
@@ -79,10 +79,9 @@ def _is_reopened(old: Relation, new: Relation) -> bool:
 class _Entity:
     """An entity, with those that were merged into it, some of whose episodes went."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, entity: Entity) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, entity: Entity) -> None:
         self._graph = graph
         self._ground = ground
-        self._texts = texts
         self._entity = entity
 
     def mend(self, gone: set[str]) -> list[str]:
@@ -105,7 +104,7 @@ class _Entity:
 
     def _mend_apart(self, gone: set[str], erased: Sequence[str]) -> list[str]:
         """Mend entities that are one, some of which nothing is left of: the others become one again."""
-        joining = Joining(self._graph, self._ground, self._texts, self._ground.now())
+        joining = Joining(self._graph, self._ground)
         apart = joining.take_apart(self._entity)
         self._graph.erase_entities(erased)
         left = [(each, reason) for each, reason in apart if each.id not in erased]
@@ -149,7 +148,7 @@ class _Entity:
         if mended.name == entity.name and len(kept) == len(names):
             self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
         else:
-            Entities(self._graph, self._ground, self._texts).name_again(mended)
+            Entities(self._graph, self._ground).name_again(mended)
 
     def _forget(self, id_: str, gone: Iterable[str]) -> None:
         """Drop what happened because of episodes that went."""
@@ -183,7 +182,6 @@ def prepare(texts: Texts, extraction: Extraction) -> None:
 def add_episode(
     graph: GraphChange,
     ground: GraphRuntime,
-    texts: Texts,
     episode: Episode,
     extraction: Extraction,
     content: str = "",
@@ -207,9 +205,9 @@ def add_episode(
                 for kind in ("entity", "relation")
             }
             return Added(known, of_kind["entity"], of_kind["relation"], outcome="unchanged")
-        take_out(graph, ground, texts, [episode.id])
+        take_out(graph, ground, [episode.id])
     graph.put_episode(episode)
-    run = _Adding(graph, ground, texts, episode, content or episode.content)
+    run = _Adding(graph, ground, episode, content or episode.content)
     entities = run.entities(extraction.entities)
     sayings: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
     # What is gone goes first: what takes its place is said of the same aspect of the same thing.
@@ -230,15 +228,15 @@ def add_episode(
 
 
 class _Adding:
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, episode: Episode, content: str) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, episode: Episode, content: str) -> None:
         self.changed = Changed()
         self.notices: list[str] = []
         self._graph = graph
         self._ground = ground
         self._episode = episode
         self._content = content
-        self._entities = Entities(graph, ground, texts)
-        self._slots = FactKeys(graph, ground, texts)
+        self._entities = Entities(graph, ground)
+        self._slots = FactKeys(graph, ground)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
         """Return the entities that are meant, and record where each of their names stands first."""
@@ -388,7 +386,6 @@ class Readings:
     """What memories say, by content and time, read before the transaction that writes them."""
 
     ground: GraphRuntime
-    texts: Texts
     found: dict[_Key, Bounded] = field(default_factory=dict)
 
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
@@ -416,11 +413,10 @@ class MemoryFeed:
         """Read what memories say that are about to be written, and embed what that will write."""
         ground, kept = self._ground(destination), self._kept
         is_same = kept is not None and kept.destination.embedder is ground.destination.embedder
-        texts = kept if kept is not None and is_same else Texts(ground.destination)
-        readings = Readings(ground, texts)
+        readings = Readings(replace(ground, texts=kept) if kept is not None and is_same else ground)
         for each in memories:
             self._read(readings, each.owner, each.record)
-        self._kept = texts if len(texts) <= MAX_KEPT else None
+        self._kept = readings.ground.texts if len(readings.ground.texts) <= MAX_KEPT else None
         return readings
 
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
@@ -441,14 +437,14 @@ class MemoryFeed:
             memory=owner.id,
             version=record.version,
         )
-        add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content, is_new=True)
+        add_episode(change.graph, readings.ground, episode, extraction, record.content, is_new=True)
 
     def let_go(self, change: MemoryChange, id_: str) -> None:
         """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
         episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
         if episodes:
             readings = self.read()
-            take_out(change.graph, readings.ground, readings.texts, episodes)
+            take_out(change.graph, readings.ground, episodes)
 
     def follow(
         self,
@@ -478,7 +474,7 @@ class MemoryFeed:
                 continue
             readings = readings or self.read()
             if episodes:
-                take_out(change.graph, readings.ground, readings.texts, [each.id for each in episodes])
+                take_out(change.graph, readings.ground, [each.id for each in episodes])
             if live is not None:
                 self.add(change, live, readings)
 
@@ -494,7 +490,7 @@ class MemoryFeed:
             # Talk names hundreds of things of which it says nothing; whoever looks for their names finds the talk.
             said = said.only(said.stated)
         found = bounded(said)
-        prepare(readings.texts, found[0])
+        prepare(readings.ground.texts, found[0])
         readings.found[key] = found
         return found
 
@@ -555,7 +551,7 @@ def itself(name: str) -> UsageError:
     )
 
 
-def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: FactInput, now: float) -> Added:
+def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: float) -> Added:
     """Write a fact that somebody gives.
 
     Raises:
@@ -564,7 +560,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: Fact
     """
     # No episode: it stands for whoever gives the fact, whom no deletion of an episode takes along.
     giver = Episode("", given.fact, now, now, trust=given.trust, group=given.group)
-    entities = Entities(graph, ground, texts)
+    entities = Entities(graph, ground)
     likely = _ENDS.get(given.type, ("concept", "concept"))
     source = _end(graph, entities, given.source, given.source_type or _type_of(given.source, likely[0]), giver)
     target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
@@ -587,7 +583,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: Fact
         type=given.type,
     )
     changed = Changed()
-    FactKeys(graph, ground, texts).say(evidence, changed)
+    FactKeys(graph, ground).say(evidence, changed)
     ends = (source.id, target.id)
     return Added(giver, ends, tuple(changed.said), tuple(changed.ended), tuple(changed.disputed))
 

@@ -12,7 +12,7 @@ from commonplace.graph.facts import Assertion, Fact, assertion_of, fact_of, happ
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, FactResolver, Rule, resolve_facts
-from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 
@@ -107,10 +107,9 @@ class _Places:
 class FactKeys:
     """The facts of a graph under change, slot by slot."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
         self._graph = graph
         self._ground = ground
-        self._texts = texts
         self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
@@ -135,7 +134,7 @@ class FactKeys:
         for relation in run.changed():
             old = known.get(relation.id)
             if old != relation:
-                self._graph.put_relation(relation, self._texts.of_relation(relation) if old is None else None)
+                self._graph.put_relation(relation, self._ground.texts.of_relation(relation) if old is None else None)
                 known[relation.id] = relation
         # From now on it speaks of the fact that it was taken for, whoever said that first.
         effects = [
@@ -170,7 +169,7 @@ class FactKeys:
         for relation in new.values():
             old = known.get(relation.id)
             has_text = old is not None and old.fact == relation.fact
-            self._graph.put_relation(relation, None if has_text else self._texts.of_relation(relation))
+            self._graph.put_relation(relation, None if has_text else self._ground.texts.of_relation(relation))
             self._graph.erase_happenings("relation", relation.id)
         for result in results:
             self._write(result.effects)

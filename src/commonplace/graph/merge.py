@@ -14,18 +14,18 @@ from commonplace.graph.entities import Entities, all_merged, merged_into, roots,
 from commonplace.graph.fact_keys import Changed, FactKey, FactKeys
 from commonplace.graph.facts import Assertion
 from commonplace.graph.names import names_among, normal
-from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.store.graph import GraphChange
 from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
 
 
 class Joining:
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, now: float) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
         self._graph = graph
-        self._now = now
+        self._now = ground.now()
         self._ground = ground
-        self._slots = FactKeys(graph, ground, texts)
-        self._entities = Entities(graph, ground, texts)
+        self._slots = FactKeys(graph, ground)
+        self._entities = Entities(graph, ground)
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
         """Let one entity be another one from now on; return the ids of the facts that moved."""

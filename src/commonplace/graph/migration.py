@@ -271,8 +271,8 @@ def prepare(texts: Texts, new: Document) -> None:
     texts.prepare([*(each.relation.fact for each in new.relations), *names])
 
 
-def take_in(graph: GraphChange, ground: GraphRuntime, texts: Texts, new: Document) -> None:
-    entities = Entities(graph, ground, texts)
+def take_in(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
+    entities = Entities(graph, ground)
     for episode in new.episodes:
         graph.put_episode(episode)
     first = {entity: episode for episode, entity in reversed(new.mentions)}
@@ -287,7 +287,7 @@ def take_in(graph: GraphChange, ground: GraphRuntime, texts: Texts, new: Documen
         entities.name_again(entity)
     for order, item in enumerate(new.relations, 1):
         relation, happened = _resolved(item, order)
-        graph.put_relation(relation, texts.of_relation(relation))
+        graph.put_relation(relation, ground.texts.of_relation(relation))
         for remark in happened:
             graph.put_happening(remark)
         # The ends of a fact stay as long as it does.

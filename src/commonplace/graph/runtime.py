@@ -32,14 +32,19 @@ class GraphRuntime:
     """Where a graph is kept and what it is made with.
 
     Attributes:
+        texts: makes the texts of what is written, with the destination.
         now: the time, seconds since the epoch.
         new_id: makes ids.
     """
 
-    destination: Destination
+    texts: Texts
     kinds: Kinds
     now: Callable[[], float]
     new_id: Callable[[], str] = made_id
+
+    @property
+    def destination(self) -> Destination:
+        return self.texts.destination
 
     @property
     def namespace(self) -> str:

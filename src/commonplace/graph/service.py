@@ -18,7 +18,7 @@ from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import names_among, normal
-from commonplace.graph.runtime import GraphRuntime, Texts, fact_text
+from commonplace.graph.runtime import GraphRuntime, fact_text
 from commonplace.graph.views import (
     Addition,
     Deletion,
@@ -53,20 +53,18 @@ class GraphService:
 
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         extraction, left_out = bounded(understood.extraction)
-        texts = Texts(self._ground.destination)
-        prepare(texts, extraction)
+        prepare(self._ground.texts, extraction)
         with self._change() as change:
-            added = add_episode(change.graph, self._ground, texts, episode, extraction)
+            added = add_episode(change.graph, self._ground, episode, extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
         told = (*notices, *understood.notices, *left_out, *added.notices)
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
     def add_fact(self, given: FactInput, now: float) -> Addition:
-        texts = Texts(self._ground.destination)
-        texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
+        self._ground.texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
         with self._change() as change:
-            added = add_fact(change.graph, self._ground, texts, given, now)
+            added = add_fact(change.graph, self._ground, given, now)
             if self._follower is not None:
                 self._follower.added(change, added)
         return replace(self._addition(added), episode=None)
@@ -76,7 +74,7 @@ class GraphService:
             known = change.graph.episodes([id_]).get(id_)
             if known is None:
                 raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
-            gone = take_out(change.graph, self._ground, Texts(self._ground.destination), [id_])
+            gone = take_out(change.graph, self._ground, [id_])
             if self._follower is not None:
                 self._follower.deleted(change, id_, known.group)
         return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
@@ -86,7 +84,7 @@ class GraphService:
             graph = change.graph
             kept, gone = (find_entity(graph, each) for each in (keep, other))
             _refuse_too_many_names(graph, kept, gone)
-            moved = self._joining(graph).merge(kept, gone, reason)
+            moved = Joining(graph, self._ground).merge(kept, gone, reason)
         [entity, merged] = self._entities([kept.id, gone.id])
         return Merging(entity, merged, self._relations(moved), reason)
 
@@ -118,7 +116,7 @@ class GraphService:
             told = now if denial is None else denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
             settled = replace(settled, aspect=fact_of(fact).aspect, type=fact.type)
-            FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, changed)
+            FactKeys(graph, self._ground).say(settled, changed)
         [right] = self._relations([fact.id])
         return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
 
@@ -133,14 +131,11 @@ class GraphService:
         aliases = graph.aliases([each.id for each in merged])
         borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
         chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
-        joining = self._joining(graph)
+        joining = Joining(graph, self._ground)
         if chosen:
             # The last that was merged goes first: so each finds what was there before it came.
             return joining.unmerge(entity, chosen[::-1], reason)
         return joining.part(entity, names, reason)
-
-    def _joining(self, graph: GraphChange) -> Joining:
-        return Joining(graph, self._ground, Texts(self._ground.destination), self._ground.now())
 
     def _change(self) -> AbstractContextManager[MemoryChange]:
         destination = self._ground.destination
@@ -246,16 +241,16 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(each.id for some in found.values() for each in some))
 
 
-def remove_facts(graph: GraphChange, ground: GraphRuntime, texts: Texts, relations: Sequence[str]) -> None:
-    slots, gone = FactKeys(graph, ground, texts), set(relations)
+def remove_facts(graph: GraphChange, ground: GraphRuntime, relations: Sequence[str]) -> None:
+    slots, gone = FactKeys(graph, ground), set(relations)
     wanted = [slots.slot_of_fact(each) for each in graph.relations(relations).values()]
     facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}
     left = slots.said_of(each for each in facts.values() if each.id not in gone)
     slots.resolve_again(wanted, left, Changed())
 
 
-def remove_entities(graph: GraphChange, ground: GraphRuntime, texts: Texts, entities: Sequence[str]) -> None:
+def remove_entities(graph: GraphChange, ground: GraphRuntime, entities: Sequence[str]) -> None:
     """Delete entities, those that were merged with them, and every fact about them."""
     gone = families(graph, entities)
-    remove_facts(graph, ground, texts, facts_about(graph, gone))
+    remove_facts(graph, ground, facts_about(graph, gone))
     graph.erase_entities(gone)

@@ -17,7 +17,7 @@ from commonplace.exchange.import_ import ImportReport, ImportRuntime, Rules, imp
 from commonplace.exchange.items import Item
 from commonplace.exchange.read import Found, Problem, Source, read_export
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination
 from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.models.hashing import HashingEmbedder
@@ -34,7 +34,7 @@ def into(store: Store, namespace: str = NAMESPACE) -> ImportRuntime:
     destination = Destination(
         store, embedder, lambda text: np.arange(len(text.split()), dtype=np.uint16), namespace, at=NOW
     )
-    ground = GraphRuntime(destination, Kinds(), lambda: NOW)
+    ground = GraphRuntime(Texts(destination), Kinds(), lambda: NOW)
     return ImportRuntime(store, namespace, lambda: destination, NOW, lambda _: ground)
 
 
