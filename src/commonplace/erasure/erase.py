@@ -164,9 +164,9 @@ def _revive(place: ErasureRuntime, change: MemoryChange, ids: Sequence[str], now
 @contextmanager
 def _alone(place: ErasureRuntime, namespace: str) -> Iterator[None]:
     """Keep other runs away, and finish what earlier ones left."""
-    if place.store.is_read_only:
+    if place.store.is_read_only:  # which says so before anything is done, be it only to a log
         with place.store.change_memories(namespace):
-            pass  # a store that cannot be written says so before anything is done, be it only to a log
+            pass
     with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         yield
@@ -216,7 +216,7 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
     place.forget_caches()
     proof = prove(place, receipt.namespace, plan, is_compact=not any(each.step == DATABASE for each in waiting))
     waits = tuple(each.files for each in waiting)
-    copies = {path for path, _ in _backups(place)}
+    copies = _backups(place)
     here = tuple(
         (name, what)
         for name, what in proof.found
@@ -246,11 +246,11 @@ def _copies(place: ErasureRuntime) -> list[str]:
     live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
     written = [f"what another process is writing to {path}" for path in live]
     on_server = [ON_SERVER] if place.store.is_on_server else []
-    return [*written, *(each for _, each in _backups(place)), *on_server, ELSEWHERE]
+    return [*written, *_backups(place).values(), *on_server, ELSEWHERE]
 
 
-def _backups(place: ErasureRuntime) -> list[tuple[Path, str]]:
-    """Return (path, sentence) of the copies that the store knows of: backups, and stores that a restore replaced.
+def _backups(place: ErasureRuntime) -> dict[Path, str]:
+    """Return a sentence for the path of each copy that the store knows of: backups, and stores that a restore replaced.
 
     One that is not there any more is named as such: it may have been moved, and holds what it held.
     """
@@ -258,9 +258,8 @@ def _backups(place: ErasureRuntime) -> list[tuple[Path, str]]:
     for note in place.store.notes(None, BACKUP):
         path, when = place.directory / note.id, iso(math.floor(note.at))
         is_there = os.path.lexists(path)
+        found[path] = f"the backup {note.id} of {when}" + ("" if is_there else ", no longer there")
         if json.loads(note.body).get("replaced"):
             where = "kept" if is_there else "no longer"
             found[path] = f"the store that was replaced at {when}, {where} at {note.id}"
-        else:
-            found[path] = f"the backup {note.id} of {when}" + ("" if is_there else ", no longer there")
-    return list(found.items())
+    return found

@@ -67,7 +67,6 @@ class Plan:
         return tuple(dict.fromkeys((*self.chosen.ids, *self.parts.ids)))
 
     def counts(self) -> dict[str, int]:
-        """Return the counts of a receipt, as far as the store tells them."""
         items = self.rows["knowledge_items"]
         return {
             "memories": len(self.chosen.memories),
@@ -217,7 +216,6 @@ def _learn(plan: Plan, store: Store, before: _Snapshot, after: _Snapshot | None)
 
 
 def _add_arrays(plan: Plan, store: Store, namespace: str, passages: Sequence[int]) -> None:
-    """Take the vectors and token ids of passages as what betrays them."""
     for begin in range(0, len(passages), _AT_ONCE):
         for tokens in store.tokens(namespace, passages[begin : begin + _AT_ONCE]).values():
             plan.traces.add_array(tokens.token_ids, TOKENS)

@@ -76,12 +76,10 @@ class ForgetReceipt(View):
         return View.to_dict(self) | {"at": iso(self.at)}
 
     def note(self) -> Note:
-        """Return the note that keeps it."""
         return Note(RECEIPT, self.id, self.at, json.dumps(self.to_dict(), sort_keys=True))
 
 
 def receipt_of(note: Note) -> ForgetReceipt:
-    """Return the receipt that a note keeps."""
     return ForgetReceipt(**{**values_of(note), "at": note.at})
 
 

@@ -49,7 +49,6 @@ class Finding:
 
     @classmethod
     def of(cls, error: CommonplaceError) -> Finding:
-        """Return what an error tells of."""
         return cls(error.args[0], error.remedy)
 
 
@@ -111,7 +110,6 @@ class Pending:
     is_clean: bool = False
 
     def note(self) -> Note:
-        """Return the note that keeps it."""
         return Note(FORGETTING, self.id, self.at, json.dumps(asdict(self), sort_keys=True))
 
 
@@ -293,7 +291,6 @@ def _clear_drafts(place: ErasureRuntime) -> Sequence[Waiting]:
 
 
 def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
-    """Return the notes that were written of memories of a namespace."""
     # An id that a caller gave may be of another memory in another namespace.
     others = [name for name in place.store.namespaces() if name != namespace]
     own = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in others)]
@@ -352,7 +349,6 @@ def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _words(line: bytes) -> list[str]:
-    """Return the words of the question in a line of a log."""
     try:
         question = str(json.loads(line).get("query", ""))
     except (ValueError, AttributeError):
@@ -433,7 +429,6 @@ def settle(
 
 
 def _space(pending: Pending) -> str:
-    """Return the namespace in which the notes of a run stand."""
     return STORE_SPACE if pending.is_namespace else pending.namespace
 
 

@@ -136,22 +136,18 @@ class Collector:
             self._add_forms(part, LABEL)
 
     def add_array(self, data: bytes, kind: str) -> None:
-        """Take a vector or token ids as they are stored."""
         for piece in _pieces(data):
             if len(set(piece)) >= _MIN_VALUES:
                 self._add(piece, kind)
 
     def add_digest(self, digits: str) -> None:
-        """Take a hexadecimal digest."""
         self._add(digits.encode(), DIGEST)
 
     def add_id(self, id_: str) -> None:
-        """Take an id."""
         for form in forms(id_):
             self._add(form, ID)
 
     def patterns(self) -> Patterns:
-        """Return what was collected."""
         return Patterns(self._kinds)
 
     def _add_forms(self, text: str, kind: str) -> None:
@@ -196,7 +192,6 @@ class Patterns:
         return self._kinds[pattern]
 
     def only(self, wanted: Iterable[bytes]) -> Patterns:
-        """Return some of them."""
         return Patterns({pattern: self._kinds[pattern] for pattern in wanted})
 
     def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Patterns:
@@ -222,7 +217,6 @@ class Patterns:
         return (offset for offset, _ in self.places(data))
 
     def found(self, data: bytes) -> set[bytes]:
-        """Return the patterns that stand in the data."""
         return {pattern for _, pattern in self.places(data)}
 
     def _anchored(self, windows: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
@@ -263,7 +257,6 @@ class Scan:
     unread: list[tuple[str, str]] = field(default_factory=list)
 
     def all_hits(self) -> set[bytes]:
-        """Return the patterns that any file holds."""
         return set().union(*self.hits.values())
 
 

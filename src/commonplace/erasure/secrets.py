@@ -98,7 +98,6 @@ class Cleaner(redact.Cleaner):
         return found
 
     def all_texts(self, texts: Iterable[str]) -> list[str]:
-        """Return texts without secrets."""
         return list(map(self.text, texts))
 
 
@@ -168,7 +167,6 @@ class Found:
             self.secrets |= cleaner.kinds
 
     def look_at_names(self, where: str, names: Iterable[str]) -> None:
-        """Take in the secrets in the names of something."""
         found = Found(self.known)
         found.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
         self.holders += found.holders

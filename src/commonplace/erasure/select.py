@@ -38,7 +38,6 @@ class Parts:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """All of them."""
         return (*self.episodes, *self.entities, *self.relations)
 
 
@@ -100,12 +99,10 @@ class Chosen:
 
     @property
     def is_empty(self) -> bool:
-        """True where nothing goes."""
         return not (self.memories or self.owners or self.contexts or self.parts.ids)
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of all that goes."""
         return (*self.memories, *(owner.id for owner in self.owners.values()))
 
 
@@ -192,7 +189,6 @@ def all_of(store: Store, namespace: str, is_served: bool = False) -> Chosen:
 
 
 def archived_by(store: Store, namespace: str, by: float) -> list[str]:
-    """Return the memories that were archived at a time or before."""
     archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
     return [each.owner.id for each in archived if each.expired_at is not None and each.expired_at <= by]
 
@@ -300,7 +296,6 @@ def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[list[str
 
 
 def _tagged_files(store: Store, namespace: str, wanted: Wanted) -> list[str]:
-    """Return the files that have a tag that is forgotten."""
     tagged = Filter(tags=(wanted.tag,), kinds=("artifact",)) if wanted.tag is not None else None
     return [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
 

@@ -92,7 +92,6 @@ class Manifest:
 
     @property
     def total_bytes(self) -> int:
-        """The bytes of all members, unpacked."""
         return sum(member.size for member in self.members)
 
 
@@ -365,7 +364,6 @@ def noted_in(database: Path) -> list[Note]:
 
 
 def put_notes(database: Path, notes: Iterable[Note]) -> None:
-    """Write notes into a store that nobody else has open."""
     with closing(Store.open(database, create=False)) as store, store.change_memories(SPACE) as change:
         for note in notes:
             change.put_note(note)

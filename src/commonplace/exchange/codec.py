@@ -35,7 +35,6 @@ Told = Mapping[str, str]
 
 
 def encoded(entries: Mapping[str, Any]) -> bytes:
-    """Return one line."""
     return json.dumps(_plain(entries), separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
@@ -202,7 +201,6 @@ def _whole(name: str, given: object) -> int:
 
 
 def _time(name: str, given: object) -> float:
-    """Return a number, which may be infinite."""
     if given in ("inf", "-inf"):
         return float(str(given))
     try:

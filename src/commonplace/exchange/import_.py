@@ -105,7 +105,6 @@ class Writer:
                 self._write(kind)
 
     def flush(self) -> None:
-        """Write what is pending."""
         for kind in self._waiting:
             self._write(kind)
             if kind is MemoryItem:
@@ -339,7 +338,6 @@ class _Survey:
     keys: set[tuple[str, ...]] = field(default_factory=set)
 
     def take(self, number: int, item: Item) -> None:
-        """Look at one item."""
         try:
             self._refuse_alone(item)
             outcome = item.compared(item.stored(self.known))

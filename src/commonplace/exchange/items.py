@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from itertools import islice, product
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, cast
 
 from commonplace.dataclasses import dataclass, field, fields, is_dataclass, replace
 from commonplace.dates.time import seconds
@@ -54,7 +54,7 @@ from commonplace.store.rows import names_of
 from commonplace.store.schema import SCHEMA, table_of
 from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, Filter, Link, MemoryRecord, Owner, Selection, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 
@@ -112,12 +112,10 @@ class Known:
 
     @cached_property
     def links(self) -> dict[tuple[str, str, str], Link]:
-        """The links by their ends and type."""
         return {(link.source, link.target, link.type): link for link in self.store.links(self.namespace)}
 
     @cached_property
     def paths(self) -> dict[tuple[str, str], int]:
-        """Owner numbers by kind and path."""
         owners = plain_owners(self.store, self.namespace, Filter(kinds=KINDS))
         return {(owner.kind, owner.path): number for number, owner in owners if owner.path}
 
@@ -219,7 +217,6 @@ class Item(ABC):
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
         return self.called.format(self)
 
     @property
@@ -373,7 +370,6 @@ class MemoryItem(Item):
 
     @classmethod
     def all(cls, store: Store, namespace: str, total: int) -> Iterator[Self]:
-        """Yield the memories of a namespace by id."""
         page = max(_AT_ONCE, -(-total // _MAX_PAGES))
         for offset in range(0, total, page):
             for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
@@ -381,7 +377,6 @@ class MemoryItem(Item):
 
     @property
     def latest(self) -> Version:
-        """The last version."""
         return self.versions[-1]
 
     @property
@@ -440,7 +435,6 @@ class MemoryItem(Item):
 
 
 def version_of(stored: StoredMemory) -> Version:
-    """Return a version that a store holds."""
     return Version(stored.created_at, stored.expired_at, stored.owner, stored.record)
 
 
@@ -602,7 +596,6 @@ class KnowledgeItem(Item):
 
     @classmethod
     def of(cls, stored: StoredKnowledge) -> KnowledgeItem:
-        """Return an item that a store holds."""
         times = (stored.created_at, stored.updated_at, stored.deleted_at)
         return cls(stored.owner.id, *times, stored.record, number=stored.number)
 
@@ -786,9 +779,18 @@ class GraphItem(Item):
     """
 
     @classmethod
-    @abstractmethod
     def read(cls, graph: GraphReading, records: Iterable[Any]) -> Iterator[Self]:
         """Yield records of a graph with what hangs on them."""
+        waiting, names, make = iter(records), shape_of(cls).types, cast("Callable[..., Self]", cls)
+        while some := list(islice(waiting, _AT_ONCE)):
+            ids, kind = [each.id for each in some], cast("Subject", cls.kind)
+            aliases = graph.aliases(ids) if "aliases" in names else {}
+            mentions = graph.mentions(kind, ids) if "mentions" in names else {}
+            for each in some:
+                found: dict[str, Any] = {"aliases": aliases.get(each.id, ()), "mentions": mentions.get(each.id, ())}
+                if "happenings" in names:
+                    found["happenings"] = graph.happenings(kind, each.id)
+                yield make(each, **{name: tuple(rows) for name, rows in found.items() if name in names})
 
     def stored(self, known: Known) -> Self | None:
         found = getattr(known.graph, self.counted)([self.key])  # the method of that name
@@ -814,10 +816,6 @@ class EpisodeItem(GraphItem):
 
     kind, counted = "episode", "episodes"
     episode: Episode
-
-    @classmethod
-    def read(cls, graph: GraphReading, records: Iterable[Episode]) -> Iterator[Self]:  # noqa: ARG003
-        return map(cls, records)
 
     def checked(self, max_bytes: int) -> Self:
         if not self.episode.memory or self.episode.content:
@@ -846,14 +844,6 @@ class EntityItem(GraphItem):
     aliases: tuple[Alias, ...] = ()
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
-
-    @classmethod
-    def read(cls, graph: GraphReading, records: Iterable[Entity]) -> Iterator[Self]:
-        for some, ids in _batches(records):
-            aliases, mentions = graph.aliases(ids), graph.mentions("entity", ids)
-            for each in some:
-                happenings = tuple(graph.happenings("entity", each.id))
-                yield cls(each, tuple(aliases.get(each.id, ())), tuple(mentions.get(each.id, ())), happenings)
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -902,13 +892,6 @@ class RelationItem(GraphItem):
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
 
-    @classmethod
-    def read(cls, graph: GraphReading, records: Iterable[Relation]) -> Iterator[Self]:
-        for some, ids in _batches(records):
-            mentions = graph.mentions("relation", ids)
-            for each in some:
-                yield cls(each, tuple(mentions.get(each.id, ())), tuple(graph.happenings("relation", each.id)))
-
     @property
     def needs(self) -> list[tuple[str, str]]:
         ends = dict.fromkeys((self.relation.source, self.relation.target))
@@ -940,12 +923,6 @@ class RelationItem(GraphItem):
         change.graph.erase_relations([self.key])
         change.graph.put_relation(self.relation, texts.of_relation(self.relation))
         _put_history(change, self)
-
-
-def _batches(records: Iterable[Any]) -> Iterator[tuple[list[Any], list[str]]]:
-    waiting = iter(records)
-    while some := list(islice(waiting, _AT_ONCE)):
-        yield some, [each.id for each in some]
 
 
 def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:

@@ -66,7 +66,6 @@ class Source:
 
 
 def is_export(path: Path) -> bool:
-    """Return whether a file begins as an export does."""
     with path.open("rb") as file:
         return f'"{FORMAT}"'.encode() in file.read(_START_BYTES)
 
