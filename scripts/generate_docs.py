@@ -38,6 +38,8 @@ PACKAGE = ROOT / "src" / "commonplace"
 WIDTH = 100
 STRATEGY = "agents."
 FEW_ARGUMENTS = 3
+EVERYDAY = ("recall", "why", "health", "index_status")
+"""Short methods whose results are listed with their fields, too."""
 NOT_PUBLIC = ("answers",)
 """Services of the engine that only the server uses."""
 SHARED = (
@@ -250,7 +252,7 @@ def python() -> str:
         if callable(member):
             is_long = len(_entries(_doc(member))) > FEW_ARGUMENTS
             (parts if is_long else short).append(_callable(name, member) if is_long else _line(name, member))
-            results |= _returned(member)
+            results |= _returned(member) if is_long or name in EVERYDAY else {}
         elif name not in NOT_PUBLIC:
             services[name] = next(iter(_returned(getattr(member, "func", None) or member.fget).values()))
     parts += ["### More methods\n", *short, ""]
@@ -258,7 +260,9 @@ def python() -> str:
         parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
         parts += [f"* `{_call(each, member)}`: {_first(member)}" for each, member in _members(kind) if callable(member)]
         parts.append("")
-    parts.append("## What is returned\n\nFrozen dataclasses with these fields; `to_dict()` is the JSON form.\n")
+    parts.append(
+        "## What is returned\n\nFrozen dataclasses; `to_dict()` is the JSON form, `help()` shows the others.\n"
+    )
     parts += [_result(name, kind) for name, kind in sorted(results.items()) if _is_result(kind)]
     return "\n".join([*parts, ""])
 
