@@ -188,7 +188,7 @@ def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -
     links = [_plain_link(each) for each in known.links if {each.source, each.target} <= ids]
     structured = {
         "facts": [_plain_fact(each) for each in facts],
-        "entities": [{name: each[name] for name in _OF_ENTITY} for each in (known.to_dict() for known in entities)],
+        "entities": [{name: plain[name] for name in _OF_ENTITY} for plain in (each.to_dict() for each in entities)],
         "memories": memories,
         "links": links,
     }
