@@ -117,11 +117,6 @@ def test_both_names_of_the_limit_work(program: Program, option: str) -> None:
     assert len(program.json("search", "password", "--min-score", "0", option, "1")["hits"]) == 1
 
 
-def test_contradicting_limits_are_wrong_use(program: Program) -> None:
-    """The person must say which one is meant."""
-    assert "differ" in program.error("search", "x", "--limit", "1", "--stage2-topk", "2", code=2)["message"]
-
-
 def test_min_score_auto_asks_for_the_calibrated_cut_again(program: Program) -> None:
     """Messages and settings offer the word, so the option takes it, and it wins over a settings file."""
     (program.project / "commonplace.toml").write_text("[search]\nmin_score = 1.0\n")

@@ -153,7 +153,7 @@ class Command(click.Command):
 
 def _shown_name(parameter: click.Parameter, context: click.Context) -> str:
     if isinstance(parameter, click.Option):
-        return max(parameter.opts, key=len)
+        return next((name for name in parameter.opts if name.startswith("--")), parameter.opts[0])
     return parameter.make_metavar(context).strip("[].")
 
 

@@ -27,13 +27,12 @@ _WIDEST: Final = 10_000
 """Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
 
 
-def _methods(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in value.split(",") if part.strip())
-
-
 def _methods_option(default: str) -> Callable[[Any], Any]:
+    def methods(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+
     text = "Methods to measure, separated by commas."
-    return click.option("--methods", metavar="NAMES", default=default, show_default=True, callback=_methods, help=text)
+    return click.option("--methods", metavar="NAMES", default=default, show_default=True, callback=methods, help=text)
 
 
 embedder_option = click.option("--embedder", metavar="NAME", help="Measure with this embedder, not the usual one.")

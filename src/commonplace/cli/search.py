@@ -301,16 +301,6 @@ _memory_options = options.group(
 )
 
 
-def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
-    """Let `--limit` and `--stage2-topk`, which mean the same, not contradict each other."""
-    seen = context.meta.setdefault("commonplace.limit", {})
-    if value is not None:
-        seen[parameter.name] = value
-    if len(set(seen.values())) > 1:
-        raise click.UsageError("--limit and --stage2-topk mean the same, but differ; give one of them")
-    return value
-
-
 @command(
     None,
     options.query,
@@ -323,8 +313,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     options.forms,
 )
 @options.number("--stage1-topk", "Maximum number of lexical and dense candidates, each.")
-@options.number("--stage2-topk", "Maximum number of results.", callback=_stage2)
-@click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
+@click.option("-n", "--limit", "--stage2-topk", "limit", type=int, metavar="N", help="Maximum number of results.")
 @options.choice("--rerank", of=RERANK_MODES, help="Re-rank by a language model: a call for each hit, or one for all.")
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
@@ -335,11 +324,10 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
     options.refuse_short_json(form, as_json=invocation.as_json)
-    limit = values["limit"]
     loaded = invocation.settings(
         search_method=values["method"],
         search_stage1_limit=values["stage1_topk"],
-        search_limit=values["stage2_topk"] if limit is None else limit,
+        search_limit=values["limit"],
         search_min_score=values["min_score"],
         models_reranker=values["rerank"],
     )
