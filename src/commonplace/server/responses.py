@@ -22,119 +22,66 @@ from commonplace.server.operations import SERVICES, Operation, Schema, class_of,
 
 _UNIONS: Final = (typing.Union, types.UnionType)
 _REST: Final = "..."
+
+
+def _form_of(members: str) -> dict[str, str]:
+    found = (member.partition(": ") for member in members.split("; "))
+    return {name.lstrip("-"): text for name, _, text in found}
+
+
 _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    "SearchResult": {
-        "query": "str",
-        "also": "list[str]",
-        "corrected_query": "str | None",
-        "agent_type": "str | None",
-        "phase": "str | None",
-        "artifacts": "list[ArtifactHit]",
-        "references": "list[str]",
-        "confidence": "HitScores",
-        "latency_ms": "int",
-        "hits": "list[Hit]",
-        "held_back": "int",
-        "best_held_back": "float | None",
-        "calibrated": "bool",
-        "degraded": "bool",
-        "method": "Method",
-        "reranked_by": "str | None",
-        "namespace": "str",
-        "stages": "list[Stage]",
-        "notices": "list[str]",
-    },
-    "ForgetReceipt": {_REST: "", "at": "datetime"},
-    "Hit": {_REST: "", "reference": "str", "at": "datetime | None"},
-    "HitScores": {"overall": "float", "per_artifact": "list[float]"},
-    "ArtifactHit": {
-        "path": "str",
-        "type": "str",
-        "score": "float",
-        "content": "str",
-        "metadata": "ArtifactMetadata",
-    },
-    "ArtifactMetadata": {
-        "title": "str",
-        "heading": "str",
-        "lines": "tuple[int, int] | None",
-        "tags": "list[str]",
-        "phase": "str | None",
-        "references": "list[str]",
-        "summary": "str",
-        "last_modified": "datetime | None",
-    },
-    "Context": {
-        "task": "str",
-        "agent_type": "str | None",
-        "text": "str",
-        "references": "list[str]",
-        "tokens": "int",
-        "left_out": "int",
-        "hits": "list[Hit]",
-        "degraded": "bool",
-        "notices": "list[str]",
-        "latency_ms": "int",
-    },
-    "Health": {_REST: "", "counts": "dict[str, int]"},
-    "GoldenAnswer": {
-        _REST: "",
-        "golden": "",
-        "query": "str",
-        "relevant": "list[str]",
-        "irrelevant": "list[str]",
-        "issue": "str",
-    },
-    "MemoryPlace": {"path": "str", "first_line": "int", "last_line": "int", "text": "str"},
-    "Finding": {_REST: "", "command": "str"},
-    "Issue": {
-        _REST: "",
-        "rest": "",
-        "dependencies": "",
-        "comments": "",
-        "created_at": "datetime",
-        "updated_at": "datetime",
-        "closed_at": "datetime | None",
-        "retry_at": "datetime | None",
-        "claimed_at": "datetime | None",
-        "escalated_at": "datetime | None",
-        "urgency": "str",
-        "notes": "dict[str, Any]",
-        "log": "list[str]",
-    },
-    "KnowledgeReport": {_REST: "", "items": "int"},
-    "Retrieval": {_REST: "", "knowledge": "list[str]", "reranked_by": "str | None"},
-    "RetrievalSummary": {
-        _REST: "",
-        "first": "datetime | None",
-        "last": "datetime | None",
-        "most_found": "list[FoundOften]",
-    },
-    "FoundOften": {"path": "str", "searches": "int"},
-    "RunReport": {_REST: "", "results": "dict[str, list[Result]]", "lost?": "list[str]"},
-    "ConsolidationStatus": {_REST: "", "total_pending": "int"},
-    "MemoryPage": {"memories": "list[Memory]", "next_cursor": "str | None", "counts": "MemoryCounts"},
-    "MemoryList": {"memories": "list[Memory]"},
-    "Links": {"links": "list[Link]"},
-    "Answered": {"id": "str", "kind": "str", "answer": "str", "reason": "str"},
-    "VectorStorePage": {
-        "object": "Literal['vector_store.search_results.page']",
-        "search_query": "list[str]",
-        "data": "list[VectorStoreHit]",
-        "has_more": "bool",
-        "next_page": "str | None",
-    },
-    "VectorStoreHit": {
-        "file_id": "str",
-        "filename": "str",
-        "score": "float",
-        "attributes": "dict[str, str | None]",
-        "content": "list[VectorStoreText]",
-    },
-    "VectorStoreText": {"type": "Literal['text']", "text": "str"},
+    name: _form_of(members)
+    for name, members in {
+        "SearchResult": (
+            "query: str; also: list[str]; corrected_query: str | None; agent_type: str | None; phase: str | None; "
+            "artifacts: list[ArtifactHit]; references: list[str]; confidence: HitScores; latency_ms: int; "
+            "hits: list[Hit]; held_back: int; best_held_back: float | None; calibrated: bool; degraded: bool; "
+            "method: Method; reranked_by: str | None; namespace: str; stages: list[Stage]; notices: list[str]"
+        ),
+        "ForgetReceipt": "...; at: datetime",
+        "Hit": "...; reference: str; at: datetime | None",
+        "HitScores": "overall: float; per_artifact: list[float]",
+        "ArtifactHit": "path: str; type: str; score: float; content: str; metadata: ArtifactMetadata",
+        "ArtifactMetadata": (
+            "title: str; heading: str; lines: tuple[int, int] | None; tags: list[str]; phase: str | None; "
+            "references: list[str]; summary: str; last_modified: datetime | None"
+        ),
+        "Context": (
+            "task: str; agent_type: str | None; text: str; references: list[str]; tokens: int; left_out: int; "
+            "hits: list[Hit]; degraded: bool; notices: list[str]; latency_ms: int"
+        ),
+        "Health": "...; counts: dict[str, int]",
+        "GoldenAnswer": "...; -golden; query: str; relevant: list[str]; irrelevant: list[str]; issue: str",
+        "MemoryPlace": "path: str; first_line: int; last_line: int; text: str",
+        "Finding": "...; command: str",
+        "Issue": (
+            "...; -rest; -dependencies; -comments; created_at: datetime; updated_at: datetime; "
+            "closed_at: datetime | None; retry_at: datetime | None; claimed_at: datetime | None; "
+            "escalated_at: datetime | None; urgency: str; notes: dict[str, Any]; log: list[str]"
+        ),
+        "KnowledgeReport": "...; items: int",
+        "Retrieval": "...; knowledge: list[str]; reranked_by: str | None",
+        "RetrievalSummary": "...; first: datetime | None; last: datetime | None; most_found: list[FoundOften]",
+        "FoundOften": "path: str; searches: int",
+        "RunReport": "...; results: dict[str, list[Result]]; lost?: list[str]",
+        "ConsolidationStatus": "...; total_pending: int",
+        "MemoryPage": "memories: list[Memory]; next_cursor: str | None; counts: MemoryCounts",
+        "MemoryList": "memories: list[Memory]",
+        "Links": "links: list[Link]",
+        "Answered": "id: str; kind: str; answer: str; reason: str",
+        "VectorStorePage": (
+            "object: Literal['vector_store.search_results.page']; search_query: list[str]; "
+            "data: list[VectorStoreHit]; has_more: bool; next_page: str | None"
+        ),
+        "VectorStoreHit": (
+            "file_id: str; filename: str; score: float; attributes: dict[str, str | None]; "
+            "content: list[VectorStoreText]"
+        ),
+        "VectorStoreText": "type: Literal['text']; text: str",
+    }.items()
 }
-"""The members of JSON objects that are not just the fields of a class: `...` adds these, "" takes one of them away, and
-one with a question mark may be missing."""
+"""The members of JSON objects that are not just the fields of a class: `...` adds these, a minus takes one of them
+away, and a member with a question mark may be missing."""
 
 _RETURNED: Final[Mapping[str, str]] = {
     "remember_many": "MemoryList",
