@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.executor import ChangeRecorder
@@ -41,18 +38,21 @@ LESS_SURE: Final = 0.8
 
 TIERS_THAT_FADE: Final = tuple(ARCHIVE_AFTER_S)
 
+_COMPARED_AT_ONCE: Final = 128
+"""So many memories with all others: their similarities are held at once."""
+
 
 class DecayAnalyzer(PlannedAgent[DecayResult]):
     """Looks at memories whose retention is below 0.35: the least retained first, ties by the oldest use, then by id."""
 
     name: ClassVar[Agent] = "decay"
-    _vectors: tuple[dict[str, int], NDArray[np.float32]] | None = None
-    """Those of the active memories, with the row of each, since the last scan."""
+    _alike: dict[str, bool] | None = None
+    """Whether another active memory is like it, by id: known since the last scan, and of those that fade."""
     _asked: Action | None = None
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
-        self._vectors = None
+        self._alike = None
         named = self._runtime.issues.named(self.name, UNFINISHED)
         now = self._runtime.now()
         with self._runtime.store.snapshot():
@@ -121,15 +121,25 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
 
     def _has_like(self, memory: StoredMemory) -> bool:
         """Tell whether another active memory says much the same."""
-        id_ = memory.owner.id
-        if self._vectors is None or id_ not in self._vectors[0]:
-            active = self._runtime.memories()
-            rows = {each.owner.id: row for row, each in enumerate(active)}
-            self._vectors = rows, vectors_of(self._runtime, active)
-        rows, vectors = self._vectors
-        cosines = vectors @ vectors[rows[id_]]
-        cosines[rows[id_]] = -1.0
-        return bool((cosines >= min_cosine(self._runtime.calibrated, LIKE)).any())
+        if self._alike is None:
+            now, memories = self._runtime.now(), self._runtime.memories(tiers=TIERS_THAT_FADE)
+            faded = [each for each in memories if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX]
+            self._alike = self._with_like(faded)
+        if memory.owner.id not in self._alike:
+            self._alike.update(self._with_like([memory]))
+        return self._alike[memory.owner.id]
+
+    def _with_like(self, memories: Sequence[StoredMemory]) -> dict[str, bool]:
+        active = self._runtime.memories()
+        vectors, rows = vectors_of(self._runtime, active), {each.owner.id: row for row, each in enumerate(active)}
+        least = min_cosine(self._runtime.calibrated, LIKE)
+        alike: dict[str, bool] = {}
+        for begin in range(0, len(memories), _COMPARED_AT_ONCE):
+            some = [each.owner.id for each in memories[begin : begin + _COMPARED_AT_ONCE] if each.owner.id in rows]
+            cosines = vectors[[rows[id_] for id_ in some]] @ vectors.T
+            cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
+            alike.update((id_, bool(row.any())) for id_, row in zip(some, cosines >= least, strict=True))
+        return alike
 
     def due(self) -> list[str]:
         """Return the issues that wait to archive what its tier keeps no longer, the oldest first."""
