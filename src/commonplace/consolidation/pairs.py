@@ -154,13 +154,13 @@ def _alike_tiles(
         tile = vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
         if left == top:
             tile[np.tri(len(tile), dtype=np.bool_)] = -2.0
-        is_alike = tile >= least
-        if most is not None and is_alike.sum() > most * sum(tile.shape):
-            is_alike &= tile >= np.partition(tile, -most, axis=1)[:, -most, None]
+        places = np.flatnonzero(tile >= least)
+        if most is not None and len(places) > most * sum(tile.shape):
+            is_alike = tile >= np.maximum(np.partition(tile, -most, axis=1)[:, -most, None], least)
             # Much may be exactly the same, and it is all the same which of it is taken.
-            is_alike &= np.cumsum(is_alike, axis=1, dtype=np.int16) <= most
-        first, second = np.nonzero(is_alike)
-        yield (first + top) * len(vectors) + second + left, tile[is_alike]
+            places = np.flatnonzero(is_alike & (np.cumsum(is_alike, axis=1, dtype=np.int16) <= most))
+        first, second = np.divmod(places, tile.shape[1])
+        yield (first + top) * len(vectors) + second + left, tile.ravel()[places]
 
 
 def _parts(forest: Sequence[int], count: int) -> list[tuple[int, ...]]:
