@@ -99,11 +99,7 @@ def connect(url: str, token: str | None = None, *, namespace: str | None = None,
 
 
 def restore(
-    source: str | Path,
-    path: str | Path | None = None,
-    *,
-    replace: bool = False,
-    progress: Progress | None = None,
+    source: str | Path, path: str | Path | None = None, *, replace: bool = False, progress: Progress | None = None
 ) -> RestoreReport:
     """Make a store from a backup that `Engine.backup` wrote; everything is checked before anything is touched.
 

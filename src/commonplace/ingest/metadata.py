@@ -139,22 +139,14 @@ MAX_TITLE_LENGTH: Final = 200
 MAX_TAGS: Final = 50
 
 _HEAD: Final = 8000  # characters in which title and summary are looked for
-_DIRECTORIES: Final[dict[str, str]] = {
-    "requirements": "requirement",
-    "architecture": "architecture",
-    "adr": "architecture",
-    "adrs": "architecture",
-    "decisions": "architecture",
+_NAMED: Final = {
+    "requirement": "requirements",
+    "architecture": "architecture adr adrs decisions",
     "research": "research",
-    "docs": "documentation",
-    "doc": "documentation",
-    "documentation": "documentation",
-    "test": "test",
-    "tests": "test",
-    "__tests__": "test",
-    "spec": "test",
-    "specs": "test",
+    "documentation": "docs doc documentation",
+    "test": "test tests __tests__ spec specs",
 }
+_DIRECTORIES: Final = {name: kind for kind, names in _NAMED.items() for name in names.split()}
 _ONLY_CODE: Final = frozenset({"spec", "specs"})  # hold tests beside code, and specifications beside prose
 _ABOVE: Final = frozenset({".aiwg", "docs", "doc"})  # where a directory of that name speaks for code, too
 _TEST_FILE: Final = re.compile(

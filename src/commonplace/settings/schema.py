@@ -35,10 +35,7 @@ class SearchSettings:
     method: str = choice("two-stage", METHODS, "how candidates are found and ranked")
     min_score: float | None = score(None, "hits below this score are held back; 'auto' is a low floor, 0 keeps all")
     stage1_limit: int = whole(
-        100,
-        1,
-        10_000,
-        "maximum number of lexical and of dense candidates; 100 grows with the limit",
+        100, 1, 10_000, "maximum number of lexical and of dense candidates; 100 grows with the limit"
     )
     fields: tuple[str, ...] = names(
         tuple(SEARCH_FIELDS), "fields that lexical recall reads", choices=tuple(SEARCH_FIELDS)
@@ -96,8 +93,7 @@ class GraphSettings:
     entity_types: tuple[str, ...] = names((), "additional types of entities")
     relation_types: tuple[str, ...] = names((), "additional types of facts")
     single_valued: tuple[str, ...] = names(
-        (),
-        "additional types with one value at a time, so that a newer fact ends an older one",
+        (), "additional types with one value at a time, so that a newer fact ends an older one"
     )
     extractor: str = choice(
         "rules",
@@ -138,12 +134,7 @@ class GraphSettings:
 class EmbedderSettings:
     """The embedders of a new store; an existing store keeps its own."""
 
-    name: str = choice(
-        "",
-        ("", *_EMBEDDERS),
-        "embedder of everything; empty: those below",
-        prefixes=_REMOTE_EMBEDDERS,
-    )
+    name: str = choice("", ("", *_EMBEDDERS), "embedder of everything; empty: those below", prefixes=_REMOTE_EMBEDDERS)
     memories: str = _embedder("minilm", "embedder of memories")
     knowledge: str = _embedder("minilm", "embedder of agents' knowledge")
     graph: str = _embedder("minilm", "embedder of entities and facts")
@@ -155,15 +146,10 @@ class ModelSettings:
     """Language models and remote embedders. Keys come only from the environment."""
 
     generator: str = text(
-        "",
-        "language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none",
-        project=False,
+        "", "language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none", project=False
     )
     reranker: str = choice(
-        "none",
-        RERANK_MODES,
-        "whether a model re-ranks hits, in a call for each or one for all",
-        project=False,
+        "none", RERANK_MODES, "whether a model re-ranks hits, in a call for each or one for all", project=False
     )
     reranker_model: str = text("", "language model that re-ranks; empty: `generator`", project=False)
     openai_url: str = text(
@@ -173,11 +159,7 @@ class ModelSettings:
     ollama_url: str = text("", "address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
     timeout_s: float = number(60.0, 0.1, 3600.0, "seconds to wait for the next byte", project=False)
     total_timeout_s: float = number(
-        120.0,
-        0.1,
-        3600.0,
-        "seconds for a call with all retries, and for all calls of a re-ranking",
-        project=False,
+        120.0, 0.1, 3600.0, "seconds for a call with all retries, and for all calls of a re-ranking", project=False
     )
     retries: int = whole(3, 0, 10, "retries when the server is busy, fails or cannot be reached", project=False)
     batch_size: int = whole(32, 1, 2048, "texts in one request to a remote embedder")
@@ -188,11 +170,7 @@ class ModelSettings:
         0, 0, 1_000_000_000, "maximum requests of one run, retries included; 0: no limit", project=False
     )
     max_tokens: int = whole(
-        0,
-        0,
-        1_000_000_000_000,
-        "maximum tokens of one run, sent and received; 0: no limit",
-        project=False,
+        0, 0, 1_000_000_000_000, "maximum tokens of one run, sent and received; 0: no limit", project=False
     )
 
 
@@ -201,11 +179,7 @@ class KnowledgeSettings:
     """Agents' knowledge; a MemoryConfig has the same options."""
 
     vector: str = switch("on", "whether to use vectors; off: words only")
-    rerank: str = switch(
-        "on",
-        "whether a language model re-ranks, if there is a key for it",
-        project=False,
-    )
+    rerank: str = switch("on", "whether a language model re-ranks, if there is a key for it", project=False)
     rerank_model: str = text("gpt-4o-mini", "language model that re-ranks", project=False)
     batch_rerank: str = switch("on", "one call for all candidates; off: one for each")
     rerank_top_k: int = whole(10, 1, 1000, "number of texts if no limit is given")
@@ -217,9 +191,7 @@ class SpecSettings:
     """Specs that another spec refers to by `oa://` or an http(s) address."""
 
     registry: str = path(
-        "",
-        "their directory, as namespace/name/version/spec.yaml or host/path; empty: none",
-        project=False,
+        "", "their directory, as namespace/name/version/spec.yaml or host/path; empty: none", project=False
     )
     network: str = switch("off", "whether missing ones are fetched", project=False)
 
@@ -230,10 +202,7 @@ class ConsolidationSettings:
 
     auto_threshold: float = number(0.9, 0.0, 1.0, "confidence from which an agent acts")
     log_threshold: float = number(
-        0.7,
-        0.0,
-        1.0,
-        "confidence from which an agent acts and records details; below, an issue waits",
+        0.7, 0.0, 1.0, "confidence from which an agent acts and records details; below, an issue waits"
     )
     rate_limit: int = whole(100, 0, 1_000_000, "maximum changes and issues a minute, over all processes; 0: no limit")
 
@@ -269,9 +238,7 @@ class LogSettings:
 
     level: str = choice("warning", ("debug", "info", "warning", "error", "off"), "least severe message to log")
     queries: str = choice(
-        "hash",
-        ("hash", "text", "off"),
-        "how searches are logged: with the query's hash, its text, or not at all",
+        "hash", ("hash", "text", "off"), "how searches are logged: with the query's hash, its text, or not at all"
     )
     max_bytes: int = whole(MIB, 4096, 1024 * MIB, "bytes at which a log file is rotated")
     keep: int = whole(3, 0, 100, "number of rotated log files to keep")

@@ -122,11 +122,7 @@ def _pattern_keywords() -> dict[str, Callable[..., Any]]:
             schema = {}
         yield from among_others(validator, allowed, value, schema)
 
-    return {
-        "pattern": pattern,
-        "patternProperties": pattern_properties,
-        "additionalProperties": additional_properties,
-    }
+    return {"pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties}
 
 
 def _matches(pattern: str, text: str, deadline: float) -> bool:

@@ -38,13 +38,7 @@ CODES: Final[Mapping[Code, str]] = {
 """Every code, with what it means."""
 
 REQUEST_CODES: Final[frozenset[Code]] = frozenset(
-    {
-        "SPEC_LOAD_ERROR",
-        "TASK_NOT_FOUND",
-        "CHAIN_CYCLE_ERROR",
-        "CHAIN_INPUT_MISSING",
-        "DELEGATION_CYCLE_ERROR",
-    }
+    {"SPEC_LOAD_ERROR", "TASK_NOT_FOUND", "CHAIN_CYCLE_ERROR", "CHAIN_INPUT_MISSING", "DELEGATION_CYCLE_ERROR"}
 )
 """The codes that say that the request or the spec is wrong; they arise before any model is called."""
 

@@ -61,10 +61,7 @@ class Engines:
     """Finds the engine of each step of one call."""
 
     def __init__(
-        self,
-        given: Answerer | Mapping[str, Answerer] | None,
-        settings: ModelSettings,
-        environ: Mapping[str, str],
+        self, given: Answerer | Mapping[str, Answerer] | None, settings: ModelSettings, environ: Mapping[str, str]
     ) -> None:
         self._given = given
         self._settings = settings

@@ -284,15 +284,9 @@ CACHED_RUNS, CACHED_IN_BULK = 1 << 12, 1 << 15
 CACHED_RUN_LENGTH = 40
 
 _DROPPED = frozenset({"Cc", "Cf", "Co"})
-_CJK_BLOCKS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
+# The blocks of CJK ideographs that the original sets apart.
+_IDEOGRAPH = late_pattern(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
 
 
@@ -431,12 +425,9 @@ class _Characters(dict[int, str]):
 
 
 def _stands_alone(character: str) -> bool:
-    code = ord(character)
-    if code < 128:
+    if character.isascii():
         return not character.isalnum()
-    if unicodedata.category(character)[0] == "P":
-        return True
-    return any(first <= code <= last for first, last in _CJK_BLOCKS)
+    return unicodedata.category(character)[0] == "P" or _IDEOGRAPH.match(character) is not None
 
 
 def _packed(ids: list[int]) -> bytes:
