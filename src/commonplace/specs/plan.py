@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, UsageError
 from commonplace.files import stays_inside
 from commonplace.models.http import FAULTS, Patience, send
 from commonplace.models.providers import address_of
@@ -42,7 +42,6 @@ REGISTRY_URL: Final = "https://openagentspec.dev/registry"
 _OA: Final = re.compile(r"oa://([\w.-]+)/([\w.-]+)(?:@([\w.+-]+))?")
 _TIMEOUT_S: Final = 10.0
 _TOTAL_S: Final = 30.0
-_IN_QUERY: Final = "/%!$'()*+,;:@~&=?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +132,9 @@ def _check_inside(file: Path, directory: Path, reference: str) -> None:
 def _address(reference: str) -> str:
     if not reference.startswith("oa:"):
         try:
-            parts = urlsplit(reference)
-        except ValueError as error:
-            raise refused(f"{reference!r} is no address: {error}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
-            raise refused("a reference must be a path, oa://namespace/name[@version], or an http(s) address")
-        return reference
+            return str(address_of(reference, "the reference"))
+        except UsageError as error:
+            raise refused(str(error)) from None
     found = _OA.fullmatch(reference)
     if found is None:
         raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
@@ -156,14 +152,10 @@ def _place(address: str) -> PurePosixPath:
 
 def _fetched(address: str) -> bytes:
     """Return what an address holds. A registry that sends us elsewhere, perhaps into this network, is not followed."""
-    parts = urlsplit(address)
     headers = {"Accept": "application/yaml, text/yaml, text/plain", "User-Agent": "commonplace"}
+    patience = Patience(_TIMEOUT_S, time.monotonic() + _TOTAL_S)
     try:
-        place = address_of(urlunsplit(parts._replace(query="", fragment="")), "the reference")
-        end = "" if parts.path.rstrip("/") and not parts.path.endswith("/") else "/"
-        rest = f"{end}{'?' if parts.query else ''}{quote(parts.query, safe=_IN_QUERY)}"
-        patience = Patience(_TIMEOUT_S, time.monotonic() + _TOTAL_S)
-        answer = send(place, rest, headers, None, patience, MAX_BYTES, "GET")
+        answer = send(address_of(address), "", headers, None, patience, MAX_BYTES, "GET")
     except TimeoutError:
         raise refused(f"{address} did not send the spec in time") from None
     except FAULTS as fault:
