@@ -210,7 +210,7 @@ _TOKENS: Final = Each("tokens", lambda each: [Row(each.id, (_about(each),))], no
 def list_(engine: Engine, /) -> dict[str, list[Token]]:
     """List the tokens, oldest first.
 
-    Their secrets are known to nobody.
+    Their secrets cannot be shown again.
 
     Example: commonplace token list
     """
