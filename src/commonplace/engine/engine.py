@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.maintenance import IndexStatus
-from commonplace.engine.memory_api import (
-    LINES,
-    MAX_DEPTH,
-    MAX_LINES,
-    MAX_NEIGHBOURS,
-    MemoryApi,
-    source_of_import,
-)
+from commonplace.engine.memory_api import LINES, MAX_DEPTH, MAX_LINES, MAX_NEIGHBOURS, MemoryApi, source_of_import
 from commonplace.engine.runtime import made_once
 from commonplace.engine.search_api import SearchApi
 from commonplace.errors import StoreError, UsageError

@@ -20,15 +20,7 @@ from commonplace.redaction import redact
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
 from commonplace.store.store import UPTO_DATE, Store
 from commonplace.text.tokens import clear_cache
-from commonplace.types import (
-    LEFT_OUT,
-    FileProblem,
-    IndexReport,
-    LeftOut,
-    Note,
-    Progress,
-    Reembedding,
-)
+from commonplace.types import LEFT_OUT, FileProblem, IndexReport, LeftOut, Note, Progress, Reembedding
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
@@ -99,12 +91,7 @@ class IndexMaintenance:
     """Projects a store into its index and looks after both. Safe for threads."""
 
     def __init__(
-        self,
-        directory: Path,
-        store: Store,
-        index: Index,
-        progress: Progress | None,
-        worker: Worker | None = None,
+        self, directory: Path, store: Store, index: Index, progress: Progress | None, worker: Worker | None = None
     ) -> None:
         self._directory = directory
         self._store = store

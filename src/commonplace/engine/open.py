@@ -119,9 +119,7 @@ def open_engine(
 def without_files(settings: Settings) -> Settings:
     """Return the settings for a store on a server: what many machines share is in no file of one of them."""
     return replace(
-        settings,
-        memory=replace(settings.memory, mirror="off"),
-        log=replace(settings.log, level="off", queries="off"),
+        settings, memory=replace(settings.memory, mirror="off"), log=replace(settings.log, level="off", queries="off")
     )
 
 

@@ -121,13 +121,7 @@ class KnowledgeService:
         return self.retrieve(agent_name, query, limit).lines
 
     def retrieve(
-        self,
-        agent_name: str,
-        query: str,
-        limit: int | None = None,
-        *,
-        min_score: float = 0.0,
-        rerank: bool = True,
+        self, agent_name: str, query: str, limit: int | None = None, *, min_score: float = 0.0, rerank: bool = True
     ) -> Retrieval:
         """Return what an agent knows about a query, with scores and maps.
 

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
-from commonplace.errors import (
-    AdmissionError,
-    EmbedderMismatchError,
-    NotFoundError,
-    UsageError,
-    VersionConflictError,
-)
+from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError, VersionConflictError
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
 from commonplace.memory.admission import Admission, admit, replaced

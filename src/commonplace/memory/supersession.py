@@ -21,17 +21,7 @@ from commonplace.search.retrieve import POOL_OWNERS, Searcher
 from commonplace.search.supersession import MIN_GAP_S, Wordings, judge
 from commonplace.store.store import Store
 from commonplace.text.similarity import contained_share, is_near_duplicate
-from commonplace.types import (
-    HOLDS_BESIDE,
-    SUPERSEDES,
-    Filter,
-    Hit,
-    Kind,
-    Method,
-    Selection,
-    StoredMemory,
-    TokenEntry,
-)
+from commonplace.types import HOLDS_BESIDE, SUPERSEDES, Filter, Hit, Kind, Method, Selection, StoredMemory, TokenEntry
 
 COMPARED: Final = 1_000
 """So many of the newest memories are compared with each other."""

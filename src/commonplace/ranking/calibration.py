@@ -175,11 +175,7 @@ class TextScale:
     below: float = 1.5
 
     def __call__(
-        self,
-        coverage: NDArray[np.float32],
-        words: NDArray[np.float32],
-        dense: NDArray[np.float32],
-        passages: int,
+        self, coverage: NDArray[np.float32], words: NDArray[np.float32], dense: NDArray[np.float32], passages: int
     ) -> NDArray[np.float32]:
         """Return scores, 0–1, float32, shape (n,); the arguments are those of `log_odds`."""
         odds = self.intercept + self.coverage * coverage + self.words * words + self.dense * dense

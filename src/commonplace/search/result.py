@@ -102,10 +102,7 @@ class SearchResult:
             "phase": ",".join(self.wanted.phases) or None,
             "artifacts": [_artifact(hit) for hit in self.hits],
             "references": [f"@{reference(hit)}" for hit in self.hits],
-            "confidence": {
-                "overall": round(sum(scores) / len(scores), 4) if scores else 0.0,
-                "per_artifact": scores,
-            },
+            "confidence": {"overall": round(sum(scores) / len(scores), 4) if scores else 0.0, "per_artifact": scores},
             "latency_ms": self.latency_ms,
             "hits": [hit_json(hit) for hit in self.hits],
             "held_back": self.held_back,
