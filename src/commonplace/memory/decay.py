@@ -6,7 +6,6 @@ lower, in the two decimals shown, than at the last run or use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from commonplace.dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from commonplace.graph.episodes import MemoryFeed
 from commonplace.memory.view import RetentionPolicy
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
 from commonplace.store.store import Store
-from commonplace.types import MemoryRecord, Note, Selection, StoredMemory, Tier
+from commonplace.types import MemoryRecord, Note, Selection, Tier
 
 DECAY: Final = "decay"
 """The kind of the notes that keep, by tier, when scores were last lowered."""
@@ -61,44 +60,35 @@ def decay(
     Raises:
         UsageError: the tier does not fade.
     """
-    chosen = next((each for each in FADING_TIERS if each == tier), None)
-    if chosen is None:
+    if tier not in FADING_TIERS:
         raise UsageError(
             f"memories of the tier {tier!r:.80} do not fade by decay", remedy=f"give one of {', '.join(FADING_TIERS)}"
         )
-    last = max((note.at for note in store.notes(namespace, DECAY) if note.id == chosen), default=0.0)
+    last = max((note.at for note in store.notes(namespace, DECAY) if note.id == tier), default=0.0)
     lowered, falling, is_empty = 0, list[str](), True
-    for stored in _active(store, namespace, chosen):
-        is_empty = False
-        record = stored.record
-        before = _shown(policy, record, min(now, max(last, record.last_used)))
-        lowered += _shown(policy, record, now) < before
-        if _falls(policy, record, now, threshold):
-            falling.append(stored.owner.id)
+    selection = Selection(tiers=(tier,), statuses=("active",), order="id", limit=_READ_AT_ONCE)
+    with store.snapshot():
+        while some := store.memories(namespace, selection):
+            for record, id_ in ((each.record, each.owner.id) for each in some if each.expired_at is None):
+                is_empty = False
+                before = _shown(policy, record, min(now, max(last, record.last_used)))
+                lowered += _shown(policy, record, now) < before
+                falling += [id_] if _falls(policy, record, now, threshold) else []
+            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
     if is_empty:
-        return DecayReport(chosen, threshold)
+        return DecayReport(tier, threshold)
     archived: list[str] = []
     with store.change_memories(namespace) as change:
         for id_ in falling:
             known = change.find(id_)
             is_active = known is not None and known.expired_at is None and known.record.status == "active"
-            if known is None or not is_active or not _falls(policy, known.record, now, threshold):
-                continue
-            record = replace(known.record, status="archived")
-            change.expire(known.number, record, max(now, known.created_at))
-            archived.append(id_)
+            if known is not None and is_active and _falls(policy, known.record, now, threshold):
+                change.expire(known.number, replace(known.record, status="archived"), max(now, known.created_at))
+                archived.append(id_)
         if feed is not None:
             feed.follow(change, archived)
-        change.put_note(Note(DECAY, chosen, now, "{}"))
-    return DecayReport(chosen, threshold, lowered, tuple(sorted(archived)))
-
-
-def _active(store: Store, namespace: str, tier: Tier) -> Iterator[StoredMemory]:
-    with store.snapshot():
-        selection = Selection(tiers=(tier,), statuses=("active",), order="id", limit=_READ_AT_ONCE)
-        while found := store.memories(namespace, selection):
-            yield from (each for each in found if each.expired_at is None)
-            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+        change.put_note(Note(DECAY, tier, now, "{}"))
+    return DecayReport(tier, threshold, lowered, tuple(sorted(archived)))
 
 
 def _falls(policy: RetentionPolicy, record: MemoryRecord, now: float, threshold: float) -> bool:
