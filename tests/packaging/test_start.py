@@ -66,10 +66,10 @@ finally:
 """
 UNUSED = """
 aio benchmarks client consolidation erasure exchange extract graph health knowledge ledger server specialist specs
-cli.app cli.watch engine.consolidation_api engine.erasure_api engine.exchange_api engine.graph_api engine.graph_input
-engine.index_api engine.knowledge_api engine.upgrade formats.journal_edit ingest.passages
+cli.app cli.watch engine.consolidation_api engine.context_api engine.doctor engine.erasure_api engine.graph_api
+engine.graph_input engine.index_api engine.knowledge_api engine.upgrade formats.journal_edit ingest.passages
 journal.baseline journal.import_edits journal.snapshot journal.write_pages memory.admission memory.content
-memory.service text.chunk text.similarity
+memory.service memory.supersession search.context text.chunk text.similarity
 """.split()
 """Packages and modules of ours that no question needs."""
 MAX_MODULES, MAX_OURS = 370, 132
