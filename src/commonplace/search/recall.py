@@ -267,7 +267,7 @@ class _LocalState:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         namespace, each = self._scope.namespace, (self._tail.rows, self._rows)
-        unindexed = (self._delta.languages(namespace, rows, self._tail) for rows in each)
+        unindexed = (self._delta.languages(namespace, rows) for rows in each if len(rows))
         return tuple(sorted(self._generation.lexical.languages(namespace).union(*unindexed)))
 
     def search(
@@ -333,7 +333,7 @@ class _LocalState:
     @cached_property
     def _terms(self) -> Sequence[bytes]:
         """The term counts of what the index lacks."""
-        return self._delta.terms(self._scope.namespace, self._rows, self._tail) if len(self._rows) else []
+        return self._delta.terms(self._scope.namespace, self._rows) if len(self._rows) else []
 
     def _unindexed(self, query: PreparedQuery) -> _Unindexed:
         """Return the rows in scope that the index lacks, with what BM25 says of them."""

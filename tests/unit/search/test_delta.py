@@ -5,46 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.contract.stores import BACKENDS
 from tests.unit.search.notebook import NAMESPACE, Notebook, notebook
 
-from commonplace.ranking.bm25 import pack
-from commonplace.search.delta import TailTerms
-from commonplace.text.tokens import fields_of
-from commonplace.types import Document, Filter, IndexEntry
-
-TEXTS = ["apple pear apple", "pear", "plum tart with apple", "", "Apple login-service"]
-
-
-def entry(number: int, text: str) -> IndexEntry:
-    title = "An apple a day" if number == 30 else ""
-    return IndexEntry(number, number, "n", "memory", "", "", (), title, "", "", "", text, b"", b"")
-
-
-ENTRIES = [entry(10 * place, text) for place, text in enumerate(TEXTS, start=1)]
-
-
-def test_passages_are_held_by_number_whatever_order_they_came_in() -> None:
-    """Those of the past are read as they are asked for, not as they were written."""
-    numbers = np.array([10, 20, 30, 40, 50])
-    held = TailTerms()
-    for place in (3, 0, 4):
-        held.add([ENTRIES[place]])
-    assert held.missing(numbers) == [20, 30]
-    held.add([ENTRIES[2], ENTRIES[1]])
-    assert held.missing(numbers) == []
-    assert len(held) == 5
-    assert held.of(numbers) == [pack(fields_of(each)) for each in ENTRIES]
-
-
-def test_a_passage_that_is_not_held_has_no_row() -> None:
-    """Another thread may read an older state of the store, in which a passage since deleted still stands."""
-    held = TailTerms()
-    held.add(ENTRIES[:1])
-    assert held.of(np.array([5, 10])) == [b"", pack(fields_of(ENTRIES[0]))]
-
+from commonplace.types import Document, Filter
 
 # A search as of a time finds what was known then, as it would have been found then.
 
