@@ -17,7 +17,7 @@ now = JANUARY
 
 
 def say(title: str, *lines: object) -> None:
-    """Print a heading and what belongs below it."""
+    """Print a heading and indented lines."""
     print(f"\n{title}")
     for line in lines:
         print(f"    {line}")
@@ -60,7 +60,7 @@ with (
     if len(sys.argv) > 1:
         drawn = graph.show("billing", form="svg", include_past=True)
         Path(sys.argv[1]).write_text(drawn.drawing, encoding="utf-8")
-        say("Drawn, with its times, and what has ended in grey:", f"{sys.argv[1]} (open it in a browser)")
+        say("Drawn with times, ended facts in grey:", f"{sys.argv[1]} (open it in a browser)")
     else:
         drawn = graph.show("billing", include_past=True)
-        say("Drawn as Mermaid, with its times:", *drawn.drawing.splitlines())
+        say("Drawn as Mermaid, with times:", *drawn.drawing.splitlines())

@@ -1,4 +1,4 @@
-"""Memories are merged, and come back: what an agent would do, the diff, the ledger that tells of it, and the undo.
+"""Memories are merged, and come back: what an agent would do, the diff, the ledger entry, and the undo.
 
 Run it anywhere: python a_merge_and_back.py. It needs no key and leaves nothing behind.
 """
@@ -16,23 +16,23 @@ SAID = (
 
 
 def say(title: str, *lines: object) -> None:
-    """Print a heading and what belongs below it."""
+    """Print a heading and indented lines."""
     print(f"\n{title}")
     for line in lines:
         print(f"    {line}")
 
 
 def lasting(memory: commonplace.Memory) -> dict[str, object]:
-    """Return all that is known of a memory but what passes with every second."""
+    """Return a memory without the values that change every second."""
     passing = ("outcome", "retention", "retention_raw")
     return {name: value for name, value in memory.to_dict().items() if name not in passing}
 
 
 with TemporaryDirectory() as directory, commonplace.open(Path(directory) / "store") as book:
-    # Who tells the same thing twice touches the old memory; these are told in other words each time.
+    # The same words again would only touch the old memory; these differ each time.
     kept = [book.remember(text, tags=["style", f"day-{day}"]) for day, text in enumerate(SAID, 1)]
     book.remember("The integration tests need a running Redis on port 6380.")
-    say("Four memories, three of which say the same:", *(memory.content for memory in book.list()))
+    say("Four memories, three of them duplicates:", *(memory.content for memory in book.list()))
 
     rehearsed = book.consolidate(["cluster", "merge"], dry_run=True)
     [group] = rehearsed.results["cluster"]
@@ -48,9 +48,9 @@ with TemporaryDirectory() as directory, commonplace.open(Path(directory) / "stor
     say("Done. Now there are two:", *(memory.content.replace("\n", " ") for memory in book.list()))
     say("The merged one has the tags of all:", ", ".join(merged.tags))
     history = book.ledger.history(merge.beads_issue_id)
-    say("The ledger tells of it:", *(f"{event.act:<9} {event.why}".rstrip() for event in history))
+    say("In the ledger:", *(f"{event.act:<9} {event.why}".rstrip() for event in history))
 
     undone = book.undo_consolidation(report.run)
     say("Undone:", *(memory.content for memory in book.list()))
     changed = [memory.id for memory in kept if lasting(book.get(memory.id)) != lasting(memory)]
-    say(f"Changes undone: {len(undone.issues)}. Memories that are not exactly what they were: {len(changed)}")
+    say(f"Changes undone: {len(undone.issues)}. Memories that differ from before: {len(changed)}")

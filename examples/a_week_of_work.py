@@ -1,4 +1,4 @@
-"""A week of an agent's work: remember it, find it in other words, with what was overtaken marked; ask what was believed
+"""A week of an agent's work: remember it, find it in other words with overtaken memories marked, ask what was believed
 last Tuesday, explain a hit, forget one thing.
 
 Run it anywhere: python a_week_of_work.py. It needs no key and leaves nothing behind, unless a directory is named.
@@ -17,13 +17,13 @@ now = MONDAY
 
 
 def say(title: str, *lines: object) -> None:
-    """Print a heading and what belongs below it."""
+    """Print a heading and indented lines."""
     print(f"\n{title}")
     for line in lines:
         print(f"    {line}")
 
 
-def told(hit: commonplace.Hit) -> str:
+def shown(hit: commonplace.Hit) -> str:
     """Return a hit with how sure it is, and whether a newer one may have overtaken it."""
     return f"{hit.text}  [{hit.confidence}{', older' if hit.superseded_by else ''}]"
 
@@ -50,20 +50,20 @@ with (
     now = MONDAY + timedelta(days=7)
 
     question = "when does my kid go to class?"
-    say(f"{question}  (no word in common)", told(book.recall(question, limit=1).hits[0]))
+    say(f"{question}  (no word in common)", shown(book.recall(question, limit=1).hits[0]))
     question = "on which day do we deploy?"
-    say(f"{question}  (the newer fact first)", *map(told, book.recall(question, limit=2).hits))
+    say(f"{question}  (the newer fact first)", *map(shown, book.recall(question, limit=2).hits))
     question = "what is my blood type?"
     likely = [hit for hit in book.recall(question).hits if hit.confidence != "weak"]
-    say(f"{question}  (nobody said)", *(map(told, likely) if likely else ["nothing that is likely"]))
+    say(f"{question}  (not stored)", *(map(shown, likely) if likely else ["nothing likely"]))
 
     question = "which database does billing use?"
     result = book.recall(question)
     say(question, result.hits[0].text)
     say("… and what did we believe last Tuesday?", book.recall(question, as_of="last Tuesday").hits[0].text)
     say("What happened on Tuesday?", *(hit.text for hit in book.recall("what happened on 3 March?").hits))
-    say("The same, said twice, is one memory:", again.outcome, *again.notices)
-    say("A secret never gets in:", book.recall("why did the deploy fail?").hits[0].text)
+    say("The same text twice is one memory:", again.outcome, *again.notices)
+    say("A secret is not stored:", book.recall("why did the deploy fail?").hits[0].text)
 
     receipt = book.why(result, result.hits[0].id)
     say(

@@ -27,7 +27,7 @@ import commonplace
 
 
 def show(title: str, *lines: str) -> None:
-    """Print a heading and what belongs below it."""
+    """Print a heading and indented lines."""
     print(f"\n{title}", *(f"    {line}" for line in lines), sep="\n")
 
 

@@ -2,8 +2,8 @@
 
     python examples/what_people_say.py
 
-No model reads along: the rules end a fact where the words speak of a change, and ask where they do not, or where it is
-about health, money or access.
+Without a model, rules end a fact where the words state a change, and ask where they do not or where it is about health,
+money or access.
 """
 
 from __future__ import annotations
