@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal
 
 from commonplace.dataclasses import dataclass
@@ -63,7 +62,7 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: L
         clean = _as_lines(text, has_rules=layout == "code")
     language = natural_language(clean)
     wanted = frozenset(analyse_query(query, (language,)).terms)
-    matches = list(_matches(clean, wanted, language))
+    matches = _matches(clean, wanted, language)
     start, end = _window(clean, matches, limit)
     if layout == "code" and end < len(clean):
         last = max((match.end for match in matches if match.end <= end), default=start)
@@ -72,32 +71,21 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: L
     return _cut(clean, matches, start, end)
 
 
-def _matches(text: str, wanted: frozenset[str], language: str) -> Iterator[_Match]:
-    if not wanted:
-        return
-    for word in _WORDS.finditer(text):
-        if not word.group().isascii() and _IDEOGRAPHS.search(word.group()):
-            yield from _bigram_matches(word, wanted)
-        elif found := wanted.intersection(analyse(word.group(), language)):
-            yield _Match(word.start(), word.end(), frozenset(found))
-
-
-def _bigram_matches(word: re.Match[str], wanted: frozenset[str]) -> Iterator[_Match]:
-    """Yield the pairs of characters that the index knows as terms; overlapping ones become one match."""
-    current: _Match | None = None
-    for start in range(word.start(), max(word.end() - 1, word.start() + 1)):
-        end = min(start + 2, word.end())
-        found = wanted.intersection(analyse(word.string[start:end]))
-        if not found:
-            continue
-        if current is not None and start <= current.end:
-            current = _Match(current.start, end, current.terms | found)
-            continue
-        if current is not None:
-            yield current
-        current = _Match(start, end, frozenset(found))
-    if current is not None:
-        yield current
+def _matches(text: str, wanted: frozenset[str], language: str) -> list[_Match]:
+    matches: list[_Match] = []
+    for word in _WORDS.finditer(text) if wanted else ():
+        start, end = word.span()
+        spans = [(start, end)]
+        if not word[0].isascii() and _IDEOGRAPHS.search(word[0]):
+            # The index knows pairs of such characters as terms; overlapping ones become one match.
+            spans = [(at, min(at + 2, end)) for at in range(start, max(end - 1, start + 1))]
+        for first, last in spans:
+            found = wanted.intersection(analyse(text[first:last], language))
+            if found and matches and first <= matches[-1].end:
+                matches[-1] = _Match(matches[-1].start, last, matches[-1].terms | found)
+            elif found:
+                matches.append(_Match(first, last, found))
+    return matches
 
 
 def _window(text: str, matches: list[_Match], limit: int) -> tuple[int, int]:
