@@ -163,6 +163,7 @@ def test_wrong_use_is_told_with_a_remedy(bare: Program) -> None:
     assert bare.error("remember", " ", code=2)["message"] == "the content is empty"
     assert "is not JSON" in bare.error("remember", "x", "--metadata", "{", code=2)["message"]
     assert bare.error("get", "nobody", code=1)["remedy"] == "see `commonplace list`"
+    assert bare.error("memory", "link", "nobody", code=1)["remedy"] == "see `commonplace list`"
     assert bare.error("touch", "nobody", code=1)["type"] == "NotFoundError"
     assert "trust is 2.0" in bare.error("remember", "x", "--trust", "2", code=2)["message"]
     assert "--as-of is 'blue'" in bare.error("recall", "x", "--as-of", "blue", code=2)["message"]

@@ -378,7 +378,7 @@ def link(
         raise click.UsageError("--remove needs SOURCE and TARGET")
     source, target = (None if end is None else engine.resolve_id(end) for end in (source, target))
     if source is None or target is None:
-        links = engine.links(source)
+        links = engine.links(source and engine.get(source, touch=False).id)
     elif remove:
         return {"removed": engine.unlink(source, target, type_)}
     else:
