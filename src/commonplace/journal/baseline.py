@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
-from commonplace.formats.journal_edit import Verdict, digest, merge
+from commonplace.formats.journal_edit import digest
 from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when
 from commonplace.types import StoredMemory
 
@@ -127,13 +127,6 @@ def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[s
 def text_digest(text: str) -> str:
     """Return the digest of a text alone, as `digest` sees it: without the white space that is no edit."""
     return digest(Entry("", None, "", text))
-
-
-def judge(agreed: Baseline | None, file: Entry | None, store: Entry | None) -> Verdict:
-    """Return whose version holds; `file` is of `said_by_file`. None is a block or a live memory that is not there."""
-    if agreed is None:
-        return merge("", file, store)
-    return merge(agreed.file, file, store, store_base=agreed.store)
 
 
 def differences(

@@ -12,14 +12,13 @@ from uuid import uuid4
 from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import Entry, category_of
-from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy
+from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy, merge
 from commonplace.journal.baseline import (
     Baseline,
     Standing,
     agree,
     content_of,
     differences,
-    judge,
     meant_by_store,
     said_by_file,
     text_digest,
@@ -190,7 +189,7 @@ class EditImport:
         assert stored is not None
         is_live = stored.expired_at is None
         file, store = said_by_file(found.entry, found.page, agreed), meant_by_store(stored, self._at.links(id_))
-        verdict = judge(agreed, file, store if is_live else None)
+        verdict = _judge(agreed, file, store if is_live else None)
         if verdict == "conflict" and is_live and self._is_taken_in(found, agreed, stored):
             verdict = "same"
         if is_live and agreed is not None and verdict in ("take file", "conflict"):
@@ -248,7 +247,7 @@ class EditImport:
             return
         belongs = self._at.likely_page(stored, agreed) == agreed.page
         has_room = stored.record.tier != "long" or id_ in within_budget
-        verdict = judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
+        verdict = _judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
         if belongs and has_room and verdict == "take file":
             self.verdicts[id_] = verdict
             self._archive(id_)
@@ -370,6 +369,11 @@ class EditImport:
     def _tell(self, notices: tuple[str, ...], page: str) -> None:
         for notice in notices:
             self._tally.notice(f"{self._at.folder.shown(page)}: {notice}; the page was left as it is")
+
+
+def _judge(agreed: Baseline | None, file: Entry | None, store: Entry | None) -> Verdict:
+    """Return whose version holds; `file` is of `said_by_file`. None is a block or a live memory that is not there."""
+    return merge(agreed.file, file, store, store_base=agreed.store) if agreed else merge("", file, store)
 
 
 def _time_of_note(day: date | None, minutes: int | None, now: float) -> float:

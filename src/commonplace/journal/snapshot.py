@@ -433,9 +433,11 @@ def outdated(at: Snapshot, found: Found, agreed: Baseline) -> Literal["", "words
         return ""
     *older, latest = _versions(at, found.entry.id)
     older = [each for each in older if each.record.content != latest.record.content]
-    if any(_says(found.entry, each) for each in older):
-        return "words"
-    topic = found.entry.topic
+    entry, topic = found.entry, found.entry.topic
+    for each in older:
+        is_said = text_digest(content_of(entry, each)) == text_digest(each.record.content)
+        if is_said and set(entry.tags) == set(each.owner.tags):
+            return "words"
     shown = {heading_and_text(each.record.content)[0] for each in older} - {at.heading(found.entry.id)}
     return "heading" if topic in shown - {""} or agreed.standing.changed >= read else ""
 
@@ -443,12 +445,6 @@ def outdated(at: Snapshot, found: Found, agreed: Baseline) -> Literal["", "words
 def without_secrets(entry: Entry) -> Entry:
     """Return an entry as the store would have it."""
     return replace(entry, text=redact(entry.text).text, tags=tuple(redact(tag).text for tag in entry.tags))
-
-
-def _says(entry: Entry, version: StoredMemory) -> bool:
-    return set(entry.tags) == set(version.owner.tags) and (
-        text_digest(content_of(entry, version)) == text_digest(version.record.content)
-    )
 
 
 def _versions(at: Snapshot, id_: str) -> list[StoredMemory]:

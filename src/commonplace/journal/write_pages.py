@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.dataclasses import replace
 from commonplace.errors import StoreBusyError
-from commonplace.formats.journal import MAX_TOKENS, SECTIONS, Block, Entry, id_in, parse_page, render_entry, split_lines
+from commonplace.formats.journal import MAX_TOKENS, SECTIONS, Entry, id_in, parse_page, render_entry, split_lines
 from commonplace.formats.journal_edit import digest, with_changes
 from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, encode, meant_by_store
 from commonplace.journal.folder import DAMAGED, MAX_PAGE_BYTES, NUL, Folder, PageFile
@@ -50,19 +50,14 @@ def within_budget(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     for stored in memories:
         if room <= _MIN_TOKENS:
             break
-        tokens = runtime.count_tokens(_written(at, stored, kept))
+        id_, block = stored.owner.id, kept.get(stored.owner.id)
+        text = block.raw if block else render_entry(entry_of(stored, "long", at.links(id_), at.own_sections()), "long")
+        tokens = runtime.count_tokens(text)
         # One that is too long is passed over, so that it keeps out no other.
         if tokens < room:
             room -= tokens
-            chosen.add(stored.owner.id)
+            chosen.add(id_)
     return chosen
-
-
-def _written(at: Snapshot, stored: StoredMemory, kept: Mapping[str, Block]) -> str:
-    """Return the entry of a memory as it stands on the long-term page, or is to."""
-    if block := kept.get(stored.owner.id):
-        return block.raw
-    return render_entry(entry_of(stored, "long", at.links(stored.owner.id), at.own_sections()), "long")
 
 
 _Changes = dict[str, Entry | None]
