@@ -93,7 +93,7 @@ class _Lent(Store):
 @cache
 def _empty() -> str:
     """Return statements that make a store as it was when it was new; faster than TRUNCATE where little was written."""
-    tables = [table for table in reversed(TABLES) if table.name != "sequences"]
+    tables = list(reversed(TABLES))
     return ";".join(
         [
             *(f"DELETE FROM {table.name}" for table in tables),

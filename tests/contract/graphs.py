@@ -138,5 +138,5 @@ def texts(store: Store, name: str = "n") -> dict[str, list[str]]:
     found = {}
     for kind in GRAPH_KINDS:
         space = texts_of(name, kind)
-        found[kind] = [passage.chunk.text for passage in store.passages(space, range(99)).values()]
+        found[kind] = [entry.text for entry in store.entries_since(space, 0, store.change(space))]
     return found

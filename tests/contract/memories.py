@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.contract.stores import UUID, passage
 
+from commonplace.store.schema import numbers_after
 from commonplace.store.store import Store
 from commonplace.types import KINDS, Filter, MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 
@@ -101,20 +102,20 @@ TIMES = (0.0, 5.0, 15.0, 25.0, 35.0)
 
 
 def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Sequence[str] = ()) -> dict[str, object]:
-    """Return every answer of every method about one namespace, with numbers below 100 and the ids and sessions given.
+    """Return every answer of every method about one namespace, of the first numbers of several, and of ids and sessions.
 
     Questions about a time are asked for `TIMES`. Notes, which are asked for by kind, are not among the answers.
     """
-    numbers = range(1, 100)
+    numbers = [numbers_after(space) + number for space in range(1, 9) for number in range(1, 99)]
     return {
         "artifacts": store.artifacts(name),
         "owners": store.owners(name, numbers),
         "with_owners": store.passages_with_owners(name, numbers),
         "passages": store.passages(name, numbers),
-        "passages_of": [store.passages_of(name, [number]) for number in range(1, 9)],
+        "passages_of": [store.passages_of(name, [number]) for number in numbers],
         "tokens": store.tokens(name, numbers),
         "entries": store.entries(name, numbers),
-        "neighbours": [store.neighbours(name, [number]) for number in range(1, 9)],
+        "neighbours": [store.neighbours(name, [number]) for number in numbers],
         "places": [store.places(name, kind, ids) for kind in KINDS],
         "owner_numbers": [store.owner_numbers(name, kind, ids) for kind in KINDS],
         "last_position": [store.last_position(name, session) for session in sessions],
@@ -122,7 +123,7 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
         "matching_past": [store.matching_owners(name, Filter(as_of=time)) for time in TIMES],
         "counts": store.counts(name),
         "tail": store.tail(name, 0),
-        "followed": [entry for entry in store.entries_since(0, 99) if entry.namespace == name],
+        "followed": list(store.entries_since(name, 0, 99)),
         "memory": [store.memory(name, id_) for id_ in ids],
         "memories": store.memories(name, Selection()),
         "count_memories": store.count_memories(name, Selection()),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.reference_store.store import MemoryStore
 
+from commonplace.store.schema import numbers_after
 from commonplace.store.store import Store
 from commonplace.types import Chunk, FileStamp, NewPassage, Owner, OwnerWrite
 
@@ -28,6 +29,8 @@ def _on_server() -> Store:
 
 
 STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789, "1/512/50")
+SECOND = numbers_after(2)
+"""What numbers of rows in the namespace that was made second are counted from."""
 UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"
 NOTHING = {"owners": 0, "passages": 0, "text_bytes": 0, "artifacts": 0, "memories": 0, "knowledge": 0}
 

@@ -196,7 +196,7 @@ class TestVersions:
         )
         assert store.counts("n") == NOTHING | {"owners": 1, "passages": 1, "text_bytes": 3, "memories": 1}
         assert store.counts() == store.counts("n")
-        assert [entry.number for entry in store.entries_since(0, 99)] == [2]
+        assert [entry.number for entry in store.entries_since("n", 0, 99)] == [2]
         assert [entry.number for entry in store.tail("n", 0)] == [2]
         assert store.pending("n", 0) == (1, 2)
         assert store.dated("n", -inf, inf) == []
@@ -247,7 +247,7 @@ class TestVersions:
         assert add(store, written("a", "new"), at=5.0) == [2]
         assert store.counts("n")["passages"] == 1
         assert store.deleted_since("n", 0, 99) == []
-        assert [entry.number for entry in store.entries_since(0, 99)] == [2]
+        assert [entry.number for entry in store.entries_since("n", 0, 99)] == [2]
         assert [entry.number for entry in store.past("n", 4.9)] == [1]
         assert store.matching_owners("n", Filter(tags=("t",), as_of=3.0)) == [1]
         assert store.check() == []

@@ -169,7 +169,7 @@ class TestNumbers:
         update(store, written("a", "4"), 20.0)
         assert store.deleted_since("n", 1, 2) == [1, 2]
         assert [entry.number for entry in store.tail("n", 1)] == [4]
-        assert [entry.text for entry in store.entries_since(0, 3)] == ["3"]
+        assert [entry.text for entry in store.entries_since("n", 0, 1)] == ["3"]
         assert store.pending("n", 0) == (2, 2)
         with store.change_memories("n") as change:
             assert change.erase(["a"]) == 2

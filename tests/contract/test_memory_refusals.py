@@ -48,7 +48,7 @@ class TestOwnersThatAreMemories:
         assert [found.number for found in store.versions("n", "a")] == [1]
         assert latest(store, "a").number == 1
         assert store.memories("n", Selection()) == store.versions("n", "a")
-        assert [entry.text for entry in store.entries_since(0, 99)] == ["three"]
+        assert [entry.text for entry in store.entries_since("n", 0, 99)] == ["three"]
         assert store.dated("n", -inf, inf) == []
         assert store.check() == []
 

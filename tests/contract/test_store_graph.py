@@ -320,7 +320,7 @@ class TestReservedNamespaces:
     def test_the_index_follows_them(self, store: Store) -> None:
         """They have numbers and changes like all others."""
         fill(store)
-        [first, _] = store.entries_since(0, 99)
+        [first, _] = store.entries_since(texts_of("n", "entity"), 0, 99)
         assert (first.namespace, first.kind, first.title, first.type, first.text) == (
             texts_of("n", "entity"),
             "entity",

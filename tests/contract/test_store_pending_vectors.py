@@ -47,7 +47,7 @@ class TestPendingVectors:
         assert waiting.deleted_since("n", before, before + 1) == [2, 3]
         found = waiting.tokens("n", [2, 3, 4, 5])
         assert [(number, entry.vector) for number, entry in found.items()] == [(4, b""), (5, MADE)]
-        assert [entry.text for entry in waiting.entries_since(3, 5)] == ["two", "three"]
+        assert [entry.text for entry in waiting.entries_since("n", before, before + 1)] == ["two", "three"]
         assert waiting.count_pending() == 1
         assert waiting.check() == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.contract.stores import FULL_OWNER, STAMP, UUID, file, memory, passage
+from tests.contract.stores import FULL_OWNER, SECOND, STAMP, UUID, file, memory, passage
 
 from commonplace.errors import UsageError
 from commonplace.store.store import Store
@@ -34,26 +34,31 @@ class TestFollowing:
         """Two following reads must neither miss nor repeat a change."""
         for text in ("one", "two", "three", "four"):
             store.put_owners("n", [memory(text, text)])
-        assert [entry.text for entry in store.entries_since(1, 3)] == ["two", "three"]
-        assert [entry.text for entry in store.entries_since(3, 99)] == ["four"]
+        assert [entry.text for entry in store.entries_since("n", 1, 3)] == ["two", "three"]
+        assert [entry.text for entry in store.entries_since("n", 3, 99)] == ["four"]
         assert (
-            list(store.entries_since(4, 99)) == list(store.entries_since(2, 2)) == list(store.entries_since(3, 1)) == []
+            list(store.entries_since("n", 4, 99))
+            == list(store.entries_since("n", 2, 2))
+            == list(store.entries_since("n", 3, 1))
+            == []
         )
-        assert [entry.number for entry in store.entries_since(-5, 99)] == [1, 2, 3, 4]
+        assert [entry.number for entry in store.entries_since("n", -5, 99)] == [1, 2, 3, 4]
 
-    def test_entries_come_from_every_namespace_by_number(self, store: Store) -> None:
+    def test_entries_come_by_number_and_of_no_two_namespaces_with_the_same(self, store: Store) -> None:
         """One index holds all namespaces."""
         for name in "nmn":
-            store.put_owners(name, [memory(str(number), "text") for number in range(400)])
-        entries = list(store.entries_since(0, 1200))
-        assert [entry.number for entry in entries] == list(range(401, 1201))
-        assert {entry.namespace for entry in entries[:400]} == {"m"}
-        assert {entry.namespace for entry in entries[400:]} == {"n"}
+            store.put_owners(name, [memory(str(number), "text") for number in range(700)])
+        entries = {name: list(store.entries_since(name, 0, 2)) for name in "nm"}
+        numbers = {name: [entry.number for entry in found] for name, found in entries.items()}
+        assert numbers["n"] == list(range(701, 1401))
+        assert numbers["m"] == sorted(numbers["m"])
+        assert {entry.namespace for entry in entries["m"]} == {"m"}
+        assert (len(numbers["m"]), {*numbers["m"]} & {*numbers["n"]}) == (700, set())
 
     def test_the_store_can_be_written_while_entries_are_read(self, store: Store) -> None:
         """Bringing the index up to date must not stop a memory from being stored."""
         store.put_owners("n", [memory("a", "one"), memory("b", "two")])
-        entries = store.entries_since(0, 2)
+        entries = store.entries_since("n", 0, 1)
         first = next(entries)
         store.put_owners("n", [memory("c", "three")])
         assert [first.text, *(entry.text for entry in entries)] == ["one", "two"]
@@ -73,9 +78,9 @@ class TestFollowing:
         store.put_owners("n", [memory("a", "one")])
         store.put_owners("m", [memory("b", "two")])
         store.put_owners("n", [memory("c", "three", "four")])
-        assert [entry.number for entry in store.tail("n", 1)] == [3, 4]
+        assert [entry.number for entry in store.tail("n", 1)] == [2, 3]
         assert store.tail("n", 2) == []
-        assert [entry.number for entry in store.tail("m", -1)] == [2]
+        assert [entry.number for entry in store.tail("m", -1)] == [SECOND + 1]
 
 
 class TestNeighbours:
@@ -151,10 +156,10 @@ class TestFiltering:
         def owner(id_: str, kind: str = "artifact", **fields: object) -> OwnerWrite:
             return OwnerWrite(Owner(id_, kind, **fields), ())  # type: ignore[arg-type]
 
-        store.put_owners("other", [owner("0", type="code", tags=("t",), path="src/a.py")])
         store.put_owners(
             "n",
             [
+                owner("1", type="data"),
                 owner("2", type="code", phase="construction", tags=("t", "u"), path="src/a.py"),
                 owner("3", type="code", tags=("u",), path="src/deep/er/b.py"),
                 owner("4", type="test", phase="transition", path="tests/test_a.py"),
@@ -163,6 +168,8 @@ class TestFiltering:
                 owner("7", kind="knowledge"),
             ],
         )
+        store.delete_owners("n", [1])
+        store.put_owners("other", [owner("0", type="code", tags=("t",), path="src/a.py")])
 
     @pytest.mark.parametrize(
         ("wanted", "numbers"),

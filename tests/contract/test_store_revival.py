@@ -57,7 +57,7 @@ def test_the_index_takes_up_what_was_revived(store: Store) -> None:
     expire(store, UUID, 20.0)
     revive(store, UUID)
     assert (store.change(), store.deleted_since("n", 0, 3)) == (3, [1, 2])
-    assert [entry.number for entry in store.entries_since(2, 4)] == [3, 4]
+    assert [entry.number for entry in store.entries_since("n", 2, 4)] == [3, 4]
     assert [entry.number for entry in store.tail("n", 2)] == [3, 4]
     assert (store.past("n", 15.0), store.past("n", 25.0)) == ([], [])
     assert store.matching_owners("n", Filter(as_of=15.0)) == store.matching_owners("n", Filter()) == [2]

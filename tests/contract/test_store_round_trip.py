@@ -63,7 +63,7 @@ class TestRoundTrip:
         assert store.tokens("n", [1]) == {1: tokens}
         assert store.tail("n", 0) == [tokens]
         assert store.entries("n", [1]) == {1: entry}
-        assert list(store.entries_since(0, 1)) == [entry]
+        assert list(store.entries_since("n", 0, 1)) == [entry]
 
     @pytest.mark.parametrize(
         "text",
@@ -142,7 +142,7 @@ class TestBackup:
         for ask in (
             lambda s: (s.id, s.change(), s.embedding(), s.namespaces(), s.counts(), s.check()),
             lambda s: (s.artifacts("n"), s.owners("n", numbers), s.passages("n", numbers), s.tokens("n", numbers)),
-            lambda s: [list(s.entries_since(n, n + 1)) for n in range(5)],
+            lambda s: [list(s.entries_since(name, n, n + 1)) for name in "nm" for n in range(5)],
             lambda s: [s.deleted_since("n", n, n + 1) for n in range(5)],
             lambda s: s.put_owners("n", [memory("z", "six")]),
             lambda s: (s.owners("n", numbers), s.passages("n", numbers)),

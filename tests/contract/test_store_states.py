@@ -80,12 +80,12 @@ class TestSnapshots:
         store.put_owners("n", [memory(str(number), "text") for number in range(1200)])
         writer = threading.Thread(target=store.delete_owners, args=("n", range(1100, 1201)))
         with store.snapshot():
-            entries = store.entries_since(0, 1200)
+            entries = store.entries_since("n", 0, 1200)
             first = next(entries)
             writer.start()
             assert [first.number, *(entry.number for entry in entries)] == list(range(1, 1201))
         writer.join()
-        assert len(list(store.entries_since(0, 1200))) == 1099
+        assert len(list(store.entries_since("n", 0, 1200))) == 1099
 
     def test_blocks_may_stand_inside_one_another(self, store: Store) -> None:
         """What is called inside a block may open one itself; the state is the outer block's."""

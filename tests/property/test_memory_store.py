@@ -254,7 +254,9 @@ class MemoriesAgree(RuleBasedStateMachine):
 
     @rule(change=st.integers(-1, 12), upto=st.integers(-1, 12), name=names)
     def follow(self, change: int, upto: int, name: str) -> None:
-        assert list(self.sqlite.entries_since(change, upto)) == list(self.memory.entries_since(change, upto))
+        assert list(self.sqlite.entries_since(name, change, upto)) == list(
+            self.memory.entries_since(name, change, upto)
+        )
         assert self.sqlite.deleted_since(name, change, upto) == self.memory.deleted_since(name, change, upto)
         assert self.sqlite.tail(name, change) == self.memory.tail(name, change)
         assert self.sqlite.pending(name, change) == self.memory.pending(name, change)

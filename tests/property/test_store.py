@@ -102,7 +102,9 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(name=names, change=changes, upto=changes)
     def follow(self, name: str, change: int, upto: int) -> None:
-        assert list(self.sqlite.entries_since(change, upto)) == list(self.memory.entries_since(change, upto))
+        assert list(self.sqlite.entries_since(name, change, upto)) == list(
+            self.memory.entries_since(name, change, upto)
+        )
         assert self.sqlite.deleted_since(name, change, upto) == self.memory.deleted_since(name, change, upto)
         assert self.sqlite.tail(name, change) == self.memory.tail(name, change)
         assert self.sqlite.pending(name, change) == self.memory.pending(name, change)
@@ -126,9 +128,9 @@ class StoresAgree(RuleBasedStateMachine):
         try:
             assert copy.id == self.memory.id
             assert copy.check() == []
-            assert list(copy.entries_since(0, 99)) == list(self.sqlite.entries_since(0, 99))
             assert copy.counts() == self.sqlite.counts()
             for name in NAMES:
+                assert list(copy.entries_since(name, 0, 99)) == list(self.sqlite.entries_since(name, 0, 99))
                 assert copy.deleted_since(name, 0, 99) == self.sqlite.deleted_since(name, 0, 99)
                 assert [copy.token(name, n) for n in range(99)] == [self.memory.token(name, n) for n in range(99)]
         finally:

@@ -16,8 +16,9 @@ from commonplace.store.graph import GraphChange
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, insert_version
 from commonplace.store.rows import WriteBuffer, put
+from commonplace.store.schema import COUNTERS
 from commonplace.store.transaction import Transaction
-from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
+from commonplace.store.writes import NEXT, Change, NextNumbers, set_embedding
 from commonplace.types import Embedding, JournalBlock, JournalPage, Link, MemoryWrite, Note, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
@@ -52,11 +53,13 @@ class StoredEntries:
     """What one namespace holds besides owners.
 
     Attributes:
-        changes: by change number, from 0, the next passage number and the token; that of 0 is "".
+        number: of the namespace.
+        changes: by change number, from 0, the next owner and passage numbers and the token; that of 0 is "".
         deletions: (change, passage number).
     """
 
     namespace: str
+    number: int
     links: tuple[Link, ...]
     blocks: tuple[JournalBlock, ...]
     pages: tuple[JournalPage, ...]
@@ -65,7 +68,7 @@ class StoredEntries:
     graph: GraphState
     contexts: tuple[ContextRecord, ...]
     ledger: LedgerState
-    changes: tuple[tuple[int, str], ...]
+    changes: tuple[tuple[int, int, str], ...]
     deletions: tuple[tuple[int, int], ...]
 
 
@@ -74,7 +77,6 @@ class Contents:
     """Everything that a store holds.
 
     Attributes:
-        next_numbers: the owner and the passage number that come next.
         next_embedding, next_vectors: of a change of embedder under way; the vectors by passage number.
         operations: (time, how many).
     """
@@ -83,7 +85,6 @@ class Contents:
     embedding: Embedding | None
     namespaces: tuple[StoredEntries, ...]
     owners: tuple[StoredOwner, ...]
-    next_numbers: tuple[int, int]
     next_embedding: Embedding | None
     next_vectors: tuple[tuple[int, bytes], ...]
     operations: tuple[tuple[float, int], ...]
@@ -97,7 +98,6 @@ def contents_of(store_id: str, state: State) -> Contents:
         state.embedding,
         tuple(_entries(name, space) for name, space in state.spaces.items()),
         tuple(owner for name, space in state.spaces.items() for owner in _owners(name, space)),
-        state.next_numbers,
         state.next_embedding,
         tuple(item for item in state.next_vectors.items() if item[0] in existing),
         tuple(state.operations.items()),
@@ -122,6 +122,7 @@ def write_store(contents: Contents, target: Path) -> None:
 def _entries(namespace: str, space: Space) -> StoredEntries:
     return StoredEntries(
         namespace,
+        space.number,
         tuple(space.links.values()),
         tuple(space.blocks.values()),
         tuple(space.pages.values()),
@@ -157,12 +158,14 @@ def _owners(namespace: str, space: Space) -> list[StoredOwner]:
 def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     if contents.embedding:
         set_embedding(db, contents.embedding)
+    spaces = {entries.namespace: entries.number for entries in contents.namespaces}
+    db.executemany("INSERT INTO namespaces (name, number) VALUES (?, ?)", spaces.items())
     for entries in contents.namespaces:
         _fill_beside(db, entries)
     for stored in contents.owners:
-        space = create_namespace(db, stored.namespace)
-        db.execute("UPDATE sequences SET next_owner = ?, next_passage = ?", (stored.number, stored.first_passage))
-        change = Change(WriteBuffer(db), space, _numbers={space: stored.change})
+        space = spaces[stored.namespace]
+        counters = dict(zip(COUNTERS, (stored.number, stored.first_passage, 0), strict=True))
+        change = Change(WriteBuffer(db), space, spaces, {space: NextNumbers(stored.change, counters)})
         write, memory = stored.write, stored.memory
         change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
         if memory is not None:
@@ -178,11 +181,10 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         "INSERT INTO next_vectors SELECT number, namespace, ?2 FROM passages WHERE number = ?1", contents.next_vectors
     )
     db.executemany("INSERT INTO operations VALUES (?, ?)", contents.operations)
-    db.execute("UPDATE sequences SET next_owner = ?, next_passage = ?", contents.next_numbers)
 
 
 def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
-    space = create_namespace(db, entries.namespace)
+    space = entries.number
     transaction = Transaction(db, entries.namespace)
     change = MemoryChange(transaction)
     for link in entries.links:
@@ -198,9 +200,12 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
         change.knowledge.put_context(context)
     _fill_ledger(change.ledger, entries.ledger)
     transaction.db.flush()
-    changes = [(space, number, after, bytes.fromhex(token)) for number, (after, token) in enumerate(entries.changes)]
-    db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", changes[1:])
-    db.execute("UPDATE namespaces SET change = ?, token = ? WHERE number = ?", (changes[-1][1], changes[-1][3], space))
+    row = transaction.begin().take("next_row")
+    changes = [
+        (space, number, owner, passage, row, bytes.fromhex(token))
+        for number, (owner, passage, token) in enumerate(entries.changes)
+    ]
+    db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", changes[1:])
     db.executemany("INSERT INTO deletions VALUES (?, ?, ?)", [(space, *each) for each in entries.deletions])
     db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, id_) for id_ in entries.due])
 

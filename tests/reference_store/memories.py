@@ -126,7 +126,7 @@ class ReferenceKnowledgeChange(ReferenceKnowledge):
         row = Row(
             owned.owner,
             change.number,
-            change.next_passage,
+            change.space.next_passage,
             owned.passages,
             created_at,
             deleted_at,
@@ -210,7 +210,7 @@ class ReferenceMemoryChange:
         if ("memory", owner.id) in space.by_id:
             raise live_version_exists(owner.id)
         change = self._change
-        row = Row(write.owner, change.number, change.next_passage, write.passages, created_at, expired_at, write)
+        row = Row(write.owner, change.number, change.space.next_passage, write.passages, created_at, expired_at, write)
         self._mark(owner.id, is_counted=True)
         return change.add(row)
 
@@ -254,7 +254,7 @@ class ReferenceMemoryChange:
         change.remove(number)
         memory = replace(row.memory, record=record, bands=tuple(bands))
         self._mark(row.owner.id, is_counted=True)
-        first = change.next_passage
+        first = change.space.next_passage
         return change.add(replace(row, change=change.number, first_passage=first, expired_at=None, memory=memory))
 
     def erase(self, ids: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from tests.reference_store.ledger import LedgerState
 from commonplace.store.filters import path_matcher
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.rows import refuse_unstorable
+from commonplace.store.schema import numbers_after
 from commonplace.store.writes import change_is_over
 from commonplace.types import (
     Embedding,
@@ -82,14 +83,17 @@ class Space:
     """What one namespace holds.
 
     Attributes:
+        number: which the numbers of its rows hold in their upper half.
         rows: by owner number; every version of a memory is one.
         contexts: by the agent's name.
         owner_of: owner number by passage number.
         by_id, by_path: numbers of live owners, by kind and id or non-empty path.
-        changes: by change number, from 0, the next passage number and the token; that of 0 is "".
+        changes: by change number, from 0, the next owner and passage numbers and the token; that of 0 is "".
         deletions: (change, passage number).
+        next_owner, next_passage: the numbers that come next.
     """
 
+    number: int = 1
     rows: dict[int, Row] = field(default_factory=dict)
     owner_of: dict[int, int] = field(default_factory=dict)
     by_id: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -102,17 +106,24 @@ class Space:
     graph: GraphState = field(default_factory=GraphState)
     contexts: dict[str, ContextRecord] = field(default_factory=dict)
     ledger: LedgerState = field(default_factory=LedgerState)
-    changes: list[tuple[int, str]] = field(default_factory=lambda: [(1, "")])
+    changes: list[tuple[int, int, str]] = field(default_factory=lambda: [(0, 0, "")])
     deletions: list[tuple[int, int]] = field(default_factory=list)
+    next_owner: int = 0
+    next_passage: int = 0
+
+    def __post_init__(self) -> None:
+        self.next_owner = self.next_owner or numbers_after(self.number) + 1
+        self.next_passage = self.next_passage or numbers_after(self.number) + 1
 
     @property
     def head(self) -> Head:
         """The last change."""
-        return Head(len(self.changes) - 1, self.changes[-1][1])
+        return Head(len(self.changes) - 1, self.changes[-1][2])
 
     def copy(self) -> Space:
         """Return a space that can be changed without changing this one."""
         return Space(
+            self.number,
             dict(self.rows),
             dict(self.owner_of),
             dict(self.by_id),
@@ -127,6 +138,8 @@ class Space:
             self.ledger.copy(),
             list(self.changes),
             list(self.deletions),
+            self.next_owner,
+            self.next_passage,
         )
 
     def live(self) -> Iterator[tuple[int, Row]]:
@@ -192,17 +205,17 @@ class State:
     """Everything that the store holds.
 
     Attributes:
-        next_numbers: the owner and the passage number that come next.
         next_embedding, next_vectors: of the embedder that is to come; by passage number, some of which may be gone.
         operations: of all work on the store, by time.
+        last_space: the highest number of a namespace.
     """
 
     embedding: Embedding | None = None
     next_embedding: Embedding | None = None
     next_vectors: dict[int, bytes] = field(default_factory=dict)
     spaces: dict[str, Space] = field(default_factory=dict)
-    next_numbers: tuple[int, int] = (1, 1)
     operations: dict[float, int] = field(default_factory=dict)
+    last_space: int = 0
 
     @property
     def change(self) -> int:
@@ -213,16 +226,25 @@ class State:
         """Return what a namespace holds; nothing of one that is not there."""
         return self.spaces.get(namespace) or Space()
 
+    def draft(self, namespace: str, beside: int = 0) -> Space:
+        """Return what a namespace will hold, one that is not there with the next number after some others."""
+        known = self.spaces.get(namespace)
+        return Space(self.last_space + 1 + beside) if known is None else known.copy()
+
+    def put(self, spaces: Mapping[str, Space]) -> None:
+        """Let namespaces hold what was drafted."""
+        self.spaces.update(spaces)
+        self.last_space = max([self.last_space, *(space.number for space in spaces.values())])
+
     def begin(self, space: Space) -> Change:
         """Start the next change of one namespace."""
-        return Change(space, *self.next_numbers)
+        return Change(space)
 
     def record(self, change: Change) -> int:
         """Let a change take its number in each namespace that it touched, and return that in its own."""
-        self.next_numbers = change.next_owner, change.next_passage
         touched = {id(space): space for space in (change.space, *change.touched)}
         for space in touched.values():
-            space.changes.append((change.next_passage, os.urandom(8).hex()))
+            space.changes.append((space.next_owner, space.next_passage, os.urandom(8).hex()))
         return change.space.head.change
 
 
@@ -231,8 +253,6 @@ class Change:
     """One change under way: it hands out numbers and collects what is deleted, until the state records it."""
 
     space: Space
-    next_owner: int
-    next_passage: int
     touched: list[Space] = field(default_factory=list)
 
     @property
@@ -247,13 +267,14 @@ class Change:
         for number in {by_id, by_path}:
             if number is not None:
                 self.remove(number)
-        self.add(Row(owner, self.number, self.next_passage, passages, at), by_path if by_id is None else by_id)
+        self.add(Row(owner, self.number, self.space.next_passage, passages, at), by_path if by_id is None else by_id)
 
     def add(self, row: Row, number: int | None = None) -> int:
         """Write an owner under a number that is free, or the next one, and return the number."""
         if number is None:
-            number, self.next_owner = self.next_owner, self.next_owner + 1
-        self.next_passage += len(row.passages)
+            number = self.space.next_owner
+            self.space.next_owner += 1
+        self.space.next_passage += len(row.passages)
         self.touched.append(self.space)
         self.space.rows[number] = row
         self.space.owner_of.update(dict.fromkeys(row.numbers, number))
@@ -289,11 +310,11 @@ class Change:
         if row.expired_at is not None:
             space.rows[owner] = replace(row, passages=passages, memory=memory)
             return
-        moved = replace(row, change=self.number, first_passage=self.next_passage, passages=passages, memory=memory)
+        moved = replace(row, change=self.number, first_passage=space.next_passage, passages=passages, memory=memory)
         for number in row.numbers:
             del space.owner_of[number]
         self._delete(row)
-        self.next_passage += len(passages)
+        space.next_passage += len(passages)
         space.owner_of.update(dict.fromkeys(moved.numbers, owner))
         space.rows[owner] = moved
 
@@ -354,7 +375,7 @@ class ReferenceTransaction:
         self._state = state
         refuse_unstorable("the namespace", namespace)
         self._namespace = namespace
-        self._copies = {namespace: state.space(namespace).copy()}
+        self._copies = {namespace: state.draft(namespace)}
         self._change = state.begin(self._copies[namespace])
 
     @property
@@ -398,7 +419,8 @@ class ReferenceTransaction:
         """Go on in another namespace, which is made if need be, until the block ends."""
         change = self.change
         home: Space = change.space
-        change.space = self._copies.setdefault(namespace, self._state.space(namespace).copy())
+        beside = sum(each not in self._state.spaces for each in self._copies)
+        change.space = self._copies.setdefault(namespace, self._state.draft(namespace, beside))
         try:
             yield change
         finally:
@@ -411,7 +433,7 @@ class ReferenceTransaction:
     def finish(self) -> None:
         """Let what was written take its place, and the change its number."""
         if self.is_written:
-            self._state.spaces.update(self._copies)
+            self._state.put(self._copies)
             self._state.operations = self._operations
         if self.is_counted:
             self._state.record(self._change)

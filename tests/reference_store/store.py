@@ -56,11 +56,10 @@ class MemoryStore(ReferenceMemories):
         with self._open():
             return self._state.space(namespace).head
 
-    def heads(self) -> tuple[dict[str, Head], int]:
-        """Return the last change of every namespace that has one, and the last passage number that was given."""
+    def heads(self) -> dict[str, Head]:
+        """Return the last change of every namespace that has one."""
         with self._open():
-            heads = {name: space.head for name, space in self._state.spaces.items() if space.head.change}
-            return heads, self._state.next_numbers[1] - 1
+            return {name: space.head for name, space in self._state.spaces.items() if space.head.change}
 
     def change(self, namespace: str | None = None) -> int:
         """Return the number of a namespace's last change; None adds up those of all namespaces."""
@@ -71,7 +70,7 @@ class MemoryStore(ReferenceMemories):
         """Return the random token that a change of a namespace got, "" for 0 or a change that is not."""
         with self._open():
             changes = self._state.space(namespace).changes
-            return changes[change][1] if 0 < change < len(changes) else ""
+            return changes[change][2] if 0 < change < len(changes) else ""
 
     @contextmanager
     def snapshot(self, namespace: str | None = None, change: int = 0, notes: str = "") -> Iterator[None]:
@@ -110,7 +109,9 @@ class MemoryStore(ReferenceMemories):
             check_times(f"owners of {namespace!r}", at)
             if not settled:
                 return self._state.space(namespace).head.change
-            change = self._state.begin(self._state.spaces.setdefault(namespace, Space()))
+            if namespace not in self._state.spaces:
+                self._state.put({namespace: self._state.draft(namespace)})
+            change = self._state.begin(self._state.spaces[namespace])
             for write in settled:
                 change.put(write.owner, write.passages, at)
             return self._state.record(change)
@@ -269,15 +270,13 @@ class MemoryStore(ReferenceMemories):
             "knowledge": kinds.count("knowledge"),
         }
 
-    def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
-        """Yield the live passages that have numbers (after, upto], by number."""
+    def entries_since(self, namespace: str, change: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the live passages that the changes (change, upto] of a namespace wrote, by number."""
         with self._open():
-            found = [
-                entry
-                for name, space in self._state.spaces.items()
-                for entry in _index_entries(name, space, [n for n in _written(space, 0) if after < n <= upto])
-            ]
-        return iter(sorted(found, key=lambda entry: entry.number))
+            space = self._state.space(namespace)
+            first, last = (space.changes[max(0, min(each, len(space.changes) - 1))][1] for each in (change, upto))
+            found = _index_entries(namespace, space, [n for n in _written(space, 0) if first <= n < last])
+        return iter(found)
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""

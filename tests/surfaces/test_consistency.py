@@ -313,7 +313,7 @@ def test_what_another_namespace_writes_moves_nothing_of_mine(directory: Path, mo
             result = mine.search("heron parade", min_score=0.0)
             status = mine.index_status()
             receipt = mine.why(result, result.hits[0].id)
-            heads = {name: head for name, head in store.heads()[0].items() if name.endswith("mine")}
+            heads = {name: head for name, head in store.heads().items() if name.endswith("mine")}
             return [heads, status.change, status.indexed_change, status.waiting, receipt, result.hits]
 
         before, count = state(), len(ranked)

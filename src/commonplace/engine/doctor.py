@@ -201,14 +201,14 @@ class Doctor(Service):
     def _index_problems(self) -> list[str]:
         generation = self._runtime.maintenance.reader()
         with self._store.snapshot():
-            heads, _ = self._store.heads()
+            heads = self._store.heads()
             fault = (generation.fault if heads else "") or disagreement(self._store, generation, heads)
         if fault:
             return [] if self._runtime.maintenance.is_first(generation) else [f"the index {fault}"]
         problems = [f"the index {problem}" for problem in self._runtime.index.verify()] if generation.heads else []
         with self._store.snapshot():
             stored = self._store.counts()["passages"]
-            is_held = generation.heads == self._store.heads()[0]
+            is_held = generation.heads == self._store.heads()
             if not problems and is_held and generation.documents != stored:
                 problems.append(f"the index holds {generation.documents} passages where the store has {stored}")
         return problems

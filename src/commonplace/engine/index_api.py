@@ -148,14 +148,15 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
     """Return all artifacts of a namespace, by path, each with the unit mean of its passages' vectors."""
     embedding = store.embedding()
     sums: dict[int, NDArray[np.float32]] = {}
-    for entry in store.entries_since(0, store.heads()[1]):
-        if entry.namespace == namespace and entry.kind == "artifact":
+    change = store.change(namespace)
+    for entry in store.entries_since(namespace, 0, change):
+        if entry.kind == "artifact":
             vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
             sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
     return {
         "version": EXPORT_VERSION,
         "namespace": namespace,
-        "change": store.change(namespace),
+        "change": change,
         "embedding_config": {
             "model": embedding.name if embedding else None,
             "dimensions": embedding.dimensions if embedding else None,

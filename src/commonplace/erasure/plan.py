@@ -115,7 +115,7 @@ def _rows_that_go(
     store: Store, namespace: str, chosen: Chosen, versions: Sequence[int]
 ) -> Iterator[tuple[Table, dict[str, Any]]]:
     """Yield every row that goes, with its table, but those of the graph and of the ledger."""
-    yield from store.hanging_rows(SCHEMA["owners"], [*versions, *chosen.owners])
+    yield from store.hanging_rows(SCHEMA["owners"], namespace, [*versions, *chosen.owners])
     asked = (
         ("agent_contexts", "name", chosen.contexts),
         ("mirror_blocks", "id", chosen.memories),

@@ -286,11 +286,16 @@ class ChunkFile:
             counts.update({term: count for term in names[place].split(_AMONG) if term in wanted})
         return counts
 
-    def unsure(self, keep: NDArray[np.bool_]) -> list[int]:
-        """Return the passages, of rows marked in `keep`, with a key of several names: some may not be theirs."""
+    def unsure(self, keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
+        """Return (code of the namespace, number) of passages with a key of several names: some may not be theirs.
+
+        Args:
+            keep: marks the rows that are looked at.
+        """
         places = [place for place, name in enumerate(self._texts(0, len(self._keys))) if _AMONG in name]
         rows = distinct(self._postings(np.array(places, np.intp))[0])
-        return list(map(int, self.numbers[rows[keep[rows]]]))
+        rows = rows[keep[rows]]
+        return list(zip(self.codes[rows].tolist(), self.numbers[rows].tolist(), strict=True))
 
     def names(self, keep: NDArray[np.bool_]) -> dict[int, str]:
         """Return the terms of the rows marked in `keep` by their keys."""

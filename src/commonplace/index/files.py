@@ -30,7 +30,7 @@ from commonplace.files import sync
 from commonplace.text.tokens import ANALYSIS
 from commonplace.types import Embedding, Head
 
-SCHEMA = 6 + ANALYSIS
+SCHEMA = 7 + ANALYSIS
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"
@@ -63,10 +63,10 @@ class Manifest:
     Attributes:
         heads: by namespace, up to which change it holds them; another token of that change tells that the store was
             put back and went another way.
-        last_number: the highest passage number it was ever given; what has a higher one is not held.
         documents: number of passages that can be found.
         counted: number of passages that can be found, and of those deleted since the last rebuild.
         namespaces: their names; the place in this list is the code under which the parts know a namespace.
+        last_numbers: of each, the highest passage number it was ever given; what has a higher one is not held.
         statistics: of each, how many passages can be found, then how many terms each lexical field of them has.
         chunks: the dense part's chunks in the order of its dead rows.
         files: by path relative to the generation.
@@ -76,10 +76,10 @@ class Manifest:
     embedding: Embedding
     heads: Mapping[str, Head] = field(default_factory=dict)
     generation: int = 0
-    last_number: int = 0
     documents: int = 0
     counted: int = 0
     namespaces: tuple[str, ...] = ()
+    last_numbers: tuple[int, ...] = ()
     statistics: tuple[tuple[int, ...], ...] = ()
     chunks: tuple[ChunkRecord, ...] = ()
     files: Mapping[str, FileRecord] = field(default_factory=dict)
@@ -174,6 +174,7 @@ def _from_body(body: dict[str, Any]) -> Manifest:
             "embedding": _embedding(body["embedding"]),
             "heads": {name: Head(*head) for name, head in body["heads"].items()},
             "namespaces": tuple(body["namespaces"]),
+            "last_numbers": tuple(body["last_numbers"]),
             "statistics": tuple(map(tuple, body["statistics"])),
             "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),
             "files": {name: FileRecord(**known) for name, known in body["files"].items()},

@@ -44,7 +44,6 @@ class Generation:
     Attributes:
         heads: by namespace, up to which change it holds them; a store that has another token there is not the store it
             was made from.
-        last_number: what has a higher passage number is not held.
         fault: why the stored index could not be used, a clause that continues "the index …", or "".
         documents: number of passages that can be found.
         dead: number of passages deleted since the last rebuild, which statistics still count.
@@ -57,7 +56,6 @@ class Generation:
     fault: str = ""
     documents: int = 0
     dead: int = 0
-    last_number: int = 0
     files: OpenFiles | None = None
 
     def head(self, namespace: str) -> Head:
@@ -204,7 +202,7 @@ class Index:
         purge: bool = False,
         progress: Callable[[int], None] = lambda _done: None,
         checkpoint: Callable[[str], None] = lambda _step: None,
-        again: Callable[[int], Iterable[IndexEntry]] = lambda _number: (),
+        again: Callable[[str, int], Iterable[IndexEntry]] = lambda _namespace, _number: (),
     ) -> tuple[int, int]:
         """Publish a generation with these changes; return how many passages were added and how many deleted.
 
@@ -217,7 +215,8 @@ class Index:
             purge: leave nothing of a deleted passage in any file, of what was deleted before either.
             progress: called now and then with the number of passages added.
             checkpoint: called with the name of every step before it is taken.
-            again: gives a passage that is held; a purge asks it for those with a word whose key another word had too.
+            again: gives a passage of a namespace that is held; a purge asks it for those with a word whose key another
+                word had too.
 
         Raises:
             IndexFaultError: the current generation cannot be built upon; rebuild.
@@ -266,7 +265,6 @@ class Index:
                 dense,
                 documents=current.documents,
                 dead=current.counted - current.documents,
-                last_number=current.last_number,
                 files=files,
             )
             files.check()

@@ -94,9 +94,9 @@ class DenseWriter:
                 self._count(code, terms, -1)
         return dropped
 
-    def unsure(self) -> list[int]:
-        """Return the live passages with a word that shares its key with another, which may be gone."""
-        return [number for chunk, live in zip(self._open, self._live, strict=True) for number in chunk.unsure(live)]
+    def unsure(self) -> list[tuple[int, int]]:
+        """Return (code of the namespace, number) of live passages with a word that shares its key with another."""
+        return [found for chunk, live in zip(self._open, self._live, strict=True) for found in chunk.unsure(live)]
 
     def _count(self, code: int, terms: bytes, sign: int) -> None:
         if sign < 0 and not 0 <= code < len(self._statistics):
@@ -233,7 +233,7 @@ class Update:
         base: Manifest,
         progress: Callable[[int], None],
         checkpoint: Callable[[str], None],
-        again: Callable[[int], Iterable[IndexEntry]],
+        again: Callable[[str, int], Iterable[IndexEntry]],
         *,
         purge: bool,
     ) -> None:
@@ -273,7 +273,9 @@ class Update:
         self._checkpoint("add")
         dropped = dense.delete(sorted(deleted))
         if self._purge:
-            entries = chain(entries, chain.from_iterable(map(self._again, dense.unsure())))
+            names = self._manifest.namespaces
+            again = (self._again(names[code], number) for code, number in dense.unsure())
+            entries = chain(entries, chain.from_iterable(again))
         added, replaced = self._add(entries, deleted, dense)
         self._checkpoint("dense")
         chunks, counted, statistics = dense.finish(purge=self._purge)
@@ -291,21 +293,23 @@ class Update:
         """Add the entries that are not deleted; return how many, and how many of them were held before."""
         codes = {name: code for code, name in enumerate(self._manifest.namespaces)}
         added = replaced = 0
-        last = self._manifest.last_number
+        last = list(self._manifest.last_numbers)
         for entry in entries:
             if entry.number in deleted:
                 continue
-            is_new = entry.number > last
+            code = codes.setdefault(entry.namespace, len(codes))
+            if code == len(last):
+                last.append(-1)
+            is_new = entry.number > last[code]
             if not is_new:
                 replaced += dense.delete([entry.number])
-            code = codes.setdefault(entry.namespace, len(codes))
             language = passage_language(entry)
             dense.add(entry, code, language, fields_of(entry, language), is_new=is_new)
-            last = max(last, entry.number)
+            last[code] = max(last[code], entry.number)
             added += 1
             if added % _PROGRESS_STEP == 0:
                 self._progress(added)
-        self._manifest = replace(self._manifest, last_number=last, namespaces=tuple(codes))
+        self._manifest = replace(self._manifest, namespaces=tuple(codes), last_numbers=tuple(last))
         self._progress(added)
         return added, replaced
 

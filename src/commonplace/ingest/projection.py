@@ -11,7 +11,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import IndexFaultError
 from commonplace.index.generations import Generation, Index
 from commonplace.store.store import Store
-from commonplace.types import Head, Progress
+from commonplace.types import Head, IndexEntry, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +63,26 @@ def _project(store: Store, index: Index, rebuild: bool, purge: bool, progress: P
         index.follow(embedding)
     generation = index.reader()
     with store.snapshot():
-        heads, upto = store.heads()
+        heads = store.heads()
         fault = generation.fault or disagreement(store, generation, heads)
     # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No passage
-    # up to `upto` is ever added: one that is deleted meanwhile is absent, and its deletion comes later.
+    # is ever added to a change: one that is deleted meanwhile is absent, and its deletion comes later.
     rebuild = rebuild or bool(fault) or generation.is_wasteful
     added = deleted = 0
 
     def write() -> tuple[int, int]:
         total = store.counts()["passages"] if rebuild and progress else 0
+        held = {} if rebuild else generation.heads
         return index.update(
-            store.entries_since(0 if rebuild else before, upto),
-            [] if rebuild else _deleted(store, generation.heads, heads),
+            _written(store, held, heads),
+            [] if rebuild else _deleted(store, held, heads),
             heads=heads,
             rebuild=rebuild,
             purge=purge and not rebuild,
-            again=lambda number: store.entries_since(number - 1, number),
+            again=lambda namespace, number: store.entries(namespace, [number]).values(),
             progress=lambda done: progress("indexing passages", done, total) if progress else None,
         )
 
-    before = generation.last_number
     if rebuild or purge or generation.heads != heads:
         try:
             added, deleted = write()
@@ -105,11 +105,22 @@ def disagreement(store: Store, generation: Generation, heads: Mapping[str, Head]
     return ""
 
 
+def _written(store: Store, held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[IndexEntry]:
+    for namespace, known, head in _moved(held, heads):
+        yield from store.entries_since(namespace, known, head)
+
+
 def _deleted(store: Store, held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[int]:
+    for namespace, known, head in _moved(held, heads):
+        yield from store.deleted_since(namespace, known, head)
+
+
+def _moved(held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[tuple[str, int, int]]:
+    """Yield each namespace that changed, with the change that is held and the last one."""
     for namespace, head in heads.items():
         known = held.get(namespace, Head()).change
         if known < head.change:
-            yield from store.deleted_since(namespace, known, head.change)
+            yield namespace, known, head.change
 
 
 def _give_back_memory() -> None:

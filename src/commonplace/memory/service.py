@@ -257,11 +257,10 @@ class MemoryService:
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         writes = self._writes(news, force=force)
         readings = self._read(writes)
-        texts = 0 if readings is None else readings.texts_of(writes)
         has_given_ids = any(new.id for new in news)
         done: list[Admission] = []
         again: dict[str, _News] = {}
-        with self._changing(writes=writes, has_given_ids=has_given_ids, texts=texts) as change:
+        with self._changing(writes=writes, has_given_ids=has_given_ids) as change:
             now = self._now()
             for new, given in zip(news, writes, strict=True):
                 sources = (change.find(id_) for id_ in given.record.derived_from)

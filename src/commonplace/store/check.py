@@ -31,7 +31,8 @@ _COUNTED = f"""
     written AS (
         SELECT o.namespace, o.kind, count(*) AS passages,
             sum(length(CAST(p.text AS BLOB))) AS text_bytes
-        FROM (SELECT p.owner, {TEXT} AS text FROM passages p) p JOIN owners o ON o.number = p.owner
+        FROM (SELECT p.namespace, p.owner, {TEXT} AS text FROM passages p) p
+            JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
         WHERE o.expired_at IS NULL GROUP BY 1, 2
     )
     SELECT (
@@ -66,12 +67,6 @@ def _references() -> Iterator[tuple[str, str]]:
         for column in table.columns:
             if column.refers:
                 yield gone(table.name, column.name), f"SELECT count(*) FROM {table.name} t WHERE {is_gone(column)}"
-            parent = SCHEMA.get(column.refers)
-            if parent and column.role == "key" and table.has_namespace and parent.has_namespace:
-                key, name = quoted(parent.key[-1]), quoted(column.name)
-                both = f"{table.name} t JOIN {parent.name} p ON p.{key} = t.{name}"
-                claim = f"{table.name} in another namespace than their row of {parent.name}"
-                yield claim, f"SELECT count(*) FROM {both} WHERE p.namespace != t.namespace"
 
 
 def gone(table: str, column: str) -> str:
@@ -87,16 +82,14 @@ def is_gone(column: Column) -> str:
             f"(t.kind = '{kind}' AND {_has_none(name, SCHEMA[table])})" for kind, table in TABLE_OF_KIND.items()
         )
     parent = SCHEMA[column.refers]
-    if column.role == "key":
-        key = quoted(parent.key[-1])
-        return f"NOT EXISTS (SELECT 1 FROM {parent.name} p WHERE p.{key} = {name})"
     named = f"{name} != '' AND " if column.may_be_empty else ""
-    return named + _has_none(name, parent)
+    return named + _has_none(name, parent, parent.key[-1] if column.role == "key" else "")
 
 
-def _has_none(name: str, parent: Table) -> str:
-    id_ = "id" if any(column.name == "id" for column in parent.columns) else "issue"
-    return f"NOT EXISTS (SELECT 1 FROM {parent.name} p WHERE p.namespace = t.namespace AND p.{id_} = {name})"
+def _has_none(name: str, parent: Table, key: str = "") -> str:
+    own = "p.namespace = t.namespace AND " if parent.has_namespace else ""
+    key = key or ("id" if any(column.name == "id" for column in parent.columns) else "issue")
+    return f"NOT EXISTS (SELECT 1 FROM {parent.name} p WHERE {own}p.{quoted(key)} = {name})"
 
 
 STRAY_TEXTS: Final = "texts of entities or relations that are gone"
@@ -129,11 +122,14 @@ def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
 
 _LENGTHS = f"""
     SELECT o.kind, length({LIVE_VECTOR}), count(*)
-    FROM passage_vectors v JOIN owners o ON o.number = v.owner GROUP BY 1, 2
+    FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner GROUP BY 1, 2
 """
 _NEXT_LENGTHS = """
     SELECT o.kind, length(x.vector), count(*)
-    FROM next_vectors x JOIN passage_vectors v ON v.number = x.number JOIN owners o ON o.number = v.owner GROUP BY 1, 2
+    FROM next_vectors x
+        JOIN passage_vectors v ON v.namespace = x.namespace AND v.number = x.number
+        JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
+    GROUP BY 1, 2
 """
 
 

@@ -283,7 +283,6 @@ def begin_store(db: sqlite3.Connection, store_id: str) -> None:
     for statement in initial_sql():
         db.execute(statement)
     db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
-    db.execute("INSERT INTO sequences (number, next_owner, next_passage) VALUES (1, 1, 1)")
     db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
     db.execute("COMMIT")
 

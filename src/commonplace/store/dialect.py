@@ -48,10 +48,6 @@ Conflict = Literal["refuse", "replace", "keep", "add"]
 """What happens where a row with the key of a new one is there: an error, the new one counts, the old one, their sum."""
 
 
-RANDOM_BYTES: Final = "randomblob(8)"
-"""Eight random bytes, others for each row."""
-
-
 def hexed(name: str) -> str:
     """Return the bytes of a column as lower-case hexadecimal digits."""
     return f"lower(hex({name}))"
@@ -115,7 +111,7 @@ def selected(column: Column, row: str) -> str:
     if not column.is_placed:
         return name
     part = f"substr(w.content, CAST({row}.place AS INTEGER), CAST({row}.length AS INTEGER))"
-    placed = f"(SELECT {part} FROM memories w WHERE w.owner = {row}.owner)"
+    placed = f"(SELECT {part} FROM memories w WHERE w.namespace = {row}.namespace AND w.owner = {row}.owner)"
     return f"CASE WHEN {row}.length = 0 THEN {name} ELSE coalesce({placed}, '') END"
 
 
@@ -146,8 +142,9 @@ def insert(table: Table, names: tuple[str, ...], conflict: Conflict, rows: int =
     columns, ends = ", ".join(map(quoted, names)), [f"_{row}" for row in range(rows)] or [""]
     values = "), (".join(", ".join(f":{name}{end}" for name in names) for end in ends)
     key = table.unique or table.key
-    others = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in key)
-    sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in names if name not in key)
+    kept = {*key, *table.key}  # a row that takes another's place takes its number, too
+    others = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in kept)
+    sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in names if name not in kept)
     rest = {
         "refuse": "",
         "replace": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO UPDATE SET {others}",
@@ -187,26 +184,34 @@ def claims(name: str) -> list[tuple[str, str]]:
     return [(claim.removeprefix("-- "), sql) for claim, _, sql in found]
 
 
-def create_table(table: Table, types: Mapping[Role, str] = _TYPES, text: str = "TEXT", *, numbering: str = "") -> str:
+def create_table(
+    table: Table,
+    types: Mapping[Role, str] = _TYPES,
+    text: str = "TEXT",
+    *,
+    counting: str = "AUTOINCREMENT",
+    is_spread: bool = False,
+) -> str:
     """Return the statement that makes a table.
-
-    Where one number tells rows apart it is the row's id, and unique in the whole table without naming the namespace.
 
     Args:
         types: of columns by role, `text` of all others.
-        numbering: what makes a database count the rows that get a number of their own.
+        counting: what makes a database number the namespaces.
+        is_spread: rows may lie in different places by namespace, so that every key names it. Else a number, which
+            holds it, is the row's id.
     """
-    key = table.key[-1] if table.is_numbered else ""
-    lines = []
-    for column in table.columns:
+    is_spread &= table.has_namespace
+    key = table.key[-1] if table.is_numbered and not is_spread else ""
+    lines = [] if key else [f"PRIMARY KEY ({', '.join(map(quoted, table.key))})"]
+    for place, column in enumerate(table.columns):
         rest = "" if column.is_optional else " NOT NULL"
         if column.name == key:
-            rest = (numbering if key == "number" and not column.refers else "") + " PRIMARY KEY"
-        if column.is_enforced:
+            rest = f" PRIMARY KEY {counting}" if table.name == "namespaces" else " PRIMARY KEY"
+        if column.is_enforced and is_spread and column.refers != "namespaces":
+            lines.append(f"FOREIGN KEY (namespace, {quoted(column.name)}) REFERENCES {column.refers}")
+        elif column.is_enforced:
             rest += f" REFERENCES {column.refers}"
-        lines.append(f"{quoted(column.name)} {types.get(column.role, text)}{rest}")
-    if not key:
-        lines.append(f"PRIMARY KEY ({', '.join(map(quoted, table.key))})")
+        lines.insert(place, f"{quoted(column.name)} {types.get(column.role, text)}{rest}")
     body = ",\n    ".join(lines)
     return f"CREATE TABLE {table.name} (\n    {body}\n)"
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, TypeVar
 
 from commonplace.store import owners
 from commonplace.store.connection import EVERY, Connections
-from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed, quoted
+from commonplace.store.dialect import Database, among, among_numbers, listed, listed_numbers, quoted
+from commonplace.store.graph_rules import namespace_of
 from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
-from commonplace.store.rows import add_rows
-from commonplace.store.schema import SCHEMA
+from commonplace.store.rows import Values, add_rows, drop
+from commonplace.store.schema import COUNTERS, SCHEMA, Table, namespace_of_row, numbers_after
 from commonplace.store.writes import (
+    ALL_HEADS,
     NEXT,
     STAMP_KEYS,
     Change,
     read_embedding,
+    record_of,
     refuse_other_maker,
     refuse_other_reembedding,
     refuse_same_embedding,
@@ -24,70 +29,54 @@ from commonplace.store.writes import (
 )
 from commonplace.types import Embedding, IndexEntry, Reembedding
 
+Value = TypeVar("Value")
+
 # After a switch of embedder that is not settled the vector waits in `next_vectors`.
 _PENDING = """
     FROM passage_vectors v INDEXED BY passage_vectors_pending
     WHERE length(v.vector) = 0
-        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number)
 """
 _PENDING_ENTRIES = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM (SELECT v.number, v.token_ids, v.vector {_PENDING} ORDER BY v.number LIMIT :limit) v
-        CROSS JOIN passages p ON p.number = v.number
-        CROSS JOIN owners o ON o.number = p.owner
+    FROM (SELECT v.namespace, v.number, v.token_ids, v.vector {_PENDING} ORDER BY 1, 2 LIMIT :limit) v
+        CROSS JOIN passages p ON p.namespace = v.namespace AND p.number = v.number
+        CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
         CROSS JOIN namespaces n ON n.number = p.namespace
     ORDER BY p.number
 """
 
-_REST = ", ".join(quoted(column.name) for column in SCHEMA["passages"].columns if column.name != "number")
-_RENUMBER = (
-    f"INSERT INTO passages (number, {_REST}) SELECT :new, {_REST} FROM passages WHERE number = :old",
-    """
-    INSERT INTO passage_vectors (number, namespace, owner, token_ids, vector, is_past)
-    SELECT :new, namespace, owner, token_ids, coalesce(:vector, vector), is_past
-    FROM passage_vectors WHERE number = :old
-    """,
-    "DELETE FROM next_vectors WHERE number = :old",
-    "DELETE FROM passage_vectors WHERE number = :old",
-    "DELETE FROM passages WHERE number = :old",
-)
+_PENDING_OF = f"""
+    SELECT v.number, v.owner, v.is_past {_PENDING} AND v.namespace = :space AND v.number IN {among_numbers("numbers")}
+"""
+_NAMES = f"SELECT name, number FROM namespaces WHERE number IN {among_numbers('numbers')}"
+_SET_VECTOR = "UPDATE passage_vectors SET vector = :vector WHERE namespace = :space AND number = :number"
+_STAMP = f"""
+    UPDATE owners SET change = :change
+    WHERE namespace = :space AND number IN {among_numbers("owners")} AND expired_at IS NULL
+"""
+_RENUMBERED = (SCHEMA["passages"], SCHEMA["passage_vectors"])
+_ROWS_OF = f"SELECT {{}} FROM {{}} WHERE namespace = :space AND owner IN {among_numbers('owners')}"
 
 _UNEMBEDDED = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM passages p {ENTRY_JOINS}
-    WHERE p.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = p.number)
+    FROM passages p NOT INDEXED {ENTRY_JOINS}
+    WHERE p.namespace = :space AND p.number > :after AND p.number < :end
+        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = p.namespace AND x.number = p.number)
     ORDER BY p.number
     LIMIT :limit
 """
-
-_KEEP = """
-    INSERT INTO next_vectors (number, namespace, vector)
-    SELECT number, namespace, :vector FROM passages WHERE number = :number
-    ON CONFLICT (number) DO UPDATE SET vector = excluded.vector
-"""
-
-_HELD = """
-    SELECT v.owner, v.namespace, n.name, v.is_past FROM passage_vectors v JOIN namespaces n ON n.number = v.namespace
-    WHERE v.number = :number
-"""
-_SET_VECTOR = "UPDATE passage_vectors SET vector = :vector WHERE number = :number"
-_STAMP = "UPDATE owners SET change = :change WHERE number = :owner AND expired_at IS NULL"
-_PASSAGES = "SELECT number FROM passages WHERE owner = :owner ORDER BY ordinal"
-
-_MOVE_ALL = (
-    f"UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE change > 0",
-    """
-    INSERT INTO changes (namespace, number, next_passage, token)
-    SELECT number, change, (SELECT next_passage FROM sequences), token FROM namespaces WHERE change > 0
-    """,
-)
+_SPACES = "SELECT number FROM namespaces WHERE number >= :space ORDER BY number"
+_THERE = f"SELECT number FROM passages WHERE namespace = :space AND number IN {among_numbers('numbers')}"
 
 _IS_INCOMPLETE = """
     SELECT EXISTS (
         SELECT 1 FROM passage_vectors v
-        WHERE v.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+        WHERE {} NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number)
     )
 """
+_IS_ANY_MISSING = _IS_INCOMPLETE.format("")
+_IS_NEW_MISSING = _IS_INCOMPLETE.format("v.namespace = :space AND v.number >= :first AND v.number < :end AND")
 
 _SWITCHED = {
     "switched_from": "artifact",
@@ -99,24 +88,25 @@ _SWITCHED = {
 from the switch on until everything is settled."""
 
 _NEXT_KEYS: Final = [f"{NEXT}{key}" for key in STAMP_KEYS]
-_FIRST = "SELECT number FROM next_vectors ORDER BY number LIMIT :limit"
-_SETTLE = (
-    f"""
-    UPDATE passage_vectors SET vector = (SELECT x.vector FROM next_vectors x WHERE x.number = passage_vectors.number)
-    WHERE number IN ({_FIRST})
-    """,
-    f"DELETE FROM next_vectors WHERE number IN ({_FIRST})",
+_WAITING: Final = "SELECT namespace, number FROM next_vectors LIMIT :limit"
+_MOVE: Final = f"""
+    UPDATE passage_vectors SET vector = (
+        SELECT x.vector FROM next_vectors x WHERE x.namespace = :space AND x.number = passage_vectors.number
+    )
+    WHERE namespace = :space AND number IN {among_numbers("numbers")}
+"""
+_RENAME: Final = (
     """
     UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
-    WHERE owner IN (
-        SELECT owner FROM file_stamps
+    WHERE (namespace, owner) IN (
+        SELECT namespace, owner FROM file_stamps
         WHERE instr(recipe, :old) > 0 AND instr(recipe, :new) = 0 LIMIT :limit
     )
     """,
     """
     UPDATE knowledge_items SET embedder = :new_knowledge
-    WHERE owner IN (
-        SELECT owner FROM knowledge_items
+    WHERE (namespace, owner) IN (
+        SELECT namespace, owner FROM knowledge_items
         WHERE embedder = :old_knowledge AND :old_knowledge != :new_knowledge LIMIT :limit
     )
     """,
@@ -149,26 +139,13 @@ class ReembeddingStore:
             StoreError: a vector has another length.
         """
         refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
-        with self._connections.writing() as db:
-            refuse_other_maker(read_embedding(db), embedding)
-            made = {
-                number: vector
-                for number, vector in vectors
-                if db.execute(f"SELECT 1 {_PENDING} AND v.number = :number", {"number": number}).fetchone()
-            }
-            held = {}
-            for number, vector in made.items():
-                owner, space, name, is_past = db.execute(_HELD, {"number": number}).fetchone()
-                held[owner] = space, name
-                if is_past:
-                    db.execute(_SET_VECTOR, {"vector": vector, "number": number})
-            if held:
-                change = Change.create(db, min(held.values())[1])
-                for owner, (space, _) in sorted(held.items()):
-                    with change.inside(space):
-                        _renumber(change, owner, made)
-                change.finish()
-            return len(made)
+        of_spaces, made = _by_space(vectors), 0
+        names = self._connections.rows(_NAMES, {"namespace": None, "numbers": listed(of_spaces)})
+        for name, space in sorted(names, key=itemgetter(1)):
+            with self._connections.writing(namespace_of(name)) as db:
+                refuse_other_maker(read_embedding(db), embedding)
+                made += _fill(db, name, of_spaces[space])
+        return made
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""
@@ -209,12 +186,9 @@ class ReembeddingStore:
         with self._connections.reading(EVERY) as db:
             if read_embedding(db, NEXT) is None:
                 return []
-            # They are made in the order of their numbers, which ascend: what lacks one below the last is an exception.
+            # They are made in the order of their numbers: what lacks one below the last is an exception.
             (last,) = db.execute("SELECT coalesce(max(number), 0) FROM next_vectors").fetchone()
-            found = db.execute(_UNEMBEDDED, {"after": last, "limit": limit}).fetchall()
-            if not found and last:
-                found = db.execute(_UNEMBEDDED, {"after": 0, "limit": limit}).fetchall()
-        return [owners.build_entry(row) for row in found]
+            return _unembedded(db, last, limit) or (_unembedded(db, 0, limit) if last else [])
 
     def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Keep new vectors, by passage number; passages that are gone are passed over. It takes no change number.
@@ -225,7 +199,11 @@ class ReembeddingStore:
         refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
         with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            db.executemany(_KEEP, [{"number": number, "vector": vector} for number, vector in vectors])
+            for space, some in _by_space(vectors).items():
+                there = [number for (number,) in db.execute(_THERE, {"space": space, "numbers": listed_numbers(some)})]
+                drop(db, "next_vectors", namespace=space, number=there)
+                rows = [{"namespace": space, "number": number, "vector": some[number]} for number in there]
+                add_rows(db, SCHEMA["next_vectors"], rows)
 
     def finish_reembedding(self, embedding: Embedding) -> bool:
         """Let all new vectors count in the place of the old ones and stamp the store, as one change.
@@ -240,23 +218,30 @@ class ReembeddingStore:
             StoreError: another change of embedder is under way, or none.
         """
         with self._connections.reading(EVERY) as db:
-            # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile has a higher number.
+            # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile comes with a change.
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            if db.execute(_IS_INCOMPLETE, {"after": 0}).fetchone()[0]:
+            if db.execute(_IS_ANY_MISSING).fetchone()[0]:
                 return False
-            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM passage_vectors").fetchone()
+            seen = {space: head for space, *head in db.execute(ALL_HEADS)}
         with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            if db.execute(_IS_INCOMPLETE, {"after": last}).fetchone()[0]:
-                return False
+            heads = {space: head for space, *head in db.execute(ALL_HEADS)}
+            for space in (space for space, head in heads.items() if head != seen.get(space)):
+                first = dict(zip(COUNTERS, seen[space][1:], strict=True))["next_passage"] if space in seen else 0
+                values = {"space": space, "first": first, "end": numbers_after(space + 1)}
+                if db.execute(_IS_NEW_MISSING, values).fetchone()[0]:
+                    return False
             old = read_embedding(db)
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
                 add_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
             _drop_keys(db, _NEXT_KEYS)
             set_embedding(db, embedding)
-            for sql in _MOVE_ALL:
-                db.execute(sql)
+            changes = [
+                record_of(space, number + 1, dict(zip(COUNTERS, counters, strict=True)))
+                for space, (number, *counters) in heads.items()
+            ]
+            add_rows(db, SCHEMA["changes"], changes)
         return True
 
     def settle_reembedding(self, limit: int) -> bool:
@@ -282,9 +267,13 @@ class ReembeddingStore:
             values = {
                 "limit": limit, "old": old, "new": new, "old_knowledge": old_knowledge, "new_knowledge": new_knowledge
             }  # fmt: skip
+            waiting = db.execute(_WAITING, {"limit": limit}).fetchall()
+            for space, numbers in _by_space((number, space) for space, number in waiting).items():
+                db.execute(_MOVE, {"space": space, "numbers": listed_numbers(numbers)})
+                drop(db, "next_vectors", namespace=space, number=list(numbers))
             # What names no old stamp holds none: `instr` finds an empty text in everything.
-            statements = _SETTLE if old else _SETTLE[:2]
-            if not sum(db.execute(sql, values).rowcount for sql in statements):
+            renamed = sum(db.execute(sql, values).rowcount for sql in _RENAME) if old else 0
+            if not waiting and not renamed:
                 _drop_keys(db, _SWITCHED)
                 return False
         return True
@@ -294,14 +283,66 @@ class ReembeddingStore:
             pass
 
 
-def _renumber(change: Change, owner: int, made: Mapping[int, bytes]) -> None:
-    """Give the passages of an owner their vectors, and where it is live all of them new numbers."""
-    change.mark()
-    if change.db.execute(_STAMP, {"change": change.number, "owner": owner}).rowcount:
-        for (old,) in change.db.execute(_PASSAGES, {"owner": owner}).fetchall():
-            values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
-            for sql in _RENUMBER:
-                change.db.execute(sql, values)
+def _by_space(numbered: Iterable[tuple[int, Value]]) -> dict[int, dict[int, Value]]:
+    """Return what is numbered by passage of each namespace, by its number."""
+    found: defaultdict[int, dict[int, Value]] = defaultdict(dict)
+    for number, value in numbered:
+        found[namespace_of_row(number)][number] = value
+    return found
+
+
+def _unembedded(db: Database, after: int, limit: int) -> list[IndexEntry]:
+    """Return passages with higher numbers that have no new vector yet."""
+    found: list[IndexEntry] = []
+    for (space,) in db.execute(_SPACES, {"space": namespace_of_row(after)}).fetchall():
+        values = {"space": space, "after": max(after, numbers_after(space)), "end": numbers_after(space + 1)}
+        rows = db.execute(_UNEMBEDDED, {**values, "limit": limit - len(found)})
+        found += map(owners.build_entry, rows)
+        if len(found) == limit:
+            break
+    return found
+
+
+def _fill(db: Database, name: str, vectors: Mapping[int, bytes]) -> int:
+    """Give passages of a namespace that lack a vector theirs; return how many did."""
+    change = Change.begin(db, namespace_of(name))
+    if change is None or name not in change.spaces:
+        return 0
+    space = change.spaces[name]
+    pending = db.execute(_PENDING_OF, {"space": space, "numbers": listed_numbers(vectors)}).fetchall()
+    past = [number for number, _, is_past in pending if is_past]
+    db.executemany(_SET_VECTOR, [{"space": space, "number": number, "vector": vectors[number]} for number in past])
+    if pending:
+        with change.inside(space):
+            _renumber(change, {owner for _, owner, is_past in pending if not is_past}, vectors)
+            change.mark()
+        change.finish()
+    return len(pending)
+
+
+def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes]) -> None:
+    """Give the passages of live owners new numbers, and those that lack a vector theirs."""
+    db, space = change.db, change.space
+    if not of:
+        return
+    own = {"space": space, "owners": listed_numbers(of)}
+    db.execute(_STAMP, {**own, "change": change.number})
+    passages, held = (_rows(db, table, own) for table in _RENUMBERED)
+    passages.sort(key=itemgetter("owner", "ordinal"))
+    new = {row["number"]: change.renumber(row["number"]) for row in passages}
+    for table in ("next_vectors", "passage_vectors", "passages"):
+        drop(db, table, namespace=space, number=list(new))
+    for row in held:
+        row["vector"] = row["vector"] or vectors.get(row["number"], b"")
+    for table, rows in zip(_RENUMBERED, (passages, held), strict=True):
+        add_rows(db, table, [{**row, "number": new[row["number"]]} for row in rows])
+
+
+def _rows(db: Database, table: Table, own: Mapping[str, Any]) -> list[Values]:
+    """Return the rows of some owners as they are stored."""
+    names = [column.name for column in table.columns]
+    found = db.execute(_ROWS_OF.format(", ".join(map(quoted, names)), table.name), own)
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def _switched(db: Database) -> dict[str, str | bytes]:

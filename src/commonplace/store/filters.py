@@ -92,7 +92,7 @@ _TERMS: Final = {
     "tiers": _OF_MEMORIES.format("", f"tier IN {among('tiers')}"),
     "sources": _OF_MEMORIES.format("", f"source IN {among('sources')}"),
     "sessions": f"""o.number IN (
-        SELECT m.owner FROM memories m CROSS JOIN owners s ON s.number = m.owner
+        SELECT m.owner FROM memories m CROSS JOIN owners s ON s.namespace = m.namespace AND s.number = m.owner
         WHERE m.namespace = {SPACE} AND s.session IN {among("sessions")}
     )""",
     "agents": f"""o.number IN (
@@ -114,5 +114,7 @@ def _matching(chosen: frozenset[str]) -> str:
     if then:
         parts.append(("owners o INDEXED BY owners_past", ["o.expired_at > :as_of", *then, *happened]))
     if happened:
-        parts.append((f"({memories.EARLIER}) e CROSS JOIN owners o ON o.number = e.owner", []))
+        parts.append(
+            (f"({memories.EARLIER}) e CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner", [])
+        )
     return " UNION ".join(f"SELECT o.number FROM {source} WHERE {' AND '.join([*rest, *own])}" for source, own in parts)

@@ -19,10 +19,11 @@ from commonplace.store.graph_rules import (
     reaches_past,
     stage_of,
     text_owner,
+    texts_of,
     times_of,
 )
-from commonplace.store.rows import Form, Row, Values, add_rows, checked, form_of
-from commonplace.store.schema import SCHEMA, TABLE_OF_KIND
+from commonplace.store.rows import Form, Row, Values, add_rows, checked, form_of, put
+from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, numbers_after
 from commonplace.store.transaction import ChangingSpace, GraphMemo, SpaceReading
 from commonplace.store.writes import check_write, namespace_number
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
@@ -167,7 +168,8 @@ EDGES = ByStage(
 
 PAIRS = f"""
     SELECT r.number, r.id, r.source, r.target FROM relations r NOT INDEXED
-    WHERE r.number > :last AND r.namespace = {SPACE} AND r.stage < :stages AND {_CHOSEN}
+    WHERE r.number > :last AND r.number < :first_of_next
+        AND r.namespace = :space AND r.stage < :stages AND {_CHOSEN}
     ORDER BY r.number
     LIMIT :limit
 """
@@ -356,8 +358,11 @@ class GraphReading(SpaceReading):
         Some thousands at a time are of one state; inside a snapshot of the store, all are.
         """
         stages = STAGES if reaches_past(wanted) else PAST
-        values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
-        last: int | None = 0
+        with self._source.reading(self._namespace) as db:
+            space = namespace_number(db, self._namespace)
+        values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages, "space": space}
+        values["first_of_next"] = numbers_after((space or 0) + 1)
+        last: int | None = numbers_after(space or 0)
         while last is not None:
             rows = self._rows(PAIRS, last=last, **values)
             for _, id_, source, target in rows:
@@ -571,8 +576,12 @@ class GraphChange(ChangingSpace, GraphReading):
         return read is None or (limit is not None and limit <= read)
 
     def _put(self, record: object, **beside: int) -> None:
-        self._transaction.put(record, **beside)
-        self._transaction.begin().mark()
+        kept = checked(record)  # before a namespace is made for it
+        change = self._transaction.begin()
+        if form_of(type(kept)).table.is_numbered:
+            beside["number"] = change.take("next_row")
+        put(change.db, change.space, kept, **beside)
+        change.mark()
 
     def _texts(self, what: Entity | Relation, passages: Sequence[NewPassage] | None) -> OwnerWrite | None:
         """Return the texts by which an entity or relation is found; None where those that are there stay."""
@@ -584,12 +593,10 @@ class GraphChange(ChangingSpace, GraphReading):
     def _put_texts(self, kind: Subject, write: OwnerWrite | None, at: float) -> None:
         if write is None:
             return
-        change = self._transaction.begin()
         if write.passages:
-            texts = self._transaction.texts_number(kind, create=True)
-            assert texts is not None
+            change = self._transaction.begin()
             new = self._transaction.graph.unwritten
-            with change.inside(texts):
+            with change.inside(change.make(texts_of(self._namespace, kind))):
                 if write.owner.id in new:
                     new.remove(write.owner.id)
                     change.add(write.owner, write.passages, created_at=at)

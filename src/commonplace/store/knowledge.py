@@ -23,7 +23,8 @@ _COLUMNS = f"""
 
 OF_AGENT = f"""
     SELECT {_COLUMNS}
-    FROM knowledge_items k INDEXED BY knowledge_items_by_agent CROSS JOIN owners o ON o.number = k.owner
+    FROM knowledge_items k INDEXED BY knowledge_items_by_agent
+        CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
     WHERE k.namespace = {SPACE} {{}} AND (o.expired_at IS NOT NULL) = :deleted
     ORDER BY o.number
 """
@@ -32,13 +33,14 @@ OF_NUMBERS = f"""
     SELECT {_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN knowledge_items k ON k.owner = j.value
-        CROSS JOIN owners o ON o.number = k.owner
+        CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
     WHERE k.namespace = {SPACE}
 """
 
 AGENTS = f"""
     SELECT k.agent, count(*) FILTER (WHERE o.expired_at IS NULL), count(*) FILTER (WHERE o.expired_at IS NOT NULL)
-    FROM knowledge_items k INDEXED BY knowledge_items_by_agent CROSS JOIN owners o ON o.number = k.owner
+    FROM knowledge_items k INDEXED BY knowledge_items_by_agent
+        CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
     WHERE k.namespace = {SPACE}
     GROUP BY k.agent
 """

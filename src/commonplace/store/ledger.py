@@ -8,8 +8,8 @@ from typing import Any
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.store.dialect import SPACE, among, listed
-from commonplace.store.rows import add_rows, check_times, checked, form_of, refuse_wide
-from commonplace.store.schema import SCHEMA
+from commonplace.store.rows import add_rows, check_times, checked, form_of, put, refuse_wide
+from commonplace.store.schema import SCHEMA, numbers_after
 from commonplace.store.transaction import ChangingSpace, SpaceReading
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
@@ -29,6 +29,11 @@ BODIES = f"SELECT id, notes, dependencies, comments, rest FROM issues WHERE name
 COUNTS = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} GROUP BY agent, status"
 
 RUNS = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
+
+_LAST_EVENT = """
+    SELECT number FROM issue_events WHERE namespace = :space AND number > :first AND number < :last
+    ORDER BY number DESC LIMIT 1
+"""
 
 LAST_REVERSAL = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
 
@@ -198,7 +203,13 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""
-        self._transaction.put(event)
+        kept, change = checked(event), self._transaction.begin()
+        if not self._transaction.last_event:
+            first, last = numbers_after(change.space), numbers_after(change.space + 1)
+            found = change.db.execute(_LAST_EVENT, {"space": change.space, "first": first, "last": last}).fetchone()
+            self._transaction.last_event = found[0] if found else first
+        self._transaction.last_event += 1
+        put(change.db, change.space, kept, number=self._transaction.last_event)
 
     def put_reversal(self, reversal: Reversal) -> None:
         """Write what undoes the change of an issue, in the place of what the issue had.

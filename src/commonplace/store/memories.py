@@ -23,7 +23,6 @@ from commonplace.store.dialect import (
     selected,
 )
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.rows import (
@@ -47,13 +46,10 @@ from commonplace.store.writes import (
     check_recorded,
     heads_of,
     live_version_exists,
-    namespace_number,
     not_latest,
-    numbers_for,
     refuse_other_maker,
 )
 from commonplace.types import (
-    GRAPH_KINDS,
     HOLDS_BESIDE,
     SUPERSEDES,
     Chunk,
@@ -81,13 +77,13 @@ _COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER
 
 LATEST = f"""
     SELECT {_COLUMNS}
-    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    FROM memories m CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
     WHERE m.namespace = {SPACE} AND m.id = :id AND m.is_latest = 1
 """
 
 VERSIONS = f"""
     SELECT {_COLUMNS}
-    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    FROM memories m CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
     WHERE m.namespace = {SPACE} AND m.id = :id
     ORDER BY o.number
 """
@@ -96,7 +92,7 @@ OF_NUMBERS = f"""
     SELECT {_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
-        CROSS JOIN owners o ON o.number = m.owner
+        CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
     WHERE m.namespace = {SPACE}
 """
 
@@ -135,9 +131,9 @@ PASSAGES_OF_HITS = f"""
         o.number, o.created_at, o.expired_at, {_RECORD.names("m")}, {_OWNER.names("o")}, {owners.STAMP_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.number = j.value
-        CROSS JOIN owners o ON o.number = p.owner
-        LEFT JOIN file_stamps s ON s.owner = o.number
-        LEFT JOIN memories m ON m.owner = o.number
+        CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
+        LEFT JOIN file_stamps s ON s.namespace = o.namespace AND s.owner = o.number
+        LEFT JOIN memories m ON m.namespace = o.namespace AND m.owner = o.number
     WHERE o.namespace = {SPACE}
 """
 
@@ -168,8 +164,8 @@ ALIKE = f"""
         WHERE namespace = {SPACE} AND band IN {among_numbers("bands")}
     ) found
         CROSS JOIN memories m ON m.owner = found.owner
-        CROSS JOIN owners o ON o.number = m.owner
-    WHERE o.expired_at IS NULL
+        CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
+    WHERE m.namespace = {SPACE} AND o.expired_at IS NULL
     ORDER BY o.number
 """
 
@@ -182,7 +178,8 @@ _CHOSEN = f"""
         AND (:statuses IS NULL OR m.status IN {among("statuses")})
         AND (:sources IS NULL OR m.source IN {among("sources")})
         AND (:sessions IS NULL OR EXISTS (
-            SELECT 1 FROM owners o WHERE o.number = m.owner AND o.session IN {among("sessions")}
+            SELECT 1 FROM owners o
+            WHERE o.namespace = m.namespace AND o.number = m.owner AND o.session IN {among("sessions")}
         ))
         AND (:categories IS NULL OR m.category IN {among("categories")})
         AND (:tags IS NULL OR m.owner IN (
@@ -208,7 +205,8 @@ _PAGE_OF_LIST = "LIMIT :limit OFFSET :offset"
 SELECTED = {
     "id": f"SELECT m.owner FROM memories m {_CHOSEN} ORDER BY m.id {_PAGE_OF_LIST}",
     "archived": f"""
-        SELECT m.owner FROM owners o INDEXED BY owners_past CROSS JOIN memories m ON m.owner = o.number {_CHOSEN}
+        SELECT m.owner FROM owners o INDEXED BY owners_past
+            CROSS JOIN memories m ON m.namespace = o.namespace AND m.owner = o.number {_CHOSEN}
             AND o.namespace = {SPACE} AND o.expired_at IS NOT NULL
         ORDER BY o.expired_at DESC, m.id {_PAGE_OF_LIST}
     """,
@@ -240,7 +238,7 @@ FACETS = f"""
 
 DATED = f"""
     SELECT d.owner, d.since, d.until
-    FROM memory_dates d CROSS JOIN owners o ON o.number = d.owner
+    FROM memory_dates d CROSS JOIN owners o ON o.namespace = d.namespace AND o.number = d.owner
     WHERE d.namespace = {SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
         AND (:as_of IS NULL OR o.created_at <= :as_of)
     UNION
@@ -253,7 +251,7 @@ DATED = f"""
 
 DATED_PAST = f"""
     SELECT d.owner, d.since, d.until
-    FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.owner = o.number
+    FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.namespace = o.namespace AND d.owner = o.number
     WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
         AND d.since < :until AND d.until > :since
     UNION
@@ -266,16 +264,16 @@ DATED_PAST = f"""
 PAST = f"""
     SELECT {owners.TOKEN_COLUMNS}
     FROM owners o INDEXED BY owners_past
-        CROSS JOIN passages p ON p.owner = o.number
-        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN passages p ON p.namespace = o.namespace AND p.owner = o.number
+        CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
     WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
     ORDER BY v.number
 """
 
 EARLIER = f"""
-    SELECT m.owner
+    SELECT m.namespace, m.owner
     FROM memories n
-        CROSS JOIN owners c ON c.number = n.owner
+        CROSS JOIN owners c ON c.namespace = n.namespace AND c.number = n.owner
         CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
     WHERE n.namespace = {SPACE} AND n.at > :valid_at AND m.at <= :valid_at
         AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
@@ -291,9 +289,9 @@ EARLIER = f"""
 PAST_EARLIER = f"""
     SELECT {owners.TOKEN_COLUMNS}
     FROM ({EARLIER}) e
-        CROSS JOIN owners o ON o.number = e.owner
-        CROSS JOIN passages p ON p.owner = e.owner
-        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner
+        CROSS JOIN passages p ON p.namespace = e.namespace AND p.owner = e.owner
+        CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
 """
 
 COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {SPACE}"
@@ -308,10 +306,12 @@ LINKS = f"""
 
 WRITTEN = f"""
     SELECT p.id, {form_of(Chunk).names("p")}, v.token_ids, v.vector
-    FROM passages p JOIN passage_vectors v ON v.number = p.number
-    WHERE p.owner = :owner
+    FROM passages p JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
+    WHERE p.namespace = :namespace AND p.owner = :owner
     ORDER BY p.ordinal
 """
+
+_OWN = "WHERE namespace = :namespace AND owner = :owner"
 
 _UNLIMITED = 2**63 - 1
 
@@ -321,13 +321,13 @@ OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id
 
 REVISE = f"""
     UPDATE memories SET {", ".join(f'"{column.name}" = :{column.name}' for column in _RECORD.columns)},
-        at = coalesce((SELECT o.at FROM owners o WHERE o.number = :owner), :born_at)
-    WHERE owner = :owner
+        at = coalesce((SELECT o.at FROM owners o WHERE o.namespace = :namespace AND o.number = :owner), :born_at)
+    WHERE namespace = :namespace AND owner = :owner
 """
 
 DETACH = f"""
     UPDATE passages SET text = {selected(SCHEMA["passages"]["text"], "passages")}, length = 0
-    WHERE owner = :owner AND length != 0
+    WHERE namespace = :namespace AND owner = :owner AND length != 0
 """
 """Give the passages of a memory whose content changes the text that they had in it."""
 
@@ -436,9 +436,10 @@ class MemoryChange(ChangingSpace):
         """
         old = self._version(number)
         if old is not None:
+            own = {"namespace": self._transaction.begin().space, "owner": number}
             if old.record.content != record.content:
-                self._db.execute(DETACH, {"owner": number})
-            self._db.execute(REVISE, {"owner": number, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
+                self._db.execute(DETACH, own)
+            self._db.execute(REVISE, {**own, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
                 self._transaction.begin().mark()
             if is_shown:
@@ -452,7 +453,7 @@ class MemoryChange(ChangingSpace):
             checked(record, f"memory {old.owner.id!r}")
             if old.expired_at is None:
                 self._transaction.begin().expire(number, at)
-                drop(self._db, "memory_bands", owner=number)
+                self._transaction.drop("memory_bands", owner=number)
                 self.revise(number, record)
 
     def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
@@ -478,8 +479,8 @@ class MemoryChange(ChangingSpace):
         refuse_wide(f"memory {old.owner.id!r}", *bands)
         if self._rows(owners.LIVE, kind="memory", ids=listed([old.owner.id])):
             raise live_version_exists(old.owner.id)
-        write = replace(read_version(self._db, old), record=record, bands=tuple(bands))
         change = self._transaction.begin()
+        write = replace(read_version(self._db, change.space, old), record=record, bands=tuple(bands))
         change.remove(number)
         self._db.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
         revived = change.add(write.owner, write.passages, content=record.content, created_at=old.created_at)
@@ -573,15 +574,15 @@ def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest
     add_rows(db, SCHEMA["memory_dates"], dates)
 
 
-def read_version(db: Database, stored: StoredMemory) -> MemoryWrite:
+def read_version(db: Database, space: int, stored: StoredMemory) -> MemoryWrite:
     """Return what a version of a memory was written from, but for its bands, which a past one has not kept."""
-    found = db.execute(WRITTEN, {"owner": stored.number}).fetchall()
+    own = {"namespace": space, "owner": stored.number}
+    found = db.execute(WRITTEN, own).fetchall()
     passages = tuple(
         NewPassage(id_, form_of(Chunk).build(chunk), token_ids, vector) for id_, *chunk, token_ids, vector in found
     )
-    own = {"owner": stored.number}
-    dates = db.execute("SELECT since, until FROM memory_dates WHERE owner = :owner", own).fetchall()
-    ((digest,),) = db.execute("SELECT digest FROM memories WHERE owner = :owner", own).fetchall()
+    dates = db.execute(f"SELECT since, until FROM memory_dates {_OWN}", own).fetchall()
+    ((digest,),) = db.execute(f"SELECT digest FROM memories {_OWN}", own).fetchall()
     return MemoryWrite(stored.owner, passages, stored.record, digest, (), tuple(dates), is_placed=True)
 
 
@@ -610,7 +611,6 @@ class MemoryStore:
         made_by: Embedding | None = None,
         writes: Sequence[MemoryWrite] = (),
         has_given_ids: bool = False,
-        texts: int = 0,
     ) -> Iterator[MemoryChange]:
         """Begin a write transaction over the memories of a namespace, which is created where something is written.
 
@@ -620,20 +620,16 @@ class MemoryStore:
         Args:
             made_by: the embedder of the vectors that will be written, where any will.
             writes: what will most likely be added; `has_given_ids` where memories of these ids may be there.
-            texts: so many entities and facts will most likely be, with what those say.
 
         Raises:
             EmbedderMismatchError: the store's vectors are another's, as the block begins.
             StoreError: this thread writes to the store in another way inside the block.
         """
-        numbers = len(writes) + texts, sum(len(each.passages) for each in writes) + texts
         ahead = [heads_of(namespace)] if made_by is None else [heads_of(namespace), (META, {})]
-        if any(numbers):
-            ahead.append(numbers_for(*numbers))
         if len(writes) == 1:
             ahead += _asked_of(namespace, writes[0], has_given_id=has_given_ids)
         with self._connections.writing(namespace, ahead) as db:
-            transaction = Transaction(db, namespace, numbers)
+            transaction = Transaction(db, namespace)
             if made_by is not None:
                 refuse_other_maker(transaction.embedding, made_by)
             try:
@@ -805,13 +801,12 @@ class MemoryStore:
             if change is None:
                 return 0
             gone = _remove_all(change)
-            beside = [namespace_number(db, texts_of(namespace, kind)) for kind in GRAPH_KINDS]
-            for texts in filter(None, beside):
+            for texts in {*change.spaces.values()} - {change.space}:
                 with change.inside(texts):
                     _remove_all(change)
             change.mark()
             change.finish()
-            for erased in filter(None, [change.space, *beside]):
+            for erased in change.spaces.values():
                 for table in reversed(TABLES):
                     if table.has_namespace:
                         drop(db, table.name, namespace=erased)

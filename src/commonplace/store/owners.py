@@ -42,7 +42,9 @@ def build_entry(row: Row) -> IndexEntry:
 
 
 LIVE_VECTOR: Final = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
-            THEN coalesce((SELECT x.vector FROM next_vectors x WHERE x.number = v.number), v.vector)
+            THEN coalesce((
+                SELECT x.vector FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number
+            ), v.vector)
             ELSE v.vector END"""
 """The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there."""
 
@@ -62,14 +64,14 @@ OWNERS = f"""
     SELECT o.number, {_OWNER.names("o")}, {STAMP_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN owners o ON o.number = j.value
-        LEFT JOIN file_stamps s ON s.owner = o.number
+        LEFT JOIN file_stamps s ON s.namespace = o.namespace AND s.owner = o.number
     WHERE o.namespace = {SPACE}
 """
 
 ARTIFACTS = f"""
     SELECT o.number, {_OWNER.names("o")}, {STAMP_COLUMNS}
     FROM owners o INDEXED BY owners_by_filter
-        LEFT JOIN file_stamps s ON s.owner = o.number
+        LEFT JOIN file_stamps s ON s.namespace = o.namespace AND s.owner = o.number
     WHERE o.namespace = {SPACE}
         AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
 """
@@ -107,14 +109,16 @@ REPEATED_HEADINGS = f"""
         AND (
             SELECT coalesce(nullif(count(*) FILTER (WHERE instr({selected(_TEXT, "q")}, q.heading) > 0), 0), count(*))
             FROM passages q
-            WHERE q.owner = p.owner AND q.heading = p.heading
+            WHERE q.namespace = p.namespace AND q.owner = p.owner AND q.heading = p.heading
         ) > 1
 """
 
 TOKEN_COLUMNS: Final = f"v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session"
 _TOKENS_OF: Final = f"""
     SELECT {TOKEN_COLUMNS}
-    FROM {{}} j CROSS JOIN passage_vectors v ON v.number = j.value CROSS JOIN owners o ON o.number = v.owner
+    FROM {{}} j
+        CROSS JOIN passage_vectors v ON v.number = j.value
+        CROSS JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
     WHERE v.namespace = {SPACE}
 """
 TOKENS = _TOKENS_OF.format(each("numbers"))
@@ -125,21 +129,29 @@ VECTORS = f"""
     WHERE v.namespace = {SPACE}
 """
 
-HEAD = "SELECT change, token FROM namespaces WHERE name = :namespace"
-HEADS = "SELECT name, change, token FROM namespaces WHERE change > 0"
+HEAD = f"SELECT number, token FROM changes WHERE namespace = {SPACE} ORDER BY number DESC LIMIT 1"
+HEADS = """
+    SELECT n.name, c.number, c.token
+    FROM namespaces n CROSS JOIN changes c
+        ON c.namespace = n.number AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number)
+"""
 PAST_HEAD = """
     SELECT c.token FROM namespaces n JOIN changes c ON c.namespace = n.number
     WHERE n.name = :namespace AND c.number = :change
 """
 
-_FIRST = f"""coalesce((
-        SELECT next_passage FROM changes WHERE namespace = {SPACE} AND number <= :change ORDER BY number DESC LIMIT 1
-    ), 1)"""
-"""The number that the first passage after a change of a namespace has at least."""
+
+def _first_after(change: str) -> str:
+    """Return the number that the first passage after a change of a namespace has at least."""
+    counted = f"SELECT next_passage FROM changes WHERE namespace = {SPACE} AND number <= :{change}"
+    return f"coalesce(({counted} ORDER BY number DESC LIMIT 1), 0)"
+
+
+_FIRST: Final = _first_after("change")
 
 TAIL = f"""
     SELECT {TOKEN_COLUMNS}
-    FROM passage_vectors v CROSS JOIN owners o ON o.number = v.owner
+    FROM passage_vectors v CROSS JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
     WHERE v.number >= {_FIRST} AND v.namespace = {SPACE} AND v.is_past = 0
     ORDER BY v.number
 """
@@ -149,8 +161,8 @@ TEXT: Final = selected(_TEXT, "p")
 ENTRY_COLUMNS: Final = f"""p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading,
         o.summary, {TEXT}"""
 
-ENTRY_JOINS: Final = """CROSS JOIN passage_vectors v ON v.number = p.number
-        CROSS JOIN owners o ON o.number = p.owner
+ENTRY_JOINS: Final = """CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
+        CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
         CROSS JOIN namespaces n ON n.number = p.namespace"""
 
 ENTRIES = f"""
@@ -159,10 +171,12 @@ ENTRIES = f"""
     WHERE n.name = :namespace
 """
 
+BOUNDS = f"SELECT {_FIRST}, {_first_after('upto')}"
+"""The number of the first passage of the changes after one up to another, and of the first after these."""
 ENTRIES_BETWEEN = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, {LIVE_VECTOR}
-    FROM passages p {ENTRY_JOINS}
-    WHERE p.number > :after AND p.number <= :upto AND v.is_past = 0
+    FROM passages p NOT INDEXED {ENTRY_JOINS}
+    WHERE p.namespace = {SPACE} AND p.number >= :first AND p.number < :last AND v.is_past = 0
     ORDER BY p.number
     LIMIT :limit
 """
@@ -192,7 +206,7 @@ def _hop(name: str, numbers: str) -> str:
         ) g
             CROSS JOIN {numbers} j
             CROSS JOIN passages p ON p.number = j.value
-            CROSS JOIN owners o ON o.number = p.owner
+            CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
         WHERE o.namespace = {SPACE} AND o.session != '' AND o.expired_at IS NULL
     ),
     {name}_beside AS (
@@ -216,7 +230,7 @@ def _hop(name: str, numbers: str) -> str:
             CROSS JOIN owners o
                 ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.expired_at IS NULL
                     AND o.position = a.position
-            CROSS JOIN passages p ON p.owner = o.number
+            CROSS JOIN passages p ON p.namespace = o.namespace AND p.owner = o.number
     )"""
 
 
@@ -265,7 +279,7 @@ COUNTS = f"""
 
 STATE_UPTO_DATE = f"""
     SELECT 'meta' AS what, key AS one, value AS two, 0 AS three, 0 AS four, 0.0 AS five FROM meta
-    UNION ALL SELECT 'head', '', {hexed("token")}, change, 0, 0.0 FROM namespaces WHERE name = :namespace
+    UNION ALL SELECT 'head', '', {hexed("token")}, number, 0, 0.0 FROM ({HEAD}) h
     UNION ALL SELECT 'token', '', {hexed("token")}, 0, 0, 0.0 FROM changes
         WHERE namespace = {SPACE} AND number = :change
     UNION ALL SELECT 'session', '', '', 1, 0, 0.0 WHERE EXISTS (

@@ -31,7 +31,7 @@ from commonplace.types import TokenEntry
 if TYPE_CHECKING:
     from commonplace.store.postgres import Session
 
-VERSION: Final = 1000 + ANALYSIS
+VERSION: Final = 2000 + ANALYSIS
 """Of what stands in these tables; the thousands rise with every change of them."""
 TAIL: Final = 256
 """So many passages of a namespace are read whole; more are packed, or `LARGE` where a change adds as many at once."""
@@ -59,8 +59,9 @@ _NEXT_SIGNS = """
 _GONE = """
     WITH gone AS (
         SELECT d.namespace, d.number
-        FROM namespaces n JOIN deletions d ON d.namespace = n.number AND d.change = n.change
-        WHERE n.number = ANY(:spaces::bigint[])
+        FROM unnest(:spaces::bigint[]) s (number)
+            JOIN deletions d ON d.namespace = s.number
+                AND d.change = (SELECT max(c.number) FROM changes c WHERE c.namespace = s.number)
     ), signs AS (
         DELETE FROM passage_signs s USING gone g WHERE s.namespace = g.namespace AND s.number = g.number
     )
@@ -68,22 +69,18 @@ _GONE = """
     RETURNING t.namespace, t.number, t.terms
 """
 # In a namespace numbers ascend: what is live and above all that are here is new. Spaces and limit are given as values,
-# for the planner to know how few rows follow. Pairs are compared as the index by namespace and number orders them: that
-# by number alone leads through what all others wrote.
+# for the planner to know how few rows follow.
 _FRESH = f"""
     SELECT p.namespace, {ENTRY_COLUMNS}, v.token_ids, v.vector
     FROM unnest(:spaces::bigint[]) s (number)
         CROSS JOIN LATERAL (
-            SELECT number, token_ids, vector FROM passage_vectors
-            WHERE (namespace, number) > (
-                    s.number,
-                    (SELECT coalesce(max(t.number), 0) FROM passage_terms t WHERE t.namespace = s.number)
-                )
-                AND (namespace, number) < (s.number + 1, 0) AND is_past = 0
-            ORDER BY namespace, number LIMIT :limit
+            SELECT namespace, number, token_ids, vector FROM passage_vectors
+            WHERE namespace = s.number AND is_past = 0
+                AND number > (SELECT coalesce(max(t.number), 0) FROM passage_terms t WHERE t.namespace = s.number)
+            ORDER BY number LIMIT :limit
         ) v
-        JOIN passages p ON p.number = v.number
-        JOIN owners o ON o.number = p.owner
+        JOIN passages p ON p.namespace = v.namespace AND p.number = v.number
+        JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
         JOIN namespaces n ON n.number = p.namespace
     ORDER BY v.number
 """
@@ -321,10 +318,13 @@ _NEAREST = f"""
     SELECT s.number, s.owner {_IN_SCOPE}
     ORDER BY bit_count({{signs}} # :signs::bit varying), s.number LIMIT :limit
 """
-_VECTORS = f"SELECT x.number, x.owner, {LIVE_VECTOR} FROM ({{nearest}}) x JOIN passage_vectors v ON v.number = x.number"
+_VECTORS = f"""
+    SELECT x.number, x.owner, {LIVE_VECTOR} FROM ({{nearest}}) x
+        JOIN passage_vectors v ON v.namespace = {_SPACE} AND v.number = x.number
+"""
 _ENTRIES = f"""
     SELECT t.terms, v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
-    FROM passage_vectors v JOIN owners o ON o.number = v.owner
+    FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
         LEFT JOIN passage_terms t ON t.namespace = v.namespace AND t.number = v.number
     WHERE v.number = ANY(:numbers::bigint[]) AND v.namespace = {_SPACE}
 """

@@ -33,7 +33,6 @@ _NUMBERS: Final = """
 _GRANTS: Final = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {role}",
-    "GRANT SELECT ON sequences TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON schema_versions FROM {role}",
     "GRANT USAGE, SELECT ON SEQUENCE {numbers} TO {role}",
 )

@@ -152,6 +152,11 @@ class WriteBuffer:
             # A statement may not replace what it has written itself.
             held.rows[tuple(row[name] for name in key) if conflict == "replace" else len(held.rows)] = row
 
+    def follow(self, spaces: Iterable[int]) -> None:
+        """Tell a server in which namespaces something changed: what it searches there follows before the commit."""
+        if (changed := getattr(self._db, "changed", None)) is not None:
+            changed.update(spaces)
+
     def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
         """Write the rows that wait for some tables, those of the tables that they refer to first."""
         for name in _IN_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
@@ -386,16 +391,16 @@ def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequen
         yield values
 
 
-def hanging_rows(db: Database, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
+def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
     """Yield rows of a numbered table, and all that hangs on them through a number, each with its table."""
     held = {table.name: list(numbers)}
-    for row in read_rows(db, table, None, **{table.key[-1]: held[table.name]}):
+    for row in read_rows(db, table, namespace, **{table.key[-1]: held[table.name]}):
         yield table, row
     for other in SCHEMA.values():
         column = next((each for each in other.columns if each.role == "key" and each.refers in held), None)
         if column is None or not held[column.refers]:
             continue
-        rows = list(read_rows(db, other, None, **{column.name: held[column.refers]}))
+        rows = list(read_rows(db, other, namespace, **{column.name: held[column.refers]}))
         yield from ((other, row) for row in rows)
         if other.is_numbered and other.name not in held:
             held[other.name] = [row[other.key[-1]] for row in rows]

@@ -16,8 +16,8 @@ from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, 
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
-VERSION: Final = 11
-"""The version of this schema. Versions up to 10 were never released, and no program reads them any more."""
+VERSION: Final = 12
+"""The version of this schema. Versions up to 11 were never released, and no program reads them any more."""
 
 Role = Literal[
     "key", "id", "ids", "label", "labels", "text", "texts", "json", "word", "digest", "time", "times", "number", "real",
@@ -25,7 +25,7 @@ Role = Literal[
 ]  # fmt: skip
 """What a column holds.
 
-* `key`: a number of ours that joins rows; it says nothing.
+* `key`: a number of ours that joins rows; see `numbers_after`.
 * `id`, `ids`: a name that cannot be changed without making it another thing: ids, paths, sessions, names of agents.
 * `label`, `labels`: a short text by which things are chosen: tags, sources, groups.
 * `text`, `texts`: words of a user. `json`: a JSON text with words of a user. `word`: one of a list of ours.
@@ -95,7 +95,7 @@ class Table:
 
     Attributes:
         about: what a reader of the database must know; the columns are listed beside it.
-        key: the columns that tell its rows apart. A number at its end is unique in the whole table.
+        key: the columns that tell its rows apart, the namespace first where it has one.
         unique: other columns that do, where there are any: a record that is put takes the place of one that has them.
         record: the dataclass whose fields it holds, in columns of the same names.
         is_exported: the columns that hold fields are in an export, but for those that are derived or in `told`.
@@ -148,6 +148,25 @@ def _columns(role: Role, *names: str, is_optional: bool = False, refers: str = "
     return (Column(name, role, is_optional=is_optional, refers=refers) for name in names)
 
 
+COUNTERS: Final = ("next_owner", "next_passage", "next_row")
+"""What a change counts in its namespace: owners, passages, and rows of the graph."""
+_SHIFT: Final = 32
+
+
+def numbers_after(namespace: int) -> int:
+    """Return what all numbers of rows of a namespace are greater than, up to that of the next namespace.
+
+    They are counted in each namespace by itself, and their upper half tells which it is: where all rows are in one
+    place, what finds one by its number needs no other key.
+    """
+    return namespace - 1 << _SHIFT
+
+
+def namespace_of_row(number: int) -> int:
+    """Return the number of the namespace that a row is of."""
+    return (number >> _SHIFT) + 1
+
+
 _NAMESPACE: Final = Column("namespace", "key", refers="namespaces")
 _ENFORCED: Final = Column("namespace", "key", refers="namespaces", is_enforced=True)
 _NUMBER: Final = Column("number", "key")
@@ -171,23 +190,18 @@ TABLES: Final = (
         "one row for each migration, written in its transaction; the first is of the version that made the store.",
     ),
     Table(
-        "sequences",
-        (_NUMBER, Column("next_owner", "key"), Column("next_passage", "key")),
-        ("number",),
-        "one row: the numbers that the next owner and the next passage get. They ascend and are never reused.",
-    ),
-    Table(
         "namespaces",
-        (_NUMBER, Column("name", "id"), Column("change", "number"), Column("token", "bytes")),
+        (_NUMBER, Column("name", "id")),
         ("number",),
         "names that begin with U+001F are reserved: U+001F, `entity` or `relation`, U+001F and a namespace hold that"
-        " namespace's graph texts. `change` and `token` are those of its last change, 0 and empty before the first.",
+        " namespace's graph texts. A number is never given to another one.",
     ),
     Table(
         "changes",
-        (_NAMESPACE, Column("number", "number"), Column("next_passage", "key"), Column("token", "bytes")),
+        (_NAMESPACE, Column("number", "number"), *_columns("key", *COUNTERS), Column("token", "bytes")),
         ("namespace", "number"),
-        "the change sequence of each namespace, from 1 without a gap. The passages of change *c* have numbers from"
+        "the change sequence of each namespace, from 1 without a gap, with the numbers that the next owner, passage and"
+        " row of the graph get after it: they ascend and are never reused. The passages of change *c* have numbers from"
         " `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is eight random bytes, by which a restored"
         " store differs.",
     ),

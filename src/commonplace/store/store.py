@@ -194,20 +194,18 @@ class Store(MemoryStore, ReembeddingStore):
         found = self._connections.known(("head", namespace), lambda: self._read(queries.HEAD, namespace))
         return Head(found[0][0], found[0][1].hex()) if found else Head()
 
-    def heads(self) -> tuple[dict[str, Head], int]:
-        """Return the last change of every namespace that has one, by name, and the last passage number that was given.
+    def heads(self) -> dict[str, Head]:
+        """Return the last change of every namespace that has one, by name.
 
         Those that hold the texts of graphs are among them; see `graph_rules`.
         """
-        with self._connections.reading(EVERY) as db:
-            found = db.execute(queries.HEADS).fetchall()
-            (after,) = db.execute("SELECT next_passage FROM sequences").fetchone()
-        return {name: Head(change, token.hex()) for name, change, token in found}, after - 1
+        found = self._connections.rows(queries.HEADS, {"namespace": None})
+        return {name: Head(change, token.hex()) for name, change, token in found}
 
     def change(self, namespace: str | None = None) -> int:
         """Return the number of a namespace's last change, 0 before the first; None adds up those of all namespaces."""
         if namespace is None:
-            return sum(head.change for name, head in self.heads()[0].items() if not is_reserved(name))
+            return sum(head.change for name, head in self.heads().items() if not is_reserved(name))
         return self.head(namespace).change
 
     def token(self, namespace: str, change: int) -> str:
@@ -229,10 +227,10 @@ class Store(MemoryStore, ReembeddingStore):
         with self._connections.reading(EVERY if namespace is None else namespace) as db:
             yield from read_rows(db, table, namespace, **among)
 
-    def hanging_rows(self, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
+    def hanging_rows(self, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
         """Yield rows with all that hangs on them; see `hanging_rows`."""
-        with self._connections.reading(EVERY) as db:
-            yield from hanging_rows(db, table, numbers)
+        with self._connections.reading(namespace) as db:
+            yield from hanging_rows(db, table, namespace, numbers)
 
     def snapshot(self, namespace: str | None = None, change: int = 0, notes: str = "") -> AbstractContextManager[None]:
         """Let every read of this thread inside the `with` block see the store as it was when the block began.
@@ -414,13 +412,13 @@ class Store(MemoryStore, ReembeddingStore):
         row = self._connections.known(("counts", namespace), lambda: self._read(queries.COUNTS, namespace)[0])
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
-    def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
-        """Yield the passages of all namespaces that exist now and have numbers (after, upto], by number ascending."""
-        while after < upto:
-            bounds = {"namespace": None, "after": after, "upto": upto, "limit": _ENTRIES_A_READ}
-            found = self._connections.rows(queries.ENTRIES_BETWEEN, bounds)
+    def entries_since(self, namespace: str, change: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the passages that the changes (change, upto] of a namespace wrote and that exist now, by number."""
+        ((first, last),) = self._read(queries.BOUNDS, namespace, change=change, upto=upto)
+        while first < last:
+            found = self._read(queries.ENTRIES_BETWEEN, namespace, first=first, last=last, limit=_ENTRIES_A_READ)
             yield from map(queries.build_entry, found)
-            after = found[-1][0] if len(found) == _ENTRIES_A_READ else upto
+            first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else last
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""

@@ -12,7 +12,7 @@ from commonplace.store.connection import Connections
 from commonplace.store.dialect import SPACE, Database, Shape, bound, condition, is_none, shape_of
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import NO_VALUES, Form, Row, WriteBuffer, checked, drop, put
-from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number, read_embedding
+from commonplace.store.writes import Change, change_is_over, read_embedding
 from commonplace.types import Embedding
 from commonplace.types.graph import Entity, Subject
 
@@ -45,20 +45,16 @@ class Transaction:
     Attributes:
         namespace: its name, whether it is there yet or not.
         is_over: its block has ended.
+        last_event: the number of the last event on an issue that it wrote, 0 before the first.
     """
 
-    def __init__(self, db: Database, namespace: str, numbers: tuple[int, int] = (0, 0)) -> None:
-        """Go on in a transaction.
-
-        Args:
-            numbers: of so many owners and passages, which it will most likely write.
-        """
+    def __init__(self, db: Database, namespace: str) -> None:
+        """Go on in a transaction."""
         self.is_over = False
-        self._numbers = numbers
+        self.last_event = 0
         self._writer = WriteBuffer(db)
         self.namespace = namespace
         self._change: Change | None = None
-        self._texts: dict[Subject, int] = {}
         self.graph = GraphMemo()
 
     @property
@@ -77,17 +73,10 @@ class Transaction:
         """The stamp of the stored vectors, which stays while this transaction writes."""
         return read_embedding(self.db)
 
-    def texts_number(self, kind: Subject, *, create: bool = False) -> int | None:
+    def texts_number(self, kind: Subject) -> int | None:
         """Return the number of the namespace with the texts of entities or relations, None where there is none."""
-        number = self._texts.get(kind)
-        if number is None:
-            name = texts_of(self.namespace, kind)
-            number = self._change.spaces.get(name) if self._change else None
-            if number is None:
-                number = create_namespace(self.db, name) if create else namespace_number(self.db, name)
-            if number is not None:
-                self._texts[kind] = number
-        return number
+        change = self.known()
+        return change.spaces.get(texts_of(self.namespace, kind)) if change else None
 
     def known(self) -> Change | None:
         """Return the change under way, None where there is no namespace to change."""
@@ -99,8 +88,6 @@ class Transaction:
         """Return the change under way, in a namespace that is made if need be."""
         if self._change is None:
             self._change = Change.create(self.db, self.namespace)
-            if any(self._numbers):
-                self._change.reserve(*self._numbers)
         return self._change
 
     def put(self, record: Any, **beside: Any) -> None:

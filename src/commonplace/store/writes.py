@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from secrets import token_bytes
 from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
-from commonplace.store.dialect import RANDOM_BYTES, Database, Read, among, among_numbers, listed
+from commonplace.store.dialect import Database, Read, among, listed
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.owners import TEXT
 from commonplace.store.rows import (
     Row,
+    Values,
     WriteBuffer,
     add_rows,
     check_times,
@@ -25,7 +27,7 @@ from commonplace.store.rows import (
     refuse_wide,
     unlisted,
 )
-from commonplace.store.schema import SCHEMA
+from commonplace.store.schema import COUNTERS, SCHEMA, numbers_after
 from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, MemoryWrite, NewPassage, Owner, OwnerWrite
 from commonplace.types.knowledge import KnowledgeWrite
 
@@ -218,18 +220,14 @@ def namespace_number(db: Database, namespace: str) -> int | None:
 
 
 def create_namespace(db: Database, namespace: str) -> int:
-    """Return the number of a namespace, new or old.
+    """Make a namespace that is not there, and return its number.
 
     Raises:
         UsageError: its name holds what no database keeps.
     """
-    number = namespace_number(db, namespace)
-    if number is None:
-        refuse_unstorable("the namespace", namespace)
-        db.execute("INSERT INTO namespaces (name, change, token) VALUES (:name, 0, x'')", {"name": namespace})
-        number = namespace_number(db, namespace)
-        assert number is not None
-    return number
+    refuse_unstorable("the namespace", namespace)
+    sql = "INSERT INTO namespaces (name) VALUES (:name) RETURNING number"
+    return int(db.execute(sql, {"name": namespace}).fetchone()[0])
 
 
 def read_embedding(db: Database, which: str = "") -> Embedding | None:
@@ -274,37 +272,39 @@ _BY_PATH = """
     WHERE namespace = :namespace AND kind = :kind AND path = :path AND path != '' AND expired_at IS NULL
 """
 _OWNER = "SELECT kind, tags, expired_at, id FROM owners WHERE number = :number AND namespace = :namespace"
-_OF_OWNER = "number IN (SELECT number FROM passages WHERE owner = :owner)"
+_OF_OWNER = """
+    namespace = :namespace AND number IN (SELECT number FROM passages WHERE namespace = :namespace AND owner = :owner)
+"""
 _PLACED = 16 * 1024
 """Characters of the longest content in which passages are placed: each is read by way of all before it, so that those
 of a long one take the square of its length."""
-_TEXTS = f"SELECT p.number, {TEXT} FROM passages p WHERE p.owner = :owner"
+_TEXTS = f"SELECT p.number, {TEXT} FROM passages p WHERE p.namespace = :namespace AND p.owner = :owner"
 _BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
 """The tables that hold more of an owner, by its kind."""
 _DROP_TAGS = f"DELETE FROM owner_tags WHERE namespace = :namespace AND owner = :owner AND tag IN {among('tags')}"
 _PROMOTE = """
     UPDATE memories SET is_latest = 1
-    WHERE owner = (SELECT max(owner) FROM memories WHERE namespace = :namespace AND id = :id)
+    WHERE namespace = :namespace
+        AND owner = (SELECT max(owner) FROM memories WHERE namespace = :namespace AND id = :id)
 """
 _UPDATE_OWNER = f"""
     UPDATE owners SET {", ".join(f'"{column.name}" = :{column.name}' for column in _OWNERS.columns)},
         change = :change, created_at = :created_at
-    WHERE number = :number
+    WHERE namespace = :namespace AND number = :number
 """
 
 
-_HEADS = f"SELECT name, number, change + 1 FROM namespaces WHERE name IN {among('names')}"
-_TAKE_NUMBERS: Final = """
-    UPDATE sequences SET next_owner = next_owner + :owners, next_passage = next_passage + :passages
-    RETURNING next_owner - :owners, next_passage - :passages
+_HEADS = f"""
+    SELECT n.name, n.number, c.number, {", ".join(f"c.{name}" for name in COUNTERS)}
+    FROM namespaces n LEFT JOIN changes c
+        ON c.namespace = n.number AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number)
+    WHERE n.name IN {among("names")}
 """
-MOVE: Final = f"""
-    UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among_numbers("spaces")}
-"""
-_RECORD = f"""
-    INSERT INTO changes (namespace, number, next_passage, token)
-    SELECT number, change, (SELECT next_passage FROM sequences), token
-    FROM namespaces WHERE number IN {among_numbers("spaces")}
+
+
+ALL_HEADS: Final = f"""
+    SELECT namespace, number, {", ".join(COUNTERS)} FROM changes c
+    WHERE number = (SELECT max(x.number) FROM changes x WHERE x.namespace = c.namespace)
 """
 
 
@@ -314,9 +314,23 @@ def heads_of(namespace: str) -> Read:
     return _HEADS, {"names": listed(names)}
 
 
-def numbers_for(owners: int, passages: int) -> Read:
-    """Return the statement that takes numbers, and its values."""
-    return _TAKE_NUMBERS, {"owners": owners, "passages": passages}
+def record_of(space: int, number: int, counters: Mapping[str, int]) -> Values:
+    """Return the row of a change."""
+    return {"namespace": space, "number": number, **counters, "token": token_bytes(8)}
+
+
+@dataclass(slots=True)
+class NextNumbers:
+    """The number that a change takes in a namespace, and those that rows get in it, by the name of their counter."""
+
+    number: int
+    counters: dict[str, int]
+
+    @classmethod
+    def of(cls, space: int, number: int | None = None, *counters: int) -> NextNumbers:
+        """Return what follows the last change of a namespace, None where there is none."""
+        values = counters if number else [numbers_after(space) + 1] * len(COUNTERS)
+        return cls((number or 0) + 1, dict(zip(COUNTERS, values, strict=True)))
 
 
 @dataclass(slots=True)
@@ -325,49 +339,59 @@ class Change:
 
     Attributes:
         space: the number of the namespace that it writes to.
-        spaces: the numbers of this namespace and of those with the texts of its graph, as far as they were there.
-        _free: numbers of owners and passages that were taken for what it is about to write.
+        spaces: the numbers of this namespace and of those with the texts of its graph, as far as they are there.
     """
 
     db: WriteBuffer
     space: int
-    spaces: Mapping[str, int] = field(default_factory=dict)
+    spaces: dict[str, int]
+    _heads: dict[int, NextNumbers]
     _tallies: defaultdict[tuple[int, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _added: dict[tuple[int, Kind, str], int] = field(default_factory=dict)
-    _numbers: dict[int, int] = field(default_factory=dict)
     _due: set[int] = field(default_factory=set)
-    _free: tuple[deque[int], deque[int]] = field(default_factory=lambda: (deque(), deque()))
 
     @classmethod
-    def begin(cls, db: Database, namespace: str) -> Change | None:
-        """Start the next change of a namespace, None where there is none of that name."""
-        heads = db.execute(*heads_of(namespace)).fetchall()
-        spaces, numbers = {head[0]: head[1] for head in heads}, {head[1]: head[2] for head in heads}
-        if namespace not in spaces:
-            return None
-        return cls(db if isinstance(db, WriteBuffer) else WriteBuffer(db), spaces[namespace], spaces, _numbers=numbers)
+    def begin(cls, db: Database, namespace: str, *, create: bool = False) -> Change | None:
+        """Start the next change of a namespace, None where there is none of that name.
 
-    @classmethod
-    def create(cls, db: Database, namespace: str) -> Change:
-        """Start the next change of a namespace, which is made where there is none of that name.
+        Args:
+            create: make it then.
 
         Raises:
             UsageError: its name holds what no database keeps.
         """
-        change = cls.begin(db, namespace)
-        if change is None:
-            create_namespace(db, namespace)
-            change = cls.begin(db, namespace)
-            assert change is not None
+        found = db.execute(*heads_of(namespace)).fetchall()
+        spaces, heads = {row[0]: row[1] for row in found}, {row[1]: NextNumbers.of(*row[1:]) for row in found}
+        if namespace not in spaces and not create:
+            return None
+        change = cls(db if isinstance(db, WriteBuffer) else WriteBuffer(db), 0, spaces, heads)
+        change.space = change.make(namespace)
         return change
+
+    @classmethod
+    def create(cls, db: Database, namespace: str) -> Change:
+        """Start the next change of a namespace, which is made where there is none of that name."""
+        change = cls.begin(db, namespace, create=True)
+        assert change is not None
+        return change
+
+    def make(self, namespace: str) -> int:
+        """Return the number of one of `spaces`, which is made where it is not there."""
+        if namespace not in self.spaces:
+            space = self.spaces[namespace] = create_namespace(self.db, namespace)
+            self._heads[space] = NextNumbers.of(space)
+        return self.spaces[namespace]
 
     @property
     def number(self) -> int:
         """The number that it takes in the namespace that it writes to."""
-        if self.space not in self._numbers:
-            sql = "SELECT change + 1 FROM namespaces WHERE number = :space"
-            (self._numbers[self.space],) = self.db.execute(sql, {"space": self.space}).fetchone()
-        return self._numbers[self.space]
+        return self._heads[self.space].number
+
+    def take(self, counter: str) -> int:
+        """Return the next number of an owner, a passage or a row of the graph."""
+        counters = self._heads[self.space].counters
+        counters[counter] += 1
+        return counters[counter] - 1
 
     def put(self, write: OwnerWrite, at: float = 0.0) -> int:
         """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
@@ -381,10 +405,9 @@ class Change:
         if number is None:
             return self.add(owner, write.passages, created_at=at)
         self._clear(number)
-        values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}
-        self.db.execute(_UPDATE_OWNER, values)
-        _, numbers = self._take(0, len(write.passages))
-        self._fill(number, owner, zip(numbers, write.passages, strict=True), is_past=False)
+        own = {"namespace": self.space, "number": number, "change": self.number, "created_at": at}
+        self.db.execute(_UPDATE_OWNER, {**own, **_OWNERS.row(owner)})
+        self._fill(number, owner, write.passages, is_past=False)
         return number
 
     def put_all(self, writes: Sequence[OwnerWrite], at: float = 0.0) -> None:
@@ -396,10 +419,8 @@ class Change:
             asked = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
             for id_, path in self.db.execute(_HELD, asked):
                 held |= _names(kind, id_, path)
-        are_new = [held.isdisjoint(_names(each.owner.kind, each.owner.id, each.owner.path)) for each in writes]
-        self.reserve(sum(are_new), sum(len(each.passages) for each in writes))
-        for write, is_new in zip(writes, are_new, strict=True):
-            if is_new:
+        for write in writes:
+            if held.isdisjoint(_names(write.owner.kind, write.owner.id, write.owner.path)):
                 self.add(write.owner, write.passages, created_at=at)
             else:
                 self.put(write, at)
@@ -418,12 +439,12 @@ class Change:
         Args:
             content: of a memory, where its passages stand: their texts are not written a second time.
         """
-        (number,), numbers = self._take(1, len(passages))
+        number = self.take("next_owner")
         row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
         add_rows(self.db, _OWNERS.table, [{**row, "created_at": created_at, **_OWNERS.row(owner)}])
         if expired_at is None:
             self._added[self.space, owner.kind, owner.id] = number
-        self._fill(number, owner, zip(numbers, passages, strict=True), content, is_past=expired_at is not None)
+        self._fill(number, owner, passages, content, is_past=expired_at is not None)
         return number
 
     def expire(self, number: int, at: float) -> bool:
@@ -432,8 +453,10 @@ class Change:
         if row is None or row[2] is not None:
             return False
         self._leave(number, row[0])
-        self.db.execute("UPDATE owners SET expired_at = :at WHERE number = :number", {"at": at, "number": number})
-        self.db.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {_OF_OWNER}", {"owner": number})
+        own = {"namespace": self.space, "owner": number}
+        sql = "UPDATE owners SET expired_at = :at WHERE namespace = :namespace AND number = :owner"
+        self.db.execute(sql, {**own, "at": at})
+        self.db.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {_OF_OWNER}", own)
         self.mark()
         return True
 
@@ -441,7 +464,7 @@ class Change:
         """Delete one owner with all it has; return whether this namespace had it."""
         if not 0 < number < 2**63 or not self._clear(number):
             return False
-        drop(self.db, "owners", number=number)
+        drop(self.db, "owners", namespace=self.space, number=number)
         self.mark()
         return True
 
@@ -460,11 +483,10 @@ class Change:
         finally:
             self.space = home
 
-    def take_passage(self, old: int) -> int:
+    def renumber(self, old: int) -> int:
         """Return a number for a passage that leaves its old one, which counts as deleted."""
-        _, (number,) = self._take(0, 1)
         self._delete([old])
-        return number
+        return self.take("next_passage")
 
     def mark(self) -> None:
         """Say that a search might answer otherwise after this change."""
@@ -476,12 +498,13 @@ class Change:
         return bool(self._due)
 
     def finish(self) -> int:
-        """Write what waits, and the record of the change in each namespace; return its number in this one."""
+        """Write what waits, and a record of the change in each namespace that is due; return its number here."""
+        spaces = sorted(self._due)
+        rows = [record_of(space, self._heads[space].number, self._heads[space].counters) for space in spaces]
+        add_rows(self.db, SCHEMA["changes"], rows)
         self.flush()
-        number, spaces = self.number, listed(sorted({self.space, *self._due}))
-        self.db.execute(MOVE, {"spaces": spaces})
-        self.db.execute(_RECORD, {"spaces": spaces})
-        return number
+        self.db.follow(spaces)
+        return self.number
 
     def flush(self) -> None:
         """Write what waits."""
@@ -507,14 +530,15 @@ class Change:
         if row is None:
             return False
         kind, tags, expired_at, id_ = row
+        own = {"namespace": self.space, "owner": number}
         if expired_at is None:
             self._leave(number, kind)
         for table in ("next_vectors", "passage_vectors"):
-            self.db.execute(f"DELETE FROM {table} WHERE {_OF_OWNER}", {"owner": number})
+            self.db.execute(f"DELETE FROM {table} WHERE {_OF_OWNER}", own)
         for table in ("passages", "file_stamps", *_BESIDE.get(kind, ())):
-            drop(self.db, table, owner=number)
+            drop(self.db, table, **own)
         if tags:
-            self.db.execute(_DROP_TAGS, {"namespace": self.space, "owner": number, "tags": listed(unlisted(tags))})
+            self.db.execute(_DROP_TAGS, {**own, "tags": listed(unlisted(tags))})
         if kind == "memory":
             self.db.execute(_PROMOTE, {"namespace": self.space, "id": id_})
         return True
@@ -529,7 +553,7 @@ class Change:
         """Take a live owner out of the counts, and its passages out of what the index follows."""
         tally = self._tallies[self.space, kind]
         tally["owners"] -= 1
-        passages = self.db.execute(_TEXTS, {"owner": number}).fetchall()
+        passages = self.db.execute(_TEXTS, {"namespace": self.space, "owner": number}).fetchall()
         tally["passages"] -= len(passages)
         tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
         self._delete([passage for passage, _ in passages])
@@ -538,25 +562,8 @@ class Change:
         own = {"namespace": self.space, "change": self.number}
         add_rows(self.db, SCHEMA["deletions"], [{**own, "number": passage} for passage in passages])
 
-    def reserve(self, owners: int, passages: int) -> None:
-        """Take numbers for so many owners and passages that are about to be written; what is left is never used."""
-        sql, counts = numbers_for(owners, passages)
-        taken = self.db.execute(sql, counts).fetchone()
-        first, second = (
-            deque(numbers if isinstance(numbers, list) else range(numbers, numbers + count))
-            for numbers, count in zip(taken, counts.values(), strict=True)
-        )
-        self._free = first, second
-
-    def _take(self, owners: int, passages: int) -> tuple[list[int], list[int]]:
-        """Return new numbers, ascending, for so many owners and passages."""
-        if len(self._free[0]) < owners or len(self._free[1]) < passages:
-            self.reserve(owners, passages)
-        first, second = self._free
-        return [first.popleft() for _ in range(owners)], [second.popleft() for _ in range(passages)]
-
     def _fill(
-        self, number: int, owner: Owner, passages: Iterable[tuple[int, NewPassage]], content: str = "", *, is_past: bool
+        self, number: int, owner: Owner, passages: Sequence[NewPassage], content: str = "", *, is_past: bool
     ) -> None:
         """Add the rows that hang on an owner."""
         if not is_past:
@@ -566,8 +573,8 @@ class Change:
         if owner.stamp:
             add_rows(self.db, _STAMPS.table, [{**own, **_STAMPS.row(owner.stamp)}])
         begin, content = 0, content if len(content) <= _PLACED else ""
-        for ordinal, (passage_number, passage) in enumerate(passages):
-            own["number"] = passage_number
+        for ordinal, passage in enumerate(passages):
+            own["number"] = self.take("next_passage")
             row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk), "place": 0, "length": 0}
             place = content.find(passage.chunk.text, begin) if content else -1
             if place >= 0:
@@ -588,6 +595,8 @@ def restamp(db: Database, space: int, stamps: Sequence[tuple[str, str, FileStamp
         found = db.execute(_BY_PATH, {"namespace": space, "kind": "artifact", "path": path}).fetchone()
         if found:
             refuse_unstorable("the root", root)
-            db.execute("UPDATE owners SET root = :root WHERE number = :number", {"root": root, "number": found[0]})
-            drop(db, "file_stamps", owner=found[0])
-            add_rows(db, _STAMPS.table, [{"namespace": space, "owner": found[0], **_STAMPS.pack(stamp)}])
+            own = {"namespace": space, "owner": found[0]}
+            sql = "UPDATE owners SET root = :root WHERE namespace = :namespace AND number = :owner"
+            db.execute(sql, {**own, "root": root})
+            drop(db, "file_stamps", **own)
+            add_rows(db, _STAMPS.table, [{**own, **_STAMPS.pack(stamp)}])

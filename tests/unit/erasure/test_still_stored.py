@@ -46,7 +46,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         found = words_of_files(directory)
         book.forget(memory.id)
         found |= words_of_files(directory)
-    assert {"generation", "passages", "last_number", "expired_at", "excluded_needles", "verified"} < found
+    assert {"generation", "passages", "last_numbers", "expired_at", "excluded_needles", "verified"} < found
     return sorted(found)
 
 

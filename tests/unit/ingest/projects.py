@@ -80,4 +80,4 @@ class Project:
         return {owner.path: owner for _, owner in self.store.artifacts("n")}
 
     def entries(self) -> list[IndexEntry]:
-        return list(self.store.entries_since(0, self.store.heads()[1]))
+        return list(self.store.entries_since("n", 0, self.store.change("n")))

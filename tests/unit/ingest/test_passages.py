@@ -123,7 +123,7 @@ def test_a_document_keeps_its_id_and_what_was_said_of_it() -> None:
     store = MemoryStore()
     report = index(store, Document("MED-1", "Some\r\ntext.", "A  title", "knowledge", ("x",), at=5.0))
     assert (report.added, report.changed, report.passages) == (1, 0, 1)
-    (entry,) = store.entries_since(0, store.heads()[1])
+    (entry,) = store.entries_since("n", 0, store.change("n"))
     owner = store.owners("n", [entry.owner_number])[entry.owner_number]
     assert (owner.id, owner.kind, owner.title, owner.tags, owner.at) == ("MED-1", "knowledge", "A title", ("x",), 5.0)
     assert entry.text == "Some\ntext."
@@ -135,7 +135,10 @@ def test_a_document_given_again_is_replaced() -> None:
     index(store, Document("a", "old"))
     report = index(store, Document("a", "new"), Document("b", "other"))
     assert (report.added, report.changed) == (1, 1)
-    assert sorted(entry.text for entry in store.entries_since(0, store.heads()[1])) == ["new", "other"]
+    assert sorted(entry.text for entry in store.entries_since("n", 0, store.change("n"))) == [
+        "new",
+        "other",
+    ]
 
 
 def test_documents_of_a_session_are_neighbours_in_the_order_they_came() -> None:
@@ -143,7 +146,7 @@ def test_documents_of_a_session_are_neighbours_in_the_order_they_came() -> None:
     store = MemoryStore()
     documents = [Document("1", "a", session="s"), Document("2", "b", session="t"), Document("3", "c", session="s")]
     index(store, *documents, Document("4", "d"))
-    numbers = {entry.text: entry.number for entry in store.entries_since(0, store.heads()[1])}
+    numbers = {entry.text: entry.number for entry in store.entries_since("n", 0, store.change("n"))}
     assert store.neighbours("n", list(numbers.values())) == [
         (numbers["a"], numbers["c"]),
         (numbers["c"], numbers["a"]),

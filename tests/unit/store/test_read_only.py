@@ -40,7 +40,7 @@ def test_a_store_on_a_read_only_place_is_read_and_nothing_is_made_there(director
         assert store.is_read_only
         assert (store.change(), list(store.passages("n", [1])), store.check()) == (1, [1], [])
         with store.snapshot():
-            assert [entry.number for entry in store.entries_since(0, 1)] == [1]
+            assert [entry.number for entry in store.entries_since("n", 0, 1)] == [1]
         store.close()
     assert sorted(path.name for path in directory.iterdir()) == ["store.db", "store.db.lock"]
 

@@ -1,8 +1,9 @@
 -- passages without vectors
-SELECT count(*) FROM passages WHERE number NOT IN (SELECT number FROM passage_vectors);
+SELECT count(*) FROM passages p
+WHERE NOT EXISTS (SELECT 1 FROM passage_vectors v WHERE v.namespace = p.namespace AND v.number = p.number);
 
 -- passages that name another owner than their vectors do
-SELECT count(*) FROM passages p JOIN passage_vectors v ON v.number = p.number
+SELECT count(*) FROM passages p JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
 WHERE p.owner != v.owner;
 
 -- passages with half a token id
@@ -17,18 +18,20 @@ SELECT count(*) FROM deletions t
 WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change);
 
 -- passages that are recorded as deleted
-SELECT count(*) FROM passage_vectors WHERE is_past = 0 AND number IN (SELECT number FROM deletions);
+SELECT count(*) FROM passage_vectors v JOIN deletions d ON d.namespace = v.namespace AND d.number = v.number
+WHERE v.is_past = 0;
 
 -- passages that are past where their owner is not, or the other way round
-SELECT count(*) FROM passage_vectors v JOIN owners o ON o.number = v.owner
+SELECT count(*) FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
 WHERE (v.is_past = 1) != (o.expired_at IS NOT NULL);
 
--- memories that name another id or namespace than their owner does
-SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner
-WHERE m.id != o.id OR m.namespace != o.namespace OR o.kind != 'memory';
+-- memories that name another id than their owner does
+SELECT count(*) FROM memories m JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
+WHERE m.id != o.id OR o.kind != 'memory';
 
 -- memories with another time than they are of
-SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner WHERE m.at != coalesce(o.at, m.born_at);
+SELECT count(*) FROM memories m JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
+WHERE m.at != coalesce(o.at, m.born_at);
 
 -- memories without exactly one latest version
 SELECT count(*) FROM (
@@ -37,37 +40,40 @@ SELECT count(*) FROM (
 ) wrong;
 
 -- versions that are live though a later one exists
-SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner
+SELECT count(*) FROM memories m JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
 WHERE o.expired_at IS NULL AND m.is_latest = 0;
 
 -- bands of memories that are past
-SELECT count(*) FROM memory_bands b JOIN owners o ON o.number = b.owner WHERE o.expired_at IS NOT NULL;
+SELECT count(*) FROM memory_bands b JOIN owners o ON o.namespace = b.namespace AND o.number = b.owner
+WHERE o.expired_at IS NOT NULL;
 
 -- passage numbers above the last one given
-SELECT count(*) FROM passages WHERE number >= (SELECT next_passage FROM sequences);
+SELECT count(*) FROM passages p
+WHERE number >= (
+    SELECT next_passage FROM changes c WHERE c.namespace = p.namespace ORDER BY c.number DESC LIMIT 1
+);
 
 -- owner numbers above the last one given
-SELECT count(*) FROM owners WHERE number >= (SELECT next_owner FROM sequences);
+SELECT count(*) FROM owners o
+WHERE number >= (
+    SELECT next_owner FROM changes c WHERE c.namespace = o.namespace ORDER BY c.number DESC LIMIT 1
+);
 
 -- changes out of order
 SELECT count(*) FROM changes c LEFT JOIN changes b ON b.namespace = c.namespace AND b.number = c.number - 1
 WHERE c.number != 1 AND (b.number IS NULL OR b.next_passage > c.next_passage);
 
--- namespaces whose last change is another one than they say
-SELECT count(*) FROM namespaces n LEFT JOIN changes c ON c.namespace = n.number AND c.number = n.change
-WHERE (n.change > 0 AND (c.token IS NULL OR c.token != n.token))
-    OR EXISTS (SELECT 1 FROM changes x WHERE x.namespace = n.number AND x.number > n.change);
-
 -- changes without a token of eight bytes
 SELECT count(*) FROM changes WHERE typeof(token) != 'blob' OR length(token) != 8;
 
 -- owners that are past and have no record
-SELECT count(*) FROM owners
-WHERE expired_at IS NOT NULL AND number NOT IN (SELECT owner FROM memories)
-    AND number NOT IN (SELECT owner FROM knowledge_items);
+SELECT count(*) FROM owners o
+WHERE expired_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.namespace = o.namespace AND m.owner = o.number)
+    AND NOT EXISTS (SELECT 1 FROM knowledge_items k WHERE k.namespace = o.namespace AND k.owner = o.number);
 
 -- knowledge items whose owner is of another kind
-SELECT count(*) FROM knowledge_items k JOIN owners o ON o.number = k.owner WHERE o.kind != 'knowledge';
+SELECT count(*) FROM knowledge_items k JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner WHERE o.kind != 'knowledge';
 
 -- relations whose stage does not fit them
 SELECT count(*) FROM relations

@@ -7,10 +7,10 @@ CREATE INDEX owners_by_time ON owners (namespace, at) WHERE kind = 'memory' AND 
 CREATE INDEX owners_past ON owners (namespace, expired_at, created_at) WHERE expired_at IS NOT NULL;
 
 CREATE UNIQUE INDEX namespaces_by_name ON namespaces (name);
-CREATE INDEX passages_by_owner ON passages (owner);
+CREATE INDEX passages_by_owner ON passages (namespace, owner);
 CREATE INDEX passage_vectors_by_namespace ON passage_vectors (namespace) WHERE is_past = 0;
 -- Passages whose vectors are made after they were stored have empty ones until then.
-CREATE INDEX passage_vectors_pending ON passage_vectors (number) WHERE length(vector) = 0;
+CREATE INDEX passage_vectors_pending ON passage_vectors (namespace) WHERE length(vector) = 0;
 
 CREATE INDEX memories_by_id ON memories (namespace, id);
 -- A list is read in its order from any place on; what other orders, counts and the usual filters need stands here too.
@@ -18,8 +18,8 @@ CREATE INDEX memories_by_time ON memories (
     namespace, at DESC, id, status, tier, use_count, last_used, born_at
 ) WHERE is_latest = 1;
 CREATE INDEX memories_by_digest ON memories (namespace, digest) WHERE is_latest = 1 AND digest != '';
-CREATE INDEX memory_bands_by_owner ON memory_bands (owner);
-CREATE INDEX memory_dates_by_owner ON memory_dates (owner);
+CREATE INDEX memory_bands_by_owner ON memory_bands (namespace, owner);
+CREATE INDEX memory_dates_by_owner ON memory_dates (namespace, owner);
 CREATE INDEX links_by_target ON links (namespace, target);
 
 CREATE UNIQUE INDEX episodes_by_id ON episodes (namespace, id);

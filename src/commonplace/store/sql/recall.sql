@@ -16,7 +16,7 @@ CREATE TABLE passage_signs (
     owner bigint NOT NULL, kind text NOT NULL, signs bit varying NOT NULL, next_signs bit varying,
     PRIMARY KEY (namespace, number)
 );
-CREATE INDEX passage_signs_by_owner ON passage_signs (owner);
+CREATE INDEX passage_signs_by_owner ON passage_signs (namespace, owner);
 
 CREATE TABLE segments (
     namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, start bigint NOT NULL,

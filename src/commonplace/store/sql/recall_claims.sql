@@ -5,11 +5,13 @@ SELECT count(*) FROM passage_vectors v
 WHERE v.is_past = 0 AND (t.number IS NULL OR s.number IS NULL);
 
 -- passages in recall that are gone
-SELECT count(*) FROM (SELECT number FROM passage_terms UNION SELECT number FROM passage_signs) r
-WHERE NOT EXISTS (SELECT 1 FROM passage_vectors v WHERE v.number = r.number AND v.is_past = 0);
+SELECT count(*) FROM (SELECT namespace, number FROM passage_terms UNION SELECT namespace, number FROM passage_signs) r
+WHERE NOT EXISTS (
+    SELECT 1 FROM passage_vectors v WHERE v.namespace = r.namespace AND v.number = r.number AND v.is_past = 0
+);
 
 -- passages that recall has with the signs of another vector
-SELECT count(*) FROM passage_signs s JOIN passage_vectors v ON v.number = s.number
+SELECT count(*) FROM passage_signs s JOIN passage_vectors v ON v.namespace = s.namespace AND v.number = s.number
 WHERE s.signs != signs_of(v.vector);
 
 -- segments of another number of passages than they say

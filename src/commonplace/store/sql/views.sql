@@ -12,8 +12,9 @@ SELECT
         WITH RECURSIVE
             stored (vector) AS (
                 SELECT CASE WHEN k.vector != x'' THEN k.vector ELSE (
-                    SELECT v.vector FROM passages p JOIN passage_vectors v ON v.number = p.number
-                    WHERE p.owner = k.owner AND p.ordinal = 0
+                    SELECT v.vector
+                    FROM passages p JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
+                    WHERE p.namespace = k.namespace AND p.owner = k.owner AND p.ordinal = 0
                 ) END
             ),
             digits (place, value) AS (
@@ -31,5 +32,5 @@ SELECT
     ) END AS embedding,
     n.name AS namespace
 FROM knowledge_items k
-    JOIN owners o ON o.number = k.owner
+    JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
     JOIN namespaces n ON n.number = k.namespace;
