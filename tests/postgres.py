@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections import defaultdict
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -53,18 +54,23 @@ def server() -> str:
 
 
 @cache
-def _template() -> str:
+def _role() -> None:
+    run(server(), f"CREATE ROLE {AGENTS} LOGIN")
+
+
+@cache
+def _template(partitions: int) -> str:
     name = f"{_NAME}_{next(_numbers)}"
     run(server(), f"CREATE DATABASE {name}")
-    run(server(), f"CREATE ROLE {AGENTS} LOGIN")
-    make(Address(of_database(name), "", 60.0), AGENTS)
+    _role()
+    make(Address(of_database(name), "", 60.0), AGENTS, partitions)
     return name
 
 
-def new_database(*, is_empty: bool = False) -> str:
+def new_database(*, is_empty: bool = False, partitions: int = 0) -> str:
     """Return the address of a database with an empty store, or for its owner with nothing in it."""
     name = f"{_NAME}_{next(_numbers)}"
-    run(server(), f"CREATE DATABASE {name}" + ("" if is_empty else f" TEMPLATE {_template()}"))
+    run(server(), f"CREATE DATABASE {name}" + ("" if is_empty else f" TEMPLATE {_template(partitions)}"))
     return of_database(name) if is_empty else psycopg.conninfo.make_conninfo(of_database(name), user=AGENTS)
 
 
@@ -75,18 +81,19 @@ def url_of(dsn: str) -> str:
     return f"postgresql://{user}@/{name}?{urlencode(parts)}"
 
 
-_free: list[str] = []
+_free: defaultdict[int, list[str]] = defaultdict(list)
 
 
 class _Lent(Store):
     """A store whose database is used again when it is closed."""
 
     _dsn = ""
+    _partitions = 0
 
     def close(self) -> None:
         super().close()
         if self._dsn:
-            _free.append(self._dsn)
+            _free[self._partitions].append(self._dsn)
             self._dsn = ""
 
 
@@ -105,13 +112,13 @@ def _empty() -> str:
     )
 
 
-def empty_store() -> Store:
+def empty_store(partitions: int = 0) -> Store:
     """Return an empty store in a database that no open one has."""
-    dsn = _free.pop() if _free else new_database()
+    dsn = _free[partitions].pop() if _free[partitions] else new_database(partitions=partitions)
     run(dsn, _empty())
     store = _Lent.open_postgres(dsn, create=False)
     assert isinstance(store, _Lent)
-    store._dsn = dsn
+    store._dsn, store._partitions = dsn, partitions
     return store
 
 

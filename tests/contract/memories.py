@@ -102,7 +102,7 @@ TIMES = (0.0, 5.0, 15.0, 25.0, 35.0)
 
 
 def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Sequence[str] = ()) -> dict[str, object]:
-    """Return every answer of every method about one namespace, of the first numbers of several, and of ids and sessions.
+    """Return every answer of every method about one namespace, of the first numbers of several, and of these ids.
 
     Questions about a time are asked for `TIMES`. Notes, which are asked for by kind, are not among the answers.
     """

@@ -20,12 +20,14 @@ BACKENDS: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda directory: Store.create(directory / "store.db"),
     "postgres": lambda directory: _on_server(),
 }
+PARTITIONED: dict[str, Callable[[Path], Store]] = {"postgres in partitions": lambda directory: _on_server(3)}
+"""What differs from `postgres` in where rows lie, so that a part of the contract is enough."""
 
 
-def _on_server() -> Store:
+def _on_server(partitions: int = 0) -> Store:
     from tests import postgres  # others need neither a driver nor a server
 
-    return postgres.empty_store()
+    return postgres.empty_store(partitions)
 
 
 STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789, "1/512/50")

@@ -194,10 +194,29 @@ def test_only_the_owner_takes_back_what_deleted_rows_held(address: str) -> None:
         assert (postgres.run(address, counted) != [(-1,)]) is is_done
 
 
-def test_init_refuses_a_role_for_a_store_in_a_file(tmp_path: Path) -> None:
-    refused = CliRunner().invoke(cli, ["init", "--store", str(tmp_path / "store"), "--grant-to", "agents"])
-    assert (refused.exit_code, "is for a store in PostgreSQL" in refused.output) == (2, True)
+@pytest.mark.parametrize("option", [("--grant-to", "agents"), ("--partitions", "4")])
+def test_init_refuses_what_is_for_a_server_where_a_store_is_in_a_file(tmp_path: Path, option: tuple[str, str]) -> None:
+    refused = CliRunner().invoke(cli, ["init", "--store", str(tmp_path / "store"), *option])
+    assert (refused.exit_code, f"{option[0]} is for a store in PostgreSQL" in refused.output) == (2, True)
     assert not (tmp_path / "store").exists()
+
+
+def test_init_cuts_tables_into_partitions_by_namespace() -> None:
+    """And says so where a store is there that has others: they cannot be cut anew."""
+    dsn = postgres.new_database(is_empty=True)
+    url = postgres.url_of(dsn)
+    assert CliRunner().invoke(cli, ["init", "--store", url, "--partitions", "5"]).exit_code == 0
+    counted = "SELECT count(*) FROM pg_inherits WHERE inhparent = '{}'::regclass"
+    for table in ("passages", "relations", "postings"):
+        assert postgres.run(dsn, counted.format(table)) == [(5,)]
+    assert postgres.run(dsn, counted.format("meta")) == [(0,)]
+    assert CliRunner().invoke(cli, ["init", "--store", url]).exit_code == 0
+    refused = CliRunner().invoke(cli, ["init", "--store", url, "--partitions", "4"])
+    assert (refused.exit_code, "have 5 partitions, not 4" in refused.output) == (2, True)
+    with commonplace.open(url, embedder="hashing") as book:
+        kept = book.remember("Billing keeps its invoices in Postgres.")
+        assert [hit.owner_id for hit in book.recall("where are invoices kept").hits] == [kept.id]
+    postgres.drop(dsn)
 
 
 def test_a_session_that_names_all_namespaces_reads_them(address: str) -> None:

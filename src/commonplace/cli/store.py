@@ -73,7 +73,18 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 @click.option("--move-memories", is_flag=True, help="Move the memories of your own store into it, without asking.")
 @click.option("--anew", is_flag=True, help="Make an empty store where one has lost its database.")
 @click.option("--grant-to", default="", metavar="ROLE", help="Let a PostgreSQL role read and write the store.")
-def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: bool, grant_to: str) -> None:
+@click.option(
+    "--partitions", type=click.IntRange(2, 1024), metavar="N", help="Cut each PostgreSQL table into N by namespace."
+)
+def init(
+    invocation: Invocation,
+    /,
+    directory: Path,
+    move_memories: bool,
+    anew: bool,
+    grant_to: str,
+    partitions: int | None,
+) -> None:
     """Create the store of a project.
 
     The store is `.commonplace` in DIRECTORY, by default the working directory, or where --store says. An existing store
@@ -98,9 +109,10 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     store = loaded.store.path
     address = address_of(store)
     if address is not None:
-        existed = not make_on_server(address, grant_to)
-    elif grant_to:
-        raise UsageError("--grant-to is for a store in PostgreSQL", remedy="name one with --store postgresql://…")
+        existed = not make_on_server(address, grant_to, partitions or 0)
+    elif grant_to or partitions:
+        option = "--grant-to" if grant_to else "--partitions"
+        raise UsageError(f"{option} is for a store in PostgreSQL", remedy="name one with --store postgresql://…")
     else:
         existed = (directory_of(store) / DATABASE).is_file()
     is_lost = anew and make_anew(directory_of(store))

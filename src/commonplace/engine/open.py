@@ -137,9 +137,9 @@ def make_anew(directory: Path) -> bool:
     return True
 
 
-def make_on_server(address: Address, grant_to: str) -> bool:
+def make_on_server(address: Address, grant_to: str, partitions: int) -> bool:
     """Make a store on a server unless there is one, and let a role use it; return whether there was none."""
-    return Store.make_on_server(address, address.password, grant_to=grant_to)
+    return Store.make_on_server(address, address.password, grant_to=grant_to, partitions=partitions)
 
 
 def consolidation_lock(engine: Engine) -> Lock:

@@ -22,7 +22,7 @@ from commonplace.ranking.arrays import ranked
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import claims, script
+from commonplace.store.dialect import claims
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
@@ -145,11 +145,6 @@ def signs_of(vector: bytes | NDArray[np.float32]) -> str:
 def _signed(codes: NDArray[np.uint32]) -> list[int]:
     found: list[int] = codes.view(np.int32).tolist()
     return found
-
-
-def make_tables(session: Session) -> None:
-    """Make the tables, in the place of those of another version."""
-    session.connection.execute(script("recall"))
 
 
 @many_words()

@@ -137,11 +137,14 @@ class Store(MemoryStore, ReembeddingStore):
         return cls(PostgresConnections(Address(address, password, timeout_s), create=create))
 
     @staticmethod
-    def make_on_server(address: str, password: str = "", *, grant_to: str = "", timeout_s: float = 10.0) -> bool:
+    def make_on_server(
+        address: str, password: str = "", *, grant_to: str = "", partitions: int = 0, timeout_s: float = 10.0
+    ) -> bool:
         """Make a store in a PostgreSQL database unless there is one, or add to it what an earlier build did not make.
 
         Args:
             grant_to: a role that may read and write it from then on, and change no table; "" is none.
+            partitions: into so many each table is cut by namespace, where the store is new; 0 is none.
 
         Returns:
             Whether there was none.
@@ -149,11 +152,12 @@ class Store(MemoryStore, ReembeddingStore):
         Raises:
             MissingExtraError: the extra `postgres` is not installed.
             StoreError: the server cannot be reached, or this user may not do so.
+            UsageError: a store is there, with another number of partitions.
         """
         with _driver_needed():
             from commonplace.store.postgres import Address, make
 
-        return make(Address(address, password, timeout_s), grant_to)
+        return make(Address(address, password, timeout_s), grant_to, partitions)
 
     @classmethod
     def in_memory(cls) -> Store:

@@ -29,7 +29,7 @@ _HALFVEC_OF: Final = """
     )::vector::halfvec
 """
 _LARGE: Final = """
-    SELECT v.namespace, length(v.vector) FROM passage_vectors v
+    SELECT v.namespace, length(v.vector), min(v.tableoid::regclass::text) FROM passage_vectors v
     WHERE v.is_past = 0 AND length(v.vector) > 0
         AND v.namespace IN (SELECT namespace FROM counts GROUP BY namespace HAVING sum(passages) >= $1)
     GROUP BY 1, 2 HAVING count(*) >= $1
@@ -61,13 +61,13 @@ def make(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute(rights.ENTER, [rights.scope_of(EVERY)])
         large = connection.execute(_LARGE, [LEAST]).fetchall()
-    for space, dimensions in large:
+    for space, dimensions, table in large:  # where tables have partitions, it is in one
         name = f"vectors_{space}_{dimensions}"
         if connection.execute(_IS_BROKEN, [name]).fetchall() == [(True,)]:  # one that was begun, and cut off
             connection.execute(f"DROP INDEX {name}")
         connection.execute(
             f"""
-            CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON passage_vectors
+            CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table}
             USING hnsw ((halfvec_of(vector)::halfvec({dimensions})) halfvec_cosine_ops)
             WHERE namespace = {space} AND is_past = 0 AND length(vector) = {dimensions}
             """
