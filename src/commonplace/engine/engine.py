@@ -636,13 +636,10 @@ class Engine:
         Args:
             touch: False counts no use.
         """
-        counts = self._runtime.store.counts(self.namespace)
-        # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
-        has_others = counts["artifacts"] or counts["knowledge"] or not counts["memories"]
         result = self.search(
             query,
             limit,
-            ("memory",) if has_others else None,
+            ("memory",),
             as_of=as_of,
             valid_at=valid_at,
             min_score=min_score,
