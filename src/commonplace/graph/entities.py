@@ -50,19 +50,9 @@ class Entities:
 
     def expect(self, called: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
         """Read at once what `of_name` will ask for: what names with their types may mean, and what bears aliases."""
-        names = [(cleaned(name)[:MAX_NAME_CHARACTERS], type_) for name, type_ in called]
-        forms = [normal(name) for name, _ in names]
+        forms = [form for name, type_ in called for form in lookups(cleaned(name)[:MAX_NAME_CHARACTERS], type_)]
         others = (normal(cleaned(alias)[:MAX_NAME_CHARACTERS]) for alias in aliases if cleaned(alias))
-        self._graph.expect(dict.fromkeys((*forms, *others)))
-        known = self._graph.named(forms)
-        further = (
-            form
-            for own, name in zip(forms, names, strict=True)
-            if all(normal(each.name) != own for each in known.get(own, ()))
-            for form in lookups(*name)
-            if form != own
-        )
-        self._graph.expect(dict.fromkeys(further), limit=MAX_CANDIDATES)
+        self._graph.expect(dict.fromkeys((*forms, *others)), limit=MAX_CANDIDATES)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
         """Return an entity that somebody names, which no episode's deletion takes along from now on."""

@@ -71,7 +71,7 @@ NAMED = f"""
     ORDER BY a.entity
     LIMIT :limit
 """
-_NAMES_A_READ: Final = 16
+_NAMES_A_READ: Final = 32
 
 
 @cache
@@ -442,7 +442,8 @@ class GraphChange(ChangingSpace, GraphReading):
         found = super().named(asked, limit=limit)
         for normal in asked:
             bearers = found.get(normal, [])
-            memo.named[normal] = limit, [each.id for each in bearers]
+            is_all = limit is None or len(bearers) < limit
+            memo.named[normal] = None if is_all else limit, [each.id for each in bearers]
             memo.entities.update((each.id, each) for each in bearers)
 
     def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
