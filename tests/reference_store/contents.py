@@ -16,9 +16,8 @@ from commonplace.store.graph import GraphChange
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, insert_version
 from commonplace.store.rows import WriteBuffer, put
-from commonplace.store.schema import COUNTERS
 from commonplace.store.transaction import Transaction
-from commonplace.store.writes import NEXT, Change, NextNumbers, set_embedding
+from commonplace.store.writes import NEXT, Change, next_change, set_embedding
 from commonplace.types import Embedding, JournalBlock, JournalPage, Link, MemoryWrite, Note, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
@@ -163,9 +162,8 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     for entries in contents.namespaces:
         _fill_beside(db, entries)
     for stored in contents.owners:
-        space = spaces[stored.namespace]
-        counters = dict(zip(COUNTERS, (stored.number, stored.first_passage, 0), strict=True))
-        change = Change(WriteBuffer(db), space, spaces, {space: NextNumbers(stored.change, counters)})
+        space, numbers = spaces[stored.namespace], (stored.number, stored.first_passage, 0)
+        change = Change(WriteBuffer(db), space, spaces, {space: next_change(space, stored.change - 1, *numbers)})
         write, memory = stored.write, stored.memory
         change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
         if memory is not None:

@@ -13,7 +13,6 @@ from commonplace.store.ledger import (
     check_reversal,
     chosen,
     order,
-    refuse_taken,
 )
 from commonplace.store.rows import checked
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
@@ -159,8 +158,7 @@ class ReferenceLedgerChange(ReferenceLedger):
         """Write what undoes the change of an issue, in the place of what the issue had."""
         ledger = self._ledger
         holders = {held.number: held.issue for held in ledger.reversals.values()}
-        reversal = check_reversal(reversal)
-        refuse_taken(reversal, holders.get(reversal.number))
+        reversal = check_reversal(reversal, holders.get(reversal.number))
         if not reversal.number:
             reversal = replace(reversal, number=max(holders, default=0) + 1)
         ledger.reversals[reversal.issue] = reversal

@@ -287,11 +287,7 @@ class ChunkFile:
         return counts
 
     def unsure(self, keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """Return (code of the namespace, number) of passages with a key of several names: some may not be theirs.
-
-        Args:
-            keep: marks the rows that are looked at.
-        """
+        """Return (code of a namespace, number) of passages, of rows marked in `keep`, with a key of several names."""
         places = [place for place, name in enumerate(self._texts(0, len(self._keys))) if _AMONG in name]
         rows = distinct(self._postings(np.array(places, np.intp))[0])
         rows = rows[keep[rows]]

@@ -215,8 +215,7 @@ class Index:
             purge: leave nothing of a deleted passage in any file, of what was deleted before either.
             progress: called now and then with the number of passages added.
             checkpoint: called with the name of every step before it is taken.
-            again: gives a passage of a namespace that is held; a purge asks it for those with a word whose key another
-                word had too.
+            again: gives a passage that is held; a purge asks it for those with a word whose key another word had too.
 
         Raises:
             IndexFaultError: the current generation cannot be built upon; rebuild.

@@ -273,9 +273,8 @@ class Update:
         self._checkpoint("add")
         dropped = dense.delete(sorted(deleted))
         if self._purge:
-            names = self._manifest.namespaces
-            again = (self._again(names[code], number) for code, number in dense.unsure())
-            entries = chain(entries, chain.from_iterable(again))
+            names, unsure = self._manifest.namespaces, dense.unsure()
+            entries = chain(entries, chain.from_iterable(self._again(names[code], number) for code, number in unsure))
         added, replaced = self._add(entries, deleted, dense)
         self._checkpoint("dense")
         chunks, counted, statistics = dense.finish(purge=self._purge)
@@ -293,14 +292,12 @@ class Update:
         """Add the entries that are not deleted; return how many, and how many of them were held before."""
         codes = {name: code for code, name in enumerate(self._manifest.namespaces)}
         added = replaced = 0
-        last = list(self._manifest.last_numbers)
+        last = dict(enumerate(self._manifest.last_numbers))
         for entry in entries:
             if entry.number in deleted:
                 continue
             code = codes.setdefault(entry.namespace, len(codes))
-            if code == len(last):
-                last.append(-1)
-            is_new = entry.number > last[code]
+            is_new = entry.number > last.setdefault(code, -1)
             if not is_new:
                 replaced += dense.delete([entry.number])
             language = passage_language(entry)
@@ -309,7 +306,7 @@ class Update:
             added += 1
             if added % _PROGRESS_STEP == 0:
                 self._progress(added)
-        self._manifest = replace(self._manifest, namespaces=tuple(codes), last_numbers=tuple(last))
+        self._manifest = replace(self._manifest, namespaces=tuple(codes), last_numbers=tuple(last.values()))
         self._progress(added)
         return added, replaced
 

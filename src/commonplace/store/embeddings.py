@@ -13,14 +13,14 @@ from commonplace.store.dialect import Database, among, among_numbers, listed, li
 from commonplace.store.graph_rules import namespace_of
 from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
 from commonplace.store.rows import Values, add_rows, drop
-from commonplace.store.schema import COUNTERS, SCHEMA, Table, namespace_of_row, numbers_after
+from commonplace.store.schema import SCHEMA, Table, namespace_of_row, numbers_after
 from commonplace.store.writes import (
     ALL_HEADS,
     NEXT,
     STAMP_KEYS,
     Change,
+    next_change,
     read_embedding,
-    record_of,
     refuse_other_maker,
     refuse_other_reembedding,
     refuse_same_embedding,
@@ -222,12 +222,12 @@ class ReembeddingStore:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
             if db.execute(_IS_ANY_MISSING).fetchone()[0]:
                 return False
-            seen = {space: head for space, *head in db.execute(ALL_HEADS)}
+            seen = {space: last for _, space, *last in db.execute(ALL_HEADS)}
         with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            heads = {space: head for space, *head in db.execute(ALL_HEADS)}
-            for space in (space for space, head in heads.items() if head != seen.get(space)):
-                first = dict(zip(COUNTERS, seen[space][1:], strict=True))["next_passage"] if space in seen else 0
+            now = {space: last for _, space, *last in db.execute(ALL_HEADS)}
+            for space in (space for space, last in now.items() if last != seen.get(space)):
+                first = next_change(space, *seen.get(space, ()))["next_passage"]
                 values = {"space": space, "first": first, "end": numbers_after(space + 1)}
                 if db.execute(_IS_NEW_MISSING, values).fetchone()[0]:
                     return False
@@ -237,11 +237,7 @@ class ReembeddingStore:
                 add_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
             _drop_keys(db, _NEXT_KEYS)
             set_embedding(db, embedding)
-            changes = [
-                record_of(space, number + 1, dict(zip(COUNTERS, counters, strict=True)))
-                for space, (number, *counters) in heads.items()
-            ]
-            add_rows(db, SCHEMA["changes"], changes)
+            add_rows(db, SCHEMA["changes"], [next_change(space, *last) for space, last in now.items() if last[0]])
         return True
 
     def settle_reembedding(self, limit: int) -> bool:

@@ -47,34 +47,20 @@ ADD_OPERATIONS = """
 DROP_OPERATIONS = "DELETE FROM operations WHERE at < :before"
 
 
-def check_reversal(reversal: Reversal) -> Reversal:
-    """Return a reversal as it is kept; refuse one with a number below 0.
-
-    Raises:
-        UsageError: its number is below 0, or `checked` refuses it.
-    """
-    if reversal.number < 0:
-        raise UsageError(
-            f"the number {reversal.number} of what undoes issue {reversal.issue!r} is below 0",
-            remedy="give 0 for the next one",
-        )
-    return checked(reversal, f"what undoes issue {reversal.issue!r}")
-
-
-def refuse_taken(reversal: Reversal, holder: str | None) -> None:
-    """Refuse a number that the reversal of another issue has.
+def check_reversal(reversal: Reversal, holder: str | None) -> Reversal:
+    """Return a reversal as it is kept.
 
     Args:
         holder: the issue whose reversal has that number, where one has.
 
     Raises:
-        UsageError: naming both issues.
+        UsageError: its number is below 0 or that of another issue's reversal, or `checked` refuses it.
     """
-    if holder not in (None, reversal.issue):
-        raise UsageError(
-            f"the number {reversal.number} of what undoes issue {reversal.issue!r} is that of issue {holder!r}",
-            remedy="give 0 for the next one",
-        )
+    name, number = f"what undoes issue {reversal.issue!r}", reversal.number
+    if number < 0 or holder not in (None, reversal.issue):
+        problem = "below 0" if number < 0 else f"that of issue {holder!r}"
+        raise UsageError(f"the number {number} of {name} is {problem}", remedy="give 0 for the next one")
+    return checked(reversal, name)
 
 
 def check_operations(at: float, count: int, keep_since: float) -> None:
@@ -216,9 +202,8 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
         One without a number gets the next; one with a number keeps it.
         """
-        reversal = check_reversal(reversal)
         taken = self._find(_REVERSALS, {"number": reversal.number})
-        refuse_taken(reversal, taken[0].issue if taken else None)
+        reversal = check_reversal(reversal, taken[0].issue if taken else None)
         if not reversal.number:
             ((last,),) = self._rows(LAST_REVERSAL)
             reversal = replace(reversal, number=last + 1)

@@ -315,7 +315,7 @@ _OWN = "WHERE namespace = :namespace AND owner = :owner"
 
 _UNLIMITED = 2**63 - 1
 
-_ALL = "SELECT number FROM owners WHERE namespace = :namespace"
+_OWNERS_OF = "SELECT count(*) FROM owners WHERE namespace = :namespace"
 
 OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id = :id AND is_latest = 1"
 
@@ -800,18 +800,13 @@ class MemoryStore:
             change = Change.begin(db, namespace)
             if change is None:
                 return 0
-            gone = _remove_all(change)
-            for texts in {*change.spaces.values()} - {change.space}:
-                with change.inside(texts):
-                    _remove_all(change)
-            change.mark()
-            change.finish()
+            ((gone,),) = db.execute(_OWNERS_OF, {"namespace": change.space}).fetchall()
             for erased in change.spaces.values():
                 for table in reversed(TABLES):
                     if table.has_namespace:
                         drop(db, table.name, namespace=erased)
                 drop(db, "namespaces", number=erased)
-            return gone
+            return int(gone)
 
     def graph(self, namespace: str) -> GraphReading:
         """Return the graph of a namespace; one that is not there is empty."""
@@ -846,9 +841,3 @@ class MemoryStore:
 
     def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:
         return self._connections.rows(sql, {"namespace": namespace, **values})
-
-
-def _remove_all(change: Change) -> int:
-    """Delete every owner of the namespace that a change is in; return how many there were."""
-    found = change.db.execute(_ALL, {"namespace": change.space}).fetchall()
-    return sum(change.remove(number) for (number,) in found)

@@ -294,43 +294,24 @@ _UPDATE_OWNER = f"""
 """
 
 
-_HEADS = f"""
+ALL_HEADS: Final = f"""
     SELECT n.name, n.number, c.number, {", ".join(f"c.{name}" for name in COUNTERS)}
     FROM namespaces n LEFT JOIN changes c
         ON c.namespace = n.number AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number)
-    WHERE n.name IN {among("names")}
-"""
-
-
-ALL_HEADS: Final = f"""
-    SELECT namespace, number, {", ".join(COUNTERS)} FROM changes c
-    WHERE number = (SELECT max(x.number) FROM changes x WHERE x.namespace = c.namespace)
 """
 
 
 def heads_of(namespace: str) -> Read:
     """Return the statement that a change begins with, and its values."""
     names = [namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)]
-    return _HEADS, {"names": listed(names)}
+    return f"{ALL_HEADS} WHERE n.name IN {among('names')}", {"names": listed(names)}
 
 
-def record_of(space: int, number: int, counters: Mapping[str, int]) -> Values:
-    """Return the row of a change."""
-    return {"namespace": space, "number": number, **counters, "token": token_bytes(8)}
-
-
-@dataclass(slots=True)
-class NextNumbers:
-    """The number that a change takes in a namespace, and those that rows get in it, by the name of their counter."""
-
-    number: int
-    counters: dict[str, int]
-
-    @classmethod
-    def of(cls, space: int, number: int | None = None, *counters: int) -> NextNumbers:
-        """Return what follows the last change of a namespace, None where there is none."""
-        values = counters if number else [numbers_after(space) + 1] * len(COUNTERS)
-        return cls((number or 0) + 1, dict(zip(COUNTERS, values, strict=True)))
+def next_change(space: int, last: int | None = None, *counters: int) -> Values:
+    """Return the row of the change that follows the last one of a namespace, None where there is none."""
+    counted = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
+    row = {"namespace": space, "number": (last or 0) + 1, "token": token_bytes(8)}
+    return row | dict(zip(COUNTERS, counted, strict=True))
 
 
 @dataclass(slots=True)
@@ -345,53 +326,52 @@ class Change:
     db: WriteBuffer
     space: int
     spaces: dict[str, int]
-    _heads: dict[int, NextNumbers]
+    _rows: dict[int, Values]
     _tallies: defaultdict[tuple[int, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _added: dict[tuple[int, Kind, str], int] = field(default_factory=dict)
     _due: set[int] = field(default_factory=set)
 
     @classmethod
-    def begin(cls, db: Database, namespace: str, *, create: bool = False) -> Change | None:
-        """Start the next change of a namespace, None where there is none of that name.
+    def begin(cls, db: Database, namespace: str) -> Change | None:
+        """Start the next change of a namespace, None where there is none of that name."""
+        change = cls._of(db, namespace)
+        return change if namespace in change.spaces else None
 
-        Args:
-            create: make it then.
+    @classmethod
+    def create(cls, db: Database, namespace: str) -> Change:
+        """Start the next change of a namespace, which is made where there is none of that name.
 
         Raises:
             UsageError: its name holds what no database keeps.
         """
-        found = db.execute(*heads_of(namespace)).fetchall()
-        spaces, heads = {row[0]: row[1] for row in found}, {row[1]: NextNumbers.of(*row[1:]) for row in found}
-        if namespace not in spaces and not create:
-            return None
-        change = cls(db if isinstance(db, WriteBuffer) else WriteBuffer(db), 0, spaces, heads)
+        change = cls._of(db, namespace)
         change.space = change.make(namespace)
         return change
 
     @classmethod
-    def create(cls, db: Database, namespace: str) -> Change:
-        """Start the next change of a namespace, which is made where there is none of that name."""
-        change = cls.begin(db, namespace, create=True)
-        assert change is not None
-        return change
+    def _of(cls, db: Database, namespace: str) -> Change:
+        found = db.execute(*heads_of(namespace)).fetchall()
+        spaces, rows = {row[0]: row[1] for row in found}, {row[1]: next_change(*row[1:]) for row in found}
+        writer = db if isinstance(db, WriteBuffer) else WriteBuffer(db)
+        return cls(writer, spaces.get(namespace, 0), spaces, rows)
 
     def make(self, namespace: str) -> int:
         """Return the number of one of `spaces`, which is made where it is not there."""
         if namespace not in self.spaces:
             space = self.spaces[namespace] = create_namespace(self.db, namespace)
-            self._heads[space] = NextNumbers.of(space)
+            self._rows[space] = next_change(space)
         return self.spaces[namespace]
 
     @property
     def number(self) -> int:
         """The number that it takes in the namespace that it writes to."""
-        return self._heads[self.space].number
+        return int(self._rows[self.space]["number"])
 
     def take(self, counter: str) -> int:
         """Return the next number of an owner, a passage or a row of the graph."""
-        counters = self._heads[self.space].counters
-        counters[counter] += 1
-        return counters[counter] - 1
+        row = self._rows[self.space]
+        row[counter] += 1
+        return int(row[counter]) - 1
 
     def put(self, write: OwnerWrite, at: float = 0.0) -> int:
         """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
@@ -499,11 +479,9 @@ class Change:
 
     def finish(self) -> int:
         """Write what waits, and a record of the change in each namespace that is due; return its number here."""
-        spaces = sorted(self._due)
-        rows = [record_of(space, self._heads[space].number, self._heads[space].counters) for space in spaces]
-        add_rows(self.db, SCHEMA["changes"], rows)
+        add_rows(self.db, SCHEMA["changes"], [self._rows[space] for space in sorted(self._due)])
         self.flush()
-        self.db.follow(spaces)
+        self.db.follow(self._due)
         return self.number
 
     def flush(self) -> None:
