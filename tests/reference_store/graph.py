@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.store.graph_rules import check_filter, is_all, text_owner, texts_of
-from commonplace.store.rows import checked
+from commonplace.store.graph_rules import is_all, text_owner, texts_of
+from commonplace.store.rows import check_times, checked
 from commonplace.store.writes import check_write
 from commonplace.types import GRAPH_KINDS, OwnerWrite
 from commonplace.types.graph import Edge, GraphCounts
@@ -50,6 +50,11 @@ class GraphState:
             set(self.mentions),
             list(self.happenings),
         )
+
+
+def check_filter(wanted: GraphFilter) -> None:
+    """Refuse a filter with a time that is not a number."""
+    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
 
 
 class ReferenceGraph:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.store.ledger import (
     check_operations,
-    check_reversal,
     chosen,
     order,
+    refuse_number,
 )
 from commonplace.store.rows import checked
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
@@ -158,7 +158,8 @@ class ReferenceLedgerChange(ReferenceLedger):
         """Write what undoes the change of an issue, in the place of what the issue had."""
         ledger = self._ledger
         holders = {held.number: held.issue for held in ledger.reversals.values()}
-        reversal = check_reversal(reversal, holders.get(reversal.number))
+        reversal = checked(reversal)
+        refuse_number(reversal, holders.get(reversal.number))
         if not reversal.number:
             reversal = replace(reversal, number=max(holders, default=0) + 1)
         ledger.reversals[reversal.issue] = reversal

@@ -326,8 +326,8 @@ def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes])
     passages, held = (_rows(db, table, own) for table in _RENUMBERED)
     passages.sort(key=itemgetter("owner", "ordinal"))
     new = {row["number"]: change.renumber(row["number"]) for row in passages}
-    for table in ("next_vectors", "passage_vectors", "passages"):
-        drop(db, table, namespace=space, number=list(new))
+    for name in ("next_vectors", "passage_vectors", "passages"):
+        drop(db, name, namespace=space, number=list(new))
     for row in held:
         row["vector"] = row["vector"] or vectors.get(row["number"], b"")
     for table, rows in zip(_RENUMBERED, (passages, held), strict=True):

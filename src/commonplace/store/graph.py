@@ -14,7 +14,6 @@ from commonplace.store.graph_rules import (
     PAST,
     STAGES,
     STANDING,
-    check_filter,
     is_of_open,
     reaches_past,
     stage_of,
@@ -22,8 +21,8 @@ from commonplace.store.graph_rules import (
     texts_of,
     times_of,
 )
-from commonplace.store.rows import Form, Row, Values, add_rows, checked, form_of, put
-from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, numbers_after
+from commonplace.store.rows import Form, Row, Values, add_rows, check_times, checked, form_of, put
+from commonplace.store.schema import SCHEMA, TABLE_OF_KIND
 from commonplace.store.transaction import ChangingSpace, GraphMemo, SpaceReading
 from commonplace.store.writes import check_write, namespace_number
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
@@ -168,8 +167,8 @@ EDGES = ByStage(
 
 PAIRS = f"""
     SELECT r.number, r.id, r.source, r.target FROM relations r NOT INDEXED
-    WHERE r.number > :last AND r.number < :first_of_next
-        AND r.namespace = :space AND r.stage < :stages AND {_CHOSEN}
+    WHERE r.number > coalesce(:last, ({SPACE} - 1) << 32) AND r.number < {SPACE} << 32
+        AND r.namespace = {SPACE} AND r.stage < :stages AND {_CHOSEN}
     ORDER BY r.number
     LIMIT :limit
 """
@@ -358,16 +357,11 @@ class GraphReading(SpaceReading):
         Some thousands at a time are of one state; inside a snapshot of the store, all are.
         """
         stages = STAGES if reaches_past(wanted) else PAST
-        with self._source.reading(self._namespace) as db:
-            space = namespace_number(db, self._namespace)
-        values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages, "space": space}
-        values["first_of_next"] = numbers_after((space or 0) + 1)
-        last: int | None = numbers_after(space or 0)
-        while last is not None:
-            rows = self._rows(PAIRS, last=last, **values)
-            for _, id_, source, target in rows:
-                yield id_, source, target
-            last = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
+        values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
+        rows = self._rows(PAIRS, last=None, **values)
+        while rows:
+            yield from (row[1:] for row in rows)
+            rows = self._rows(PAIRS, last=rows[-1][0], **values) if len(rows) == _PAIRS_A_READ else []
 
     def counts(self) -> GraphCounts:
         """Return how much there is: relations that have ended or were retracted count."""
@@ -387,7 +381,7 @@ class GraphReading(SpaceReading):
 
 
 def _values(wanted: GraphFilter) -> Values:
-    check_filter(wanted)
+    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
     return {
         "types": listed_or_none(wanted.types),
         "groups": listed_or_none(wanted.groups),
@@ -561,7 +555,7 @@ class GraphChange(ChangingSpace, GraphReading):
             sql = f"DELETE FROM {table} AS t WHERE t.namespace = :space AND ({is_gone(SCHEMA[table][column])})"
             gone += db.execute(sql, {"space": change.space}).rowcount
         for kind in GRAPH_KINDS:
-            texts = self._transaction.texts_number(kind)
+            texts = change.spaces.get(texts_of(self._namespace, kind))
             values = {"texts": texts, "kind": kind, "space": change.space}
             stray = db.execute(_STRAY.format(TABLE_OF_KIND[kind]), values).fetchall()
             for (id_,) in stray:
@@ -608,9 +602,9 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def _drop_texts(self, kind: Subject, id_: str) -> None:
         change = self._transaction.known()
-        space = self._transaction.texts_number(kind)
-        if change is not None and space is not None:
-            with change.inside(space):
+        texts = texts_of(self._namespace, kind)
+        if change is not None and texts in change.spaces:
+            with change.inside(change.spaces[texts]):
                 change.drop(kind, id_)
 
     def _erase_all_of(self, kind: Subject, ids: Sequence[str]) -> None:

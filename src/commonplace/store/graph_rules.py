@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 
-from commonplace.store.rows import check_times
 from commonplace.types import Owner
 from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
 
@@ -102,12 +101,3 @@ def text_owner(what: Entity | Relation) -> Owner:
 def is_all(wanted: GraphFilter) -> bool:
     """Tell whether all facts there are are meant, whatever their times."""
     return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
-
-
-def check_filter(wanted: GraphFilter) -> None:
-    """Refuse a filter with a time that is not a number.
-
-    Raises:
-        UsageError: one is NaN.
-    """
-    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)

@@ -9,7 +9,7 @@ from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.store.dialect import SPACE, among, listed
 from commonplace.store.rows import add_rows, check_times, checked, form_of, put, refuse_wide
-from commonplace.store.schema import SCHEMA, numbers_after
+from commonplace.store.schema import SCHEMA
 from commonplace.store.transaction import ChangingSpace, SpaceReading
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
@@ -30,9 +30,9 @@ COUNTS = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} 
 
 RUNS = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
 
-_LAST_EVENT = """
-    SELECT number FROM issue_events WHERE namespace = :space AND number > :first AND number < :last
-    ORDER BY number DESC LIMIT 1
+LAST_EVENT = f"""
+    SELECT coalesce(max(number), ({SPACE} - 1) << 32) FROM issue_events
+    WHERE namespace = {SPACE} AND number > ({SPACE} - 1) << 32 AND number < {SPACE} << 32
 """
 
 LAST_REVERSAL = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
@@ -47,20 +47,13 @@ ADD_OPERATIONS = """
 DROP_OPERATIONS = "DELETE FROM operations WHERE at < :before"
 
 
-def check_reversal(reversal: Reversal, holder: str | None) -> Reversal:
-    """Return a reversal as it is kept.
-
-    Args:
-        holder: the issue whose reversal has that number, where one has.
-
-    Raises:
-        UsageError: its number is below 0 or that of another issue's reversal, or `checked` refuses it.
-    """
-    name, number = f"what undoes issue {reversal.issue!r}", reversal.number
+def refuse_number(reversal: Reversal, holder: str | None) -> None:
+    """Refuse a reversal whose number is below 0, or that of another issue's, the `holder`."""
+    number = reversal.number
     if number < 0 or holder not in (None, reversal.issue):
         problem = "below 0" if number < 0 else f"that of issue {holder!r}"
-        raise UsageError(f"the number {number} of {name} is {problem}", remedy="give 0 for the next one")
-    return checked(reversal, name)
+        remedy = "give 0 for the next one"
+        raise UsageError(f"the number {number} of what undoes issue {reversal.issue!r} is {problem}", remedy=remedy)
 
 
 def check_operations(at: float, count: int, keep_since: float) -> None:
@@ -191,9 +184,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
         """Write an event after all others."""
         kept, change = checked(event), self._transaction.begin()
         if not self._transaction.last_event:
-            first, last = numbers_after(change.space), numbers_after(change.space + 1)
-            found = change.db.execute(_LAST_EVENT, {"space": change.space, "first": first, "last": last}).fetchone()
-            self._transaction.last_event = found[0] if found else first
+            ((self._transaction.last_event,),) = self._rows(LAST_EVENT)
         self._transaction.last_event += 1
         put(change.db, change.space, kept, number=self._transaction.last_event)
 
@@ -202,8 +193,9 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
         One without a number gets the next; one with a number keeps it.
         """
+        reversal = checked(reversal)
         taken = self._find(_REVERSALS, {"number": reversal.number})
-        reversal = check_reversal(reversal, taken[0].issue if taken else None)
+        refuse_number(reversal, taken[0].issue if taken else None)
         if not reversal.number:
             ((last,),) = self._rows(LAST_REVERSAL)
             reversal = replace(reversal, number=last + 1)

@@ -256,6 +256,12 @@ PATHS = f"""
         AND expired_at IS NULL
 """
 
+OF_PATHS = f"""
+    SELECT path, number, namespace FROM owners
+    WHERE namespace = {SPACE} AND kind = 'artifact' AND path IN {among("paths")} AND path != '' AND expired_at IS NULL
+"""
+SET_ROOT = "UPDATE owners SET root = :root WHERE namespace = :namespace AND number = :owner"
+
 LIVE = f"""
     SELECT id, number, session, position FROM owners
     WHERE namespace = {SPACE} AND kind = :kind

@@ -241,10 +241,10 @@ def checked(record: T, name: object = None) -> T:
     name = name or _Named(record)
     mended = {}
     for column in form_of(type(record)).columns:
-        value, check = getattr(record, column.name), _CHECKS.get(column.role)
-        if check is None or value is None:
+        value = getattr(record, column.name)
+        if value is None:
             continue
-        kept = tuple(check(name, column, each) for each in value) if column.is_list else check(name, column, value)
+        kept = tuple(_kept(name, column, each) for each in value) if column.is_list else _kept(name, column, value)
         if kept is not value and kept != value:
             mended[column.name] = kept
     return replace(record, **mended) if mended else record  # type: ignore[type-var]
@@ -295,61 +295,33 @@ class _Named:
         self._record = record
 
     def __str__(self) -> str:
-        kind = _WORDS.get(type(self._record).__name__, type(self._record).__name__.lower())
+        kind = _CAPITAL.sub(" ", type(self._record).__name__).lower()
         id_ = getattr(self._record, "id", getattr(self._record, "name", None))
         return kind if id_ is None else f"{kind} {id_!r:.80}"
 
 
-_WORDS: Final[Mapping[str, str]] = {
-    "MemoryRecord": "memory",
-    "KnowledgeRecord": "knowledge",
-    "ContextRecord": "the context of agent",
-    "IssueEvent": "an event on an issue",
-    "Reversal": "what undoes an issue",
-    "JournalPage": "page",
-    "FileStamp": "the stamp of a file",
-}
+_CAPITAL: Final = re.compile(r"\B(?=[A-Z])")
 
 
-def _name(name: object, column: Column, value: str) -> str:
-    if storable(value) is not value:
-        refuse_unstorable(f"the {column.name} of {name},", value)
+def _kept(name: object, column: Column, value: Any) -> Any:
+    """Return what a column keeps of a value."""
+    match column.role:
+        case "text" | "texts":
+            return storable(value)
+        case "json":
+            return storable_json(value)
+        case "time" | "times":
+            check_times(name, value)
+        case "number":
+            refuse_wide(name, value)
+        case "real":
+            if math.isnan(value):
+                raise UsageError(f"the {column.name} of {name} is not a number", remedy="give a number")
+        case "flag" | "bytes":
+            pass
+        case _ if storable(value) is not value:
+            refuse_unstorable(f"the {column.name} of {name},", value)
     return value
-
-
-def _text(_name: object, _column: Column, value: str) -> str:
-    return storable(value)
-
-
-def _json(_name: object, _column: Column, value: str) -> str:
-    return storable_json(value)
-
-
-def _time(name: object, _column: Column, value: float) -> float:
-    check_times(name, value)
-    return value
-
-
-def _number(name: object, _column: Column, value: int) -> int:
-    refuse_wide(name, value)
-    return value
-
-
-def _real(name: object, column: Column, value: float) -> float:
-    if math.isnan(value):
-        raise UsageError(f"the {column.name} of {name} is not a number", remedy="give a number")
-    return value
-
-
-_CHECKS: Final[Mapping[str, Callable[[object, Column, Any], Any]]] = {
-    **dict.fromkeys(("id", "ids", "label", "labels", "word", "digest"), _name),
-    **dict.fromkeys(("text", "texts"), _text),
-    **dict.fromkeys(("time", "times"), _time),
-    "json": _json,
-    "number": _number,
-    "real": _real,
-}
-"""By role, what refuses or mends a value."""
 
 
 def _listed(values: tuple[Any, ...]) -> str:

@@ -31,17 +31,25 @@ from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.memories import MemoryStore
-from commonplace.store.rows import Row, Values, check_times, hanging_rows, read_rows
+from commonplace.store.rows import (
+    Row,
+    Values,
+    add_rows,
+    check_times,
+    drop,
+    hanging_rows,
+    read_rows,
+    refuse_unstorable,
+)
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
     META,
+    STAMPS,
     Change,
     embedding_of,
-    namespace_number,
     read_embedding,
     refuse_other_maker,
     refuse_reembedding,
-    restamp,
     set_embedding,
     settle,
 )
@@ -304,9 +312,16 @@ class Store(MemoryStore, ReembeddingStore):
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
         """Set root and file stamp of artifacts, by (path, root, stamp); their text is the same, no number is taken."""
         with self._connections.writing(namespace) as db:
-            space = namespace_number(db, namespace)
-            if space is not None:
-                restamp(db, space, stamps)
+            given = {path: (root, stamp) for path, root, stamp in stamps}
+            for path, number, space in db.execute(
+                queries.OF_PATHS, {"namespace": namespace, "paths": listed(given)}
+            ).fetchall():
+                root, stamp = given[path]
+                refuse_unstorable("the root", root)
+                own = {"namespace": space, "owner": number}
+                db.execute(queries.SET_ROOT, {**own, "root": root})
+                drop(db, "file_stamps", **own)
+                add_rows(db, STAMPS.table, [{**own, **STAMPS.pack(stamp)}])
 
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages in one transaction; unknown numbers are passed over."""

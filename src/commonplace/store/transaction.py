@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 from commonplace.dataclasses import dataclass, field
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import SPACE, Database, Shape, bound, condition, is_none, shape_of
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import NO_VALUES, Form, Row, WriteBuffer, checked, drop, put
 from commonplace.store.writes import Change, change_is_over, read_embedding
 from commonplace.types import Embedding
-from commonplace.types.graph import Entity, Subject
+from commonplace.types.graph import Entity
 
 
 @dataclass(slots=True)
@@ -72,11 +71,6 @@ class Transaction:
     def embedding(self) -> Embedding | None:
         """The stamp of the stored vectors, which stays while this transaction writes."""
         return read_embedding(self.db)
-
-    def texts_number(self, kind: Subject) -> int | None:
-        """Return the number of the namespace with the texts of entities or relations, None where there is none."""
-        change = self.known()
-        return change.spaces.get(texts_of(self.namespace, kind)) if change else None
 
     def known(self) -> Change | None:
         """Return the change under way, None where there is no namespace to change."""

@@ -254,7 +254,7 @@ def set_embedding(db: Database, embedding: Embedding, which: str = "") -> None:
 
 
 _OWNERS = form_of(Owner)
-_STAMPS = form_of(FileStamp)
+STAMPS = form_of(FileStamp)
 _CHUNKS = form_of(Chunk)
 
 _BY_ID = """
@@ -549,7 +549,7 @@ class Change:
         own = {"namespace": self.space, "owner": number}
         add_rows(self.db, SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
-            add_rows(self.db, _STAMPS.table, [{**own, **_STAMPS.row(owner.stamp)}])
+            add_rows(self.db, STAMPS.table, [{**own, **STAMPS.row(owner.stamp)}])
         begin, content = 0, content if len(content) <= _PLACED else ""
         for ordinal, passage in enumerate(passages):
             own["number"] = self.take("next_passage")
@@ -565,16 +565,3 @@ class Change:
                 self._tallies[self.space, owner.kind]["passages"] += 1
                 self._tallies[self.space, owner.kind]["text_bytes"] += len(passage.chunk.text.encode())
         self.mark()
-
-
-def restamp(db: Database, space: int, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
-    """Set root and stamp of the artifacts with the given paths; paths that are not there are passed over."""
-    for path, root, stamp in stamps:
-        found = db.execute(_BY_PATH, {"namespace": space, "kind": "artifact", "path": path}).fetchone()
-        if found:
-            refuse_unstorable("the root", root)
-            own = {"namespace": space, "owner": found[0]}
-            sql = "UPDATE owners SET root = :root WHERE namespace = :namespace AND number = :owner"
-            db.execute(sql, {**own, "root": root})
-            drop(db, "file_stamps", **own)
-            add_rows(db, _STAMPS.table, [{**own, **_STAMPS.pack(stamp)}])
