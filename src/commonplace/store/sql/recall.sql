@@ -51,7 +51,7 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         UPDATE passage_signs SET next_signs = NULL
         WHERE namespace = OLD.namespace AND number = OLD.number AND next_signs IS NOT NULL;
-    ELSIF TG_TABLE_NAME = 'next_vectors' THEN
+    ELSIF left(TG_TABLE_NAME, 12) = 'next_vectors' THEN  -- a partition has a number behind it
         UPDATE passage_signs SET next_signs = signs_of(NEW.vector)
         WHERE namespace = NEW.namespace AND number = NEW.number;
     ELSE
