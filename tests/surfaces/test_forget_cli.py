@@ -197,7 +197,7 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
         (
             ["--session", "s", "--source", "x", "--tag", "y"],
             2,
-            "tag, source and session are given",
+            "tag, source and session cannot be combined",
             "give exactly one of",
         ),
         (["t0", "nobody"], 1, "there is nothing with the id 'nobody'", "see `commonplace list`"),
