@@ -173,7 +173,8 @@ class Each(NamedTuple):
     """The things in a field of a thing, or in the thing itself, each by a view.
 
     Attributes:
-        title, none: a line above them, or in their place where there are none.
+        title, none: a line above them, or in their place where there are none; it stands a level above theirs.
+        level: is added to that of each row.
         limit: how many are shown; how many more there are is told.
     """
 
