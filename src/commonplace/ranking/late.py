@@ -74,4 +74,5 @@ def weighted_share(values: NDArray[np.float32], weights: NDArray[np.float32]) ->
     total = float(weights.sum())
     if total <= 0.0:
         return np.zeros(len(values), dtype=np.float32)
-    return (values @ (weights / np.float32(total))).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # some kernels of OpenBLAS raise this flag over finite values
+        return (values @ (weights / np.float32(total))).astype(np.float32)
