@@ -51,7 +51,7 @@ COMMANDS = [
     ["doctor"],
     ["doctor", "--secrets"],
     ["forget", "a", "--yes"],
-    ["gc", "--older-than-days", "0"],
+    ["store", "gc", "--older-than-days", "0"],
     ["backup", "../b.zip"],
     ["export", "../e.jsonl"],
     ["settings", "show"],

@@ -209,7 +209,7 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
     if is_store or left:
         if is_replacing:
             return True
-        what = "a store already" if is_store else f"what is left of a store without its {DATABASE}: {', '.join(left)}"
+        what = "a store already" if is_store else f"files of a store, but not its {DATABASE}: {', '.join(left)}"
         raise StoreError(
             f"{directory} holds {what}",
             remedy="replace it with replace=True (--replace), which keeps the old files, or name another directory",

@@ -274,7 +274,7 @@ def test_a_backup_takes_the_place_of_a_store_that_lost_its_database(used: Path, 
     (used / "store.db").unlink()
     before = [path.relative_to(used) for path in everything(used)]
     with pytest.raises(
-        StoreError, match=r"has files of a store, but not its store\.db: index, MEMORY\.md, memory; rep"
+        StoreError, match=r"holds files of a store, but not its store\.db: index, MEMORY\.md, memory; rep"
     ):
         commonplace.restore(tmp_path / "kept.tar", used)
     report = commonplace.restore(tmp_path / "kept.tar", used, replace=True)
