@@ -25,7 +25,6 @@ from commonplace.search.recall import LocalRecall
 from commonplace.store.postings import Postings, PostingsReader
 from commonplace.store.store import UPTO_DATE, Store
 from commonplace.store.vector_index import LEAST
-from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
 
 ALL_EXACT: Final = 2_000
@@ -177,8 +176,7 @@ class PostgresLexical:
 
     def languages(self, namespace: str) -> frozenset[str]:
         """Return the languages, but English, of a namespace's passages; see `LexicalIndex.languages`."""
-        others = [language for language in NATURAL_LANGUAGES if language != ENGLISH]
-        return frozenset(self._state.reader.languages(namespace, others))
+        return frozenset(self._state.reader.languages(namespace))
 
 
 class PostgresDense:

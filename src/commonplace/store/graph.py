@@ -308,7 +308,7 @@ class GraphReading(SpaceReading):
         beside = None if among is None else set(among)
         found = {}
         for entity, rows in self._of_entities(EDGES.parts(wanted), entities, wanted, limit):
-            rows.sort(key=_newest_edge)
+            rows.sort(key=lambda row: (-row[3], row[0]))  # the newest first
             kept = rows if limit is None else rows[:limit]
             if beside is not None:
                 kept = [row for row in kept if (row[2] if row[1] == entity else row[1]) in beside]
@@ -391,10 +391,6 @@ def _values(wanted: GraphFilter) -> Values:
 
 def _limit(limit: int | None) -> int:
     return _UNLIMITED if limit is None else limit
-
-
-def _newest_edge(row: Row) -> tuple[float, str]:
-    return -row[3], row[0]
 
 
 def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:

@@ -10,7 +10,7 @@ segments become one. A passage that goes is cut out of its segment at once.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -22,9 +22,10 @@ from commonplace.ranking.arrays import ranked
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import claims
+from commonplace.store.dialect import Database, claims
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
+from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
 from commonplace.types import TokenEntry
 
@@ -285,6 +286,7 @@ def _cut_out(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
 
 
 _SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
+_OTHERS: Final = [language for language in NATURAL_LANGUAGES if language != ENGLISH]
 _LANGUAGES = f"""
     SELECT l FROM unnest(:languages::text[]) l
     WHERE EXISTS (SELECT 1 FROM passage_terms WHERE namespace = {_SPACE} AND language = l AND language != 'english')
@@ -422,10 +424,15 @@ class PostingsReader:
         """Return the postings of a namespace, to be used within one snapshot."""
         return Postings(self._connections, namespace)
 
-    def languages(self, namespace: str, among: Iterable[str]) -> list[str]:
-        """Return those of some languages, but English, in which passages of a namespace are stemmed."""
-        found = self._connections.rows(_LANGUAGES, {"namespace": namespace, "languages": list(among)})
-        return [language for (language,) in found]
+    def ahead(self, namespace: str, first: Callable[[Database], Any], db: Database) -> Any:
+        """Send what every search asks with what it asks first, which is not waited for twice."""
+        cast("Session", db).ahead([(_LANGUAGES, {"namespace": namespace, "languages": _OTHERS})])
+        return first(db)
+
+    def languages(self, namespace: str) -> list[str]:
+        """Return the languages, but English, in which passages of a namespace are stemmed."""
+        values = {"namespace": namespace, "languages": _OTHERS}
+        return [language for (language,) in self._connections.rows(_LANGUAGES, values)]
 
     def nearest(
         self,

@@ -258,7 +258,10 @@ class Store(MemoryStore, ReembeddingStore):
         """
         if namespace is None:
             return self._connections.snapshot()
-        return self._connections.snapshot(partial(_state, namespace=namespace, change=change, notes=notes), namespace)
+        first = partial(_state, namespace=namespace, change=change, notes=notes)
+        if self.postings is not None:
+            first = partial(self.postings.ahead, namespace, first)
+        return self._connections.snapshot(first, namespace)
 
     def lock(self, path: Path) -> Lock:
         """Return a lock of all who use the store: the file at a path, or on a server a lease with the file's name."""
