@@ -5,14 +5,17 @@ Import it late: `ssl` and `http.client` cost 30 ms and 8 MB.
 
 from __future__ import annotations
 
+import re
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
-from http.client import HTTPException, HTTPResponse, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import (
     HTTPHandler,
@@ -26,12 +29,13 @@ from urllib.request import (
 )
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import ProviderError
-from commonplace.models.providers import Address
+from commonplace.errors import ProviderError, UsageError
+from commonplace.models.providers import Address, address_of
 
 FAULTS: Final = (OSError, HTTPException)
 """What `send` raises where no whole answer came; TimeoutError, an OSError, where it did not come in time."""
 _AT_ONCE: Final = 1 << 16
+_PROXY: Final = re.compile(r"(?:https?://)?(?:[^/]*@)?([^/@]+)/?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +69,23 @@ def send(
 
     Raises:
         OSError, HTTPException: no connection, or no whole answer.
-        ProviderError: the answer is larger than `max_bytes`.
+        ProviderError: the answer is larger than `max_bytes`, or the proxy is none or refuses.
     """
     left = patience.deadline - patience.clock()
     if left <= 0:
         raise TimeoutError("the deadline has passed")
     outcome: SimpleQueue[Answer | Exception] = SimpleQueue()
     request = Request(f"{address}{path}", body, dict(headers), method=method)  # noqa: S310 - an http(s) address
+    sockets: list[socket.socket] = []
+    opener = _opener(address, sockets)
 
     def exchange() -> None:
         try:
-            with _opener(address).open(request, timeout=min(patience.read_s, left)) as response:
+            with opener.open(request, timeout=min(patience.read_s, left)) as response:
                 named = {name.lower(): value for name, value in response.getheaders()}
                 outcome.put(Answer(response.status, named, _body(response, patience, max_bytes)))
         except URLError as error:
-            outcome.put(error.reason if isinstance(error.reason, Exception) else error)
+            outcome.put(_reason(error, address))
         except Exception as error:  # it is raised where somebody waits
             outcome.put(error)
 
@@ -90,27 +96,68 @@ def send(
         found = outcome.get(timeout=left)
     except Empty:
         raise TimeoutError("the deadline has passed") from None
+    finally:
+        for each in sockets:  # so that the thread ends, too
+            with suppress(OSError):
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
     if isinstance(found, Exception):
         raise found
     return found
 
 
-def _opener(address: Address) -> OpenerDirector:
+def _opener(address: Address, sockets: list[socket.socket]) -> OpenerDirector:
     """Return what opens an address, through the proxy that the environment names for it; no redirect is followed."""
-    proxies = getproxies()
-    # This machine is never behind a proxy: none can reach it, and Ollama stands here.
-    is_direct = address.is_loopback or proxy_bypass(address.authority)
-    proxy = "" if is_direct else proxies.get(address.scheme) or proxies.get("all", "")
+
+    def noting(kind: type[HTTPConnection]) -> Any:
+        class Noting(kind):  # type: ignore[misc, valid-type]
+            def connect(self) -> None:
+                super().connect()
+                sockets.append(self.sock)
+
+        return Noting
+
+    class Plain(HTTPHandler):
+        def http_open(self, req: Request) -> HTTPResponse:
+            return self.do_open(noting(HTTPConnection), req)
+
+    class Encrypted(HTTPSHandler):
+        def https_open(self, req: Request) -> HTTPResponse:
+            return self.do_open(noting(HTTPSConnection), req, context=_trusted())
+
     opener = OpenerDirector()
-    for handler in (
-        ProxyHandler({address.scheme: proxy} if proxy else {}),
-        HTTPHandler(),
-        UnknownHandler(),
-    ):
+    proxy = _proxy(address)
+    for handler in (ProxyHandler({address.scheme: proxy} if proxy else {}), Plain(), Encrypted(), UnknownHandler()):
         opener.add_handler(handler)
-    if "https" in (address.scheme, proxy.partition(":")[0]):
-        opener.add_handler(HTTPSHandler(context=_trusted()))
     return opener
+
+
+def _proxy(address: Address) -> str:
+    """Return the proxy of an address, "" for none: this machine is never behind one, and Ollama stands here."""
+    if address.is_loopback or proxy_bypass(address.authority):
+        return ""
+    proxies = getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all", "")
+    place = _PROXY.fullmatch(proxy)
+    try:
+        if proxy:
+            address_of(f"http://{place[1] if place else ''}")
+    except UsageError:
+        raise ProviderError(
+            f"the proxy for {address.scheme} is not an http:// address that there can be",
+            remedy="correct the variable, or name the host in no_proxy",
+        ) from None
+    return proxy
+
+
+def _reason(error: URLError, address: Address) -> Exception:
+    refused = re.match(r"Tunnel connection failed: (\d+)", str(error.reason))
+    if refused:
+        return ProviderError(
+            f"the proxy answers {refused[1]} to a connection with {address.host}",
+            status=int(refused[1]),
+            remedy="check the proxy's variable and its password, or name the host in no_proxy",
+        )
+    return error.reason if isinstance(error.reason, Exception) else error
 
 
 @cache

@@ -370,9 +370,10 @@ def test_a_proxy_that_refuses_a_tunnel_gets_no_key(monkeypatch: pytest.MonkeyPat
     with ModelServer() as proxy:
         monkeypatch.setenv("all_proxy", proxy.url.replace("://", "://me:hidden@"))
         reached = access("openai", environ={"OPENAI_API_KEY": KEY})
-        with pytest.raises(ProviderError, match="could not be reached") as raised:
-            JsonClient(reached, ModelSettings(retries=1), waiting=FakeTime().waiting).post("/chat/completions", {})
+        with pytest.raises(ProviderError, match=r"answers 501 to .* api\.openai\.com; check the proxy's") as raised:
+            JsonClient(reached, ModelSettings(retries=0)).post("/chat/completions", {})
         assert proxy.asked == []
+    assert raised.value.status == 501
     assert "hidden" not in f"{raised.value} {raised.value.__cause__!r}"
 
 
@@ -394,9 +395,38 @@ def test_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -
         assert ask(server)
 
 
-def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sending past it would be worse than not sending."""
-    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
-    asking = JsonClient(Access("stub", Address("http", "models.internal", 1, "/v1")), ModelSettings(retries=0))
-    with pytest.raises(ProviderError, match="could not be reached"):
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "socks5://me:hidden@127.0.0.1:1",
+        "http://me:hidden@a..b:1",
+        f"{'a' * 64}.example",
+        "http://me:hidden@127.0.0.1:99999",
+        "http:/me:hidden@127.0.0.1:1",
+        "http://",
+    ],
+)
+def test_a_proxy_that_there_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, scheme: str, proxy: str) -> None:
+    """Sending past it would be worse than not sending; its password is in no message."""
+    monkeypatch.setenv(f"{scheme}_proxy", proxy)
+    asking = JsonClient(Access("stub", Address(scheme, "models.internal", 1, "/v1")), ModelSettings(retries=0))
+    with pytest.raises(ProviderError, match=f"the proxy for {scheme} is not an http:// address.*no_proxy") as raised:
         asking.post("/x", {})
+    assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize("manner", [hang, drip_headers, drip])
+def test_a_call_that_ran_out_of_time_leaves_no_thread(manner: Callable[[], Reply]) -> None:
+    """A server that goes on sending could hold it, and its connection, for ever."""
+    before = set(threading.enumerate())
+    with ModelServer(rule=lambda asked: manner()) as server:
+        asking = JsonClient(
+            Access("stub", address_of(server.openai_url)), ModelSettings(timeout_s=5, total_timeout_s=0.3, retries=0)
+        )
+        with pytest.raises(ProviderError, match="did not answer in time"):
+            asking.post("/x", {})
+        left = [each for each in threading.enumerate() if each.name == "commonplace-http" and each not in before]
+        for each in left:
+            each.join(5)
+        assert not any(each.is_alive() for each in left)
