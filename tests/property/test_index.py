@@ -21,11 +21,12 @@ NAMESPACES = ["a", "b"]
 
 @st.composite
 def entries(draw: st.DrawFn) -> IndexEntry:
-    number = draw(st.integers(1, 12))
+    namespace = draw(st.sampled_from(NAMESPACES))
+    number = draw(st.integers(1, 6)) + 6 * NAMESPACES.index(namespace)  # no two namespaces share one
     return IndexEntry(
         number,
         number,
-        draw(st.sampled_from(NAMESPACES)),
+        namespace,
         "memory",
         "",
         "",
