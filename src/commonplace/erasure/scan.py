@@ -263,7 +263,7 @@ class Scan:
 def files_below(directory: Path) -> list[str]:
     """Return the names of all regular files below a directory, sorted; links are not followed."""
     paths = (Path(place, name) for place, _, names in os.walk(directory) for name in names)
-    files = (path for path in paths if path.is_file() and not path.is_symlink())
+    files = (path for path in paths if os.path.isfile(path) and not path.is_symlink())  # noqa: PTH113 - no error
     return sorted(path.relative_to(directory).as_posix() for path in files)
 
 

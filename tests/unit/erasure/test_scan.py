@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
+import tempfile
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.permissions import without_rights
 
 from commonplace.erasure.scan import (
     CONTENT,
@@ -133,3 +136,19 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     result = scan(tmp_path, ["directory"], collected("something long enough"))
     assert result.unread == [("directory", "it cannot be read (Is a directory)")]
+
+
+def test_files_of_a_directory_that_may_be_listed_and_not_entered_are_none() -> None:
+    """Asking what they are is refused there, which ends no run."""
+    place = Path(tempfile.mkdtemp())  # one that other users can look into
+    place.chmod(0o755)
+    (place / "open.md").touch()
+    (place / "closed").mkdir()
+    (place / "closed" / "a.md").touch()
+    (place / "closed").chmod(0o444)
+    try:
+        with without_rights():
+            assert files_below(place) == ["open.md"]
+    finally:
+        (place / "closed").chmod(0o755)
+        shutil.rmtree(place)
