@@ -51,12 +51,14 @@ _PENDING_OF = f"""
 """
 _NAMES = f"SELECT name, number FROM namespaces WHERE number IN {among_numbers('numbers')}"
 _SET_VECTOR = "UPDATE passage_vectors SET vector = :vector WHERE namespace = :space AND number = :number"
+# The rows that are named are few: without an index by namespace to go through they are found by their numbers.
 _STAMP = f"""
-    UPDATE owners SET change = :change
+    UPDATE owners NOT INDEXED SET change = :change
     WHERE namespace = :space AND number IN {among_numbers("owners")} AND expired_at IS NULL
 """
 _RENUMBERED = (SCHEMA["passages"], SCHEMA["passage_vectors"])
-_ROWS_OF = f"SELECT {{}} FROM {{}} WHERE namespace = :space AND owner IN {among_numbers('owners')}"
+_OF = f"number IN (SELECT number FROM passages WHERE namespace = :space AND owner IN {among_numbers('owners')})"
+_ROWS_OF = f"SELECT {{}} FROM {{}} NOT INDEXED WHERE namespace = :space AND {_OF}"
 
 _UNEMBEDDED = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
@@ -67,7 +69,7 @@ _UNEMBEDDED = f"""
     LIMIT :limit
 """
 _SPACES = "SELECT number FROM namespaces WHERE number >= :space ORDER BY number"
-_THERE = f"SELECT number FROM passages WHERE namespace = :space AND number IN {among_numbers('numbers')}"
+_THERE = f"SELECT number FROM passages NOT INDEXED WHERE namespace = :space AND number IN {among_numbers('numbers')}"
 
 _IS_INCOMPLETE = """
     SELECT EXISTS (
@@ -292,8 +294,7 @@ def _unembedded(db: Database, after: int, limit: int) -> list[IndexEntry]:
     found: list[IndexEntry] = []
     for (space,) in db.execute(_SPACES, {"space": namespace_of_row(after)}).fetchall():
         values = {"space": space, "after": max(after, numbers_after(space)), "end": numbers_after(space + 1)}
-        rows = db.execute(_UNEMBEDDED, {**values, "limit": limit - len(found)})
-        found += map(owners.build_entry, rows)
+        found += map(owners.build_entry, db.execute(_UNEMBEDDED, {**values, "limit": limit - len(found)}))
         if len(found) == limit:
             break
     return found
@@ -319,15 +320,14 @@ def _fill(db: Database, name: str, vectors: Mapping[int, bytes]) -> int:
 def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes]) -> None:
     """Give the passages of live owners new numbers, and those that lack a vector theirs."""
     db, space = change.db, change.space
-    if not of:
-        return
     own = {"space": space, "owners": listed_numbers(of)}
     db.execute(_STAMP, {**own, "change": change.number})
     passages, held = (_rows(db, table, own) for table in _RENUMBERED)
     passages.sort(key=itemgetter("owner", "ordinal"))
     new = {row["number"]: change.renumber(row["number"]) for row in passages}
-    for name in ("next_vectors", "passage_vectors", "passages"):
+    for name in ("next_vectors", "passage_vectors"):
         drop(db, name, namespace=space, number=list(new))
+    drop(db, "passages", namespace=space, owner=list(of))
     for row in held:
         row["vector"] = row["vector"] or vectors.get(row["number"], b"")
     for table, rows in zip(_RENUMBERED, (passages, held), strict=True):
