@@ -98,7 +98,7 @@ def reembed(store: Store) -> None:
     store.put_reembedded(NEW, [(entry.number, b"123456") for entry in store.unembedded(9)])
 
 
-@pytest.mark.parametrize(("act", "statements"), [(fill, 7), (reembed, 1)])
+@pytest.mark.parametrize(("act", "statements"), [(fill, 6), (reembed, 1)])
 def test_passages_that_get_their_vectors_are_looked_up_one_by_one(
     tmp_path: Path, act: Callable[[Store], None], statements: int
 ) -> None:
