@@ -451,6 +451,14 @@ class TestCommandLine:
         assert "static@2/256: " in bare.run("index", "upgrade", "--embedder", "static", store).stdout
         assert "made by static@2/256 already" in bare.run("index", "upgrade", "--embedder", "static", store).stdout
 
+    def test_a_build_may_name_the_embedder_of_artifacts(self, bare: Program) -> None:
+        Path("notes.md").write_text("# Boats\n\nThe ferry leaves at nine.\n")
+        bare.run("init")
+        bare.run("index", "build", "--embedder", "hashing")
+        done = bare.json("index", "upgrade", "--embedder", "hashing", "--for", "artifacts")
+        assert done["before"] == done["embedder"]
+        assert bare.json("search", "ferry")["artifacts"][0]["path"] == "notes.md"
+
     def test_status_and_doctor_tell_of_one_that_was_ended(self, bare: Program, book: Engine, path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             book.index_upgrade(Stopping(batches=1))

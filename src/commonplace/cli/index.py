@@ -95,6 +95,7 @@ def index() -> None:
 )
 @click.option("--no-config", is_flag=True, help="Forget the settings of an earlier --config.")
 @options.globs("--include", help="Index these files instead of the usual ones.")
+@options.text("--embedder", metavar="NAME", help="Embed files with this, as `index upgrade --for artifacts` does.")
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
 def build(
     invocation: Invocation, /, *, roots: tuple[str, ...], config: Path | None, no_config: bool, **given: Any
@@ -126,6 +127,9 @@ def build(
             # Only now: a document whose build failed must not rule the builds and searches after it.
             save_overrides(paths.directory_of(loaded.store.path), overrides.values)
 
+    if given["embedder"] is not None:
+        with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
+            engine.index_upgrade(given["embedder"], ["artifacts"])
     if watch:
         keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
         return SUCCESS
