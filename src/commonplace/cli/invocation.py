@@ -128,12 +128,17 @@ class Invocation:
         """
         if self.store is None or self.makes_store or self.has_store(settings):
             return  # opening says what is wrong with a server's
+        from pathlib import Path
         from shlex import quote
 
-        raise UsageError(
-            f"--store names {settings.store.path}, where there is no store",
-            remedy=f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`",
-        )
+        from commonplace.settings.paths import WRITE_ADDRESS
+
+        remedy = f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`"
+        if "://" in self.store:
+            remedy = f"name a directory, or {WRITE_ADDRESS}"
+        elif Path(settings.store.path).is_file():
+            remedy = "it is a file; name a directory"
+        raise UsageError(f"--store names {settings.store.path}, where there is no store", remedy=remedy)
 
     def has_store(self, settings: Settings) -> bool:
         """Return whether there is a store where the settings name one; the server of an address is asked later."""

@@ -69,7 +69,7 @@ def refuse_links(store: Path) -> None:
                 if entry.is_symlink():
                     raise StoreError(
                         f"{entry.path} is a link, and links in a store are not followed",
-                        remedy="delete it, or name another store with --store",
+                        remedy="name another store with --store; if this one is yours, delete the link",
                     )
                 if entry.is_dir():
                     pending.append(Path(entry.path))
@@ -123,7 +123,7 @@ class Address(str):
         try:
             parts = urlsplit(given)
         except ValueError:
-            raise UsageError("the address of the store cannot be read", remedy=_WRITE_ADDRESS) from None
+            raise UsageError("the address of the store cannot be read", remedy=WRITE_ADDRESS) from None
         user, _, hosts = parts.netloc.rpartition("@")
         name, _, secret = user.partition(":")
         query = dict(parse_qsl(parts.query.replace("+", "%2B")))  # libpq takes a plus sign as one
@@ -135,7 +135,7 @@ class Address(str):
         return address
 
 
-_WRITE_ADDRESS = "write postgresql://user@host:5432/database"
+WRITE_ADDRESS = "write postgresql://user@host:5432/database"
 
 
 def address_of(named: object) -> Address | None:

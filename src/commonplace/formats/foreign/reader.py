@@ -27,6 +27,7 @@ _NAMES: Final = uuid.UUID("6d0f4f2a-5f43-5d1c-9a3e-0c7b8f1d2e64")
 _HASHTAG: Final = re.compile(r"(?<!\S)#([^\W\d][\w/-]*)")
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MILLISECONDS: Final = 1e11  # as seconds the year 5138; files that count so large count milliseconds
+_ZIP: Final = b"PK\x03\x04"
 _MAX_INTEGER_DIGITS: Final = 1024  # bits; Python refuses to write out much larger ones in decimal
 
 
@@ -264,6 +265,9 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
     except OSError as error:
         remedy = "name a file that can be read; split a large export"
         raise UsageError(f"{named} cannot be read: {error.strerror}", remedy=remedy) from error
+    if data.startswith(_ZIP):
+        remedy = "unpack it and name what was in it; a backup is put back by `commonplace restore`"
+        raise UsageError(f"{named} is a ZIP archive", remedy=remedy)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

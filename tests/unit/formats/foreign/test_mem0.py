@@ -168,6 +168,9 @@ def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "latin.json").write_bytes(b'["caf\xe9"]')
     with pytest.raises(UsageError, match="not UTF-8 at byte 5; save it as UTF-8"):
         mem0.read(tmp_path / "latin.json")
+    (tmp_path / "export.zip").write_bytes(b"PK\x03\x04\x14\x00\x00\x08\x08\x00\xe9")
+    with pytest.raises(UsageError, match="is a ZIP archive; unpack it"):
+        mem0.read(tmp_path / "export.zip")
     with pytest.raises(UsageError, match="it is a directory"):
         mem0.read(tmp_path)
     with pytest.raises(NotFoundError, match="there is no file"):
