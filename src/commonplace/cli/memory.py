@@ -285,7 +285,13 @@ _KEYS: Final = {
     "l": "later",
     "q": "quit",
 }
-_NAMES_OF_KEYS: Final = {"left": "← left", "right": "→ right", "both": "b both", "edit": "e edit", "accept": "a accept"}
+_NAMES_OF_KEYS: Final = {
+    "left": "1 ← left",
+    "right": "2 → right",
+    "both": "b both",
+    "edit": "e edit",
+    "accept": "a accept",
+}
 _WHAT_IS_RIGHT: Final = "What is right (Enter leaves it as it was)"
 
 
