@@ -336,7 +336,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
 
     The confidence does not matter. On failure the issue is blocked with the error, and nothing is changed.
 
-    Example: commonplace consolidate process cortexgraph-abc
+    Example: commonplace consolidate process commonplace-115e671d
     """
     from commonplace.consolidation.base import failure_of
     from commonplace.consolidation.runner import RunOptions, RunReport
@@ -361,7 +361,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
 def undo(engine: Engine, /, id_: str) -> Undone:
     """Undo what ISSUE or RUN changed.
 
-    Example: commonplace consolidate undo cortexgraph-abc
+    Example: commonplace consolidate undo commonplace-115e671d
     """
     _refuse_dry_run()
     return engine.undo_consolidation(id_)
