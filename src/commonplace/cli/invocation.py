@@ -131,12 +131,8 @@ class Invocation:
         from pathlib import Path
         from shlex import quote
 
-        from commonplace.settings.paths import WRITE_ADDRESS
-
         remedy = f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`"
-        if "://" in self.store:
-            remedy = f"name a directory, or {WRITE_ADDRESS}"
-        elif Path(settings.store.path).is_file():
+        if Path(settings.store.path).is_file():
             remedy = "it is a file; name a directory"
         raise UsageError(f"--store names {settings.store.path}, where there is no store", remedy=remedy)
 

@@ -131,6 +131,12 @@ def _place(chosen: _Given | None, start: Path) -> tuple[str, str, Path | None]:
     if chosen is not None and chosen.value:
         if address := paths.address_of(chosen.value):
             return address, chosen.origin, paths.find_project(start)
+        scheme, separator, _ = str(chosen.value).partition("://")
+        if separator and scheme.isalnum():
+            raise SettingsError(
+                f"store.path begins with {scheme}:// ({chosen.origin}), and no store has such an address",
+                remedy=f"name a directory, or {paths.WRITE_ADDRESS}",
+            )
         store = (start / Path(str(chosen.value)).expanduser()).absolute()
         return str(store), chosen.origin, paths.project_of(store)
     if (project := paths.find_project(start)) is not None:

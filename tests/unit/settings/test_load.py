@@ -92,6 +92,14 @@ def test_variable_that_names_test_data_is_no_setting(place: Place) -> None:
     assert place.load(COMMONPLACE_DATA="/data", HOME="/home/x").search.limit == 10
 
 
+@pytest.mark.parametrize("address", ["https://memory.example", "mysql://ann:secret@db/x"])
+def test_an_address_that_no_store_has_is_not_taken_for_a_directory(place: Place, address: str) -> None:
+    """`init` would make a directory `https:`, and a password would stand in its name."""
+    with pytest.raises(SettingsError, match=r"begins with \w+:// \(flag\).*postgresql://") as caught:
+        place.load({"store.path": address})
+    assert "secret" not in str(caught.value)
+
+
 def test_environment_reads_numbers_lists_and_auto(place: Place) -> None:
     """A variable is text; it stands for the same values that TOML can state."""
     settings = place.load(
