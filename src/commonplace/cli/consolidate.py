@@ -159,8 +159,8 @@ def _cluster(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
 
 
 def _merge(result: Any, fate: str, _: Mapping[str, str]) -> Rows:
-    known = (f"of {len(result.source_ids)}", "keeps {entities_preserved:n name}", fate)
-    yield filled(Row("{new_memory_id}", known), result)
+    kept = filled("keeps {entities_preserved:n name}", result)
+    yield Row(result.new_memory_id, (f"of {len(result.source_ids)}", kept, fate))  # an imported issue's id may hold {}
     for line in result.content_diff.splitlines():
         yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
 
