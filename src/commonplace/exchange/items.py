@@ -28,6 +28,7 @@ from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_deta
 from commonplace.graph.runtime import Texts, fact_text, names_text
 from commonplace.ingest.passages import PassageMaker
 from commonplace.ingest.read import normalise
+from commonplace.knowledge.config import NoVectors
 from commonplace.knowledge.maps import AgentContext, checked_maps, checked_name, digest_of, record_of
 from commonplace.ledger.erase import cleaned as cleaned_issue
 from commonplace.ledger.erase import rewrite
@@ -631,7 +632,10 @@ class KnowledgeItem(Item):
 
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
-        maker, embedder = PassageMaker(texts.destination), str(texts.destination.embedder.stamp.of("knowledge"))
+        destination, embedder = texts.destination, str(texts.destination.embedder.stamp.of("knowledge"))
+        if all(each.number and not each.record.embedder for each in items):  # stored where vectorEnabled was false
+            destination, embedder = replace(destination, embedder=NoVectors(destination.embedder.stamp)), ""
+        maker = PassageMaker(destination)
         cut = [maker.prepare(Owner(each.id, "knowledge"), normalise(each.record.content), "text") for each in items]
         made = zip(items, maker.complete(cut), strict=True)
         return [

@@ -9,6 +9,7 @@ from tests.unit.knowledge.travel import SEOUL, OwnEmbedder
 
 from commonplace.engine import Engine
 from commonplace.ingest.passages import PassageMaker
+from commonplace.knowledge.config import MemoryConfig
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite, StoredKnowledge
 
 MIXED = "Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEaXoKi"
@@ -64,6 +65,18 @@ def test_doctor_replaces_them_and_no_file_holds_them(book: Engine) -> None:
     }
     assert book.doctor(secrets=True).findings == ()
     assert book.search("Seoul", kinds=["knowledge"]).hits[0].agent == "a"
+
+
+def test_what_was_to_have_no_vectors_gets_none(book: Engine) -> None:
+    """Where vectorEnabled is false no text goes to an embedder, which may be somebody else's."""
+    book.knowledge_service(MemoryConfig(vector_enabled=False)).index_knowledge("a", [SEOUL])
+    spoil(book)
+    assert book.doctor(secrets=True).is_healthy
+    [item] = _items(book)
+    assert (item.record.embedder, "[redacted: github token]" in item.record.content) == ("", True)
+    store = book._runtime.store
+    [entry] = store.tokens("default", store.passages_of("default", [item.number])).values()
+    assert set(entry.vector) == {0}
 
 
 def test_without_mending_they_are_only_told(book: Engine) -> None:
