@@ -11,7 +11,6 @@ from typing import Any, Final
 import click
 
 from benchmarks.output import json_option, show
-from benchmarks.vectors import vectors_cache
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.data import read_corpus, read_judged_queries, read_people
 from commonplace.benchmarks.harness import (
@@ -21,6 +20,7 @@ from commonplace.benchmarks.harness import (
     latency,
     open_engine,
     owner_of,
+    vectors_cache,
     workspace,
 )
 from commonplace.benchmarks.recall import LIMIT, Outcome, figures

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -125,6 +127,15 @@ def test_the_command_prints_a_row_for_each_style(everyday: RecallOptions, bare: 
     (line,) = (line for line in printed.splitlines() if line.startswith("  questions"))
     assert line.split()[1:] == ["1", "1", "1", "2"]
     assert bare.json("benchmark", "recall", *files, "--embedder", "hashing")["embedder"].startswith("hashing")
+
+
+def test_vectors_that_were_kept_give_the_same_figures(everyday: RecallOptions, bare: Program) -> None:
+    files = (str(everyday.memories), str(everyday.questions), "--vectors-cache", "vectors")
+    first, again = (bare.json("benchmark", "recall", *files) for _ in range(2))
+    assert first["styles"] == again["styles"]
+    with closing(sqlite3.connect(bare.project / "vectors" / "vectors.db")) as file:
+        (kept,) = file.execute("SELECT count(*) FROM vectors").fetchone()
+    assert kept >= len(MEMORIES) + len(QUESTIONS)
 
 
 @pytest.mark.parametrize(

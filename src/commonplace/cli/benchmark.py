@@ -39,6 +39,7 @@ embedder_option = click.option("--embedder", metavar="NAME", help="Measure with 
 keep_option = click.option("--keep", type=_DIRECTORY, help="Keep the store in this directory.")
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random sample.")
 _plot_option = click.option("--plot", type=FILE, help="Also draw the figures into this PNG file.")
+_vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep the transformer's vectors here.")
 
 
 @click.group(cls=Group)
@@ -72,7 +73,8 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> Non
 @command(benchmark, click.argument("file", type=FILE), _quality)
 @options.choice("--format", of=("locomo", "longmemeval"), required=True, help="How FILE is laid out.")
 @click.option("--limit-conversations", type=_AT_LEAST_1, metavar="N", help="Maximum number of conversations.")
-def conversations(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
+@_vectors_option
+def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **given: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
     FILE holds conversations, questions, and the turns that answer each.
@@ -81,12 +83,13 @@ def conversations(invocation: Invocation, /, plot: Path | None, **given: Any) ->
     """
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
-    _measure(invocation, lambda progress: run(ConversationOptions(**given), progress), plot)
+    _measure(invocation, lambda progress: run(ConversationOptions(**given), progress), plot, vectors_cache)
 
 
 @command(benchmark, click.argument("memories", type=FILE), click.argument("questions", type=FILE), embedder_option)
 @click.option("--among", type=FILE, help="Also store 1,000 turns of this talk: a LoCoMo file, or lines {content}.")
-def recall(invocation: Invocation, /, **given: Any) -> None:
+@_vectors_option
+def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
@@ -97,7 +100,7 @@ def recall(invocation: Invocation, /, **given: Any) -> None:
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
-    _measure(invocation, lambda progress: run(RecallOptions(**given), progress))
+    _measure(invocation, lambda progress: run(RecallOptions(**given), progress), cache=vectors_cache)
 
 
 @command(benchmark, seed_option)
@@ -169,12 +172,13 @@ def _of_clone(name: str) -> Any:
     return import_module(f"benchmarks.{name}")
 
 
-def _measure(invocation: Invocation, run: Run, target: Path | None = None) -> None:
+def _measure(invocation: Invocation, run: Run, target: Path | None = None, cache: Path | None = None) -> None:
+    from commonplace.benchmarks.harness import vectors_cache
     from commonplace.benchmarks.report import check_plot, plot
 
     if target is not None:
         check_plot(target)
-    with progress_bars(invocation) as progress:
+    with vectors_cache(cache), progress_bars(invocation) as progress:
         figures = run(progress)
     if target is not None:
         plot(figures, target)
