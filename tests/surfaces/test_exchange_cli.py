@@ -304,6 +304,7 @@ def test_no_store_is_replaced_unless_that_is_said(kept: Program, tmp_path: Path)
     error = kept.error("restore", str(tmp_path / "b.zip"), code=1)
     assert error["message"].endswith("holds a store already")
     assert "--replace" in error["remedy"]
+    assert "there is no" in kept.error("restore", str(tmp_path / "none.zip"), code=1)["message"]  # --replace is no help
     assert "is a file" in kept.error("restore", str(tmp_path / "b.zip"), "--store", "docs/auth.md", code=1)["message"]
     assert "holds no store, but" in kept.error("restore", str(tmp_path / "b.zip"), "--store", "docs", code=1)["message"]
     assert exported(kept) == before

@@ -154,27 +154,29 @@ def restore(
     begun = time.perf_counter()
     backup, directory = Path(source).expanduser().absolute(), _place(path)
     writing = f"cannot restore to {directory}"
-    with file_errors(writing, remedy="make its parent writable, or name another place"):
+    with (
+        file_errors(writing, remedy="make its parent writable, or name another place"),
+        opened(backup) as (archive, manifest),
+    ):
         is_store = _refuse_occupied(directory, is_replacing=replace)
         clear_drafts(directory)
-        with opened(backup) as (archive, manifest):
-            now = datetime.fromtimestamp(clock(), UTC)
-            aside = _name_aside(directory, now)
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            with (
-                restore_draft(directory, aside) as new,
-                database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"),
-            ):
-                _unpack_all(new, directory, archive, manifest, progress)
-                found = examined(new / DATABASE, "the store in the backup is damaged", _ANOTHER)
-                if found != (manifest.store, manifest.change):
-                    raise StoreDamagedError(
-                        "the store in the backup is not the one that its manifest names", remedy=_ANOTHER
-                    )
-                put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
-                kept = _replaced(new, directory, aside, now) if is_store else None
-                if not is_store:
-                    _placed(new, directory, aside)
+        now = datetime.fromtimestamp(clock(), UTC)
+        aside = _name_aside(directory, now)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            restore_draft(directory, aside) as new,
+            database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"),
+        ):
+            _unpack_all(new, directory, archive, manifest, progress)
+            found = examined(new / DATABASE, "the store in the backup is damaged", _ANOTHER)
+            if found != (manifest.store, manifest.change):
+                raise StoreDamagedError(
+                    "the store in the backup is not the one that its manifest names", remedy=_ANOTHER
+                )
+            put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
+            kept = _replaced(new, directory, aside, now) if is_store else None
+            if not is_store:
+                _placed(new, directory, aside)
     return RestoreReport(
         directory=directory,
         store=manifest.store,
