@@ -207,7 +207,8 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
         found = engine.list(**values)
         passed = values["offset"] + len(found)
         is_more = len(found) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": passed})
-    none = "No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`."
+    where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
+    none = "No such memories." if is_filtered else f"No memories{where}. Keep one with `commonplace remember`."
     emit(invocation, found, Each("", _listed, none=none))
     if is_more:
         notify((f"there are more; see them with --offset {passed}",), invocation)
