@@ -341,6 +341,18 @@ class TestCopies:
         )
         assert holding(book, *MARKS) == []
 
+    def test_archived_sources_of_archived_sources_go_too(self, book: Engine) -> None:
+        """Of what was merged twice, the oldest copy has the same words under yet another id."""
+        book.remember(SECRET, id="a")
+        book.remember(f"{SECRET} The tides are told by the harbour master", id="b", derived_from=["a"])
+        book.archive("a")
+        book.remember("The harbour master and the price of Quillfeather", id="c", derived_from=["b"])
+        book.archive("b")
+        receipt = book.forget("c")
+        assert memories_in(receipt) == ("c", "a", "b")
+        assert "archived memories that it was merged from are deleted too: a, b" in receipt.notices
+        assert holding(book, *MARKS) == []
+
     @pytest.mark.parametrize("is_dry", [True, False])
     def test_what_it_was_merged_with_is_active_again_as_nothing_else_tells_it_any_more(
         self, book: Engine, clock: Clock, is_dry: bool

@@ -34,6 +34,12 @@ def names(book: Engine) -> set[str]:
     return {entity.name for entity in book._runtime.store.graph("default").list_entities(EVER)}
 
 
+def aliases(book: Engine) -> set[str]:
+    graph = book._runtime.store.graph("default")
+    ids = [entity.id for entity in graph.list_entities(EVER)]
+    return {alias.name for some in graph.aliases(ids).values() for alias in some}
+
+
 def facts(book: Engine) -> dict[str, str]:
     return {fact.fact: fact.id for fact in book._runtime.store.graph("default").list_relations(EVER)}
 
@@ -88,6 +94,19 @@ class TestAnEpisode:
         book.graph.add_episode("src/larkspur/auth.ts depends on token.ts.", uuid="second", reference_time="2026-01-06")
         assert holding(book, b"larkspur") != []
         assert book.forget("second").verified
+        assert holding(book, b"larkspur") == []
+        assert {"auth.ts", "token.ts"} <= names(book)
+
+    def test_a_name_that_several_used_goes_with_the_last_of_them_whichever_goes_first(self, book: Engine) -> None:
+        """The first to use it has it in the graph; when that one goes, another one of them must."""
+        book.graph.add_episode("auth.ts depends on token.ts.", uuid="plain", reference_time="2026-01-05")
+        for day, id_ in ((6, "first"), (7, "second")):
+            said = f"src/larkspur/auth.ts depends on token.ts on day {day}."
+            book.graph.add_episode(said, uuid=id_, reference_time=f"2026-01-0{day}")
+        assert book.forget("first").verified
+        assert "src/larkspur/auth.ts" in names(book) | aliases(book)
+        assert book.forget("second").verified
+        assert "src/larkspur/auth.ts" not in names(book) | aliases(book)
         assert holding(book, b"larkspur") == []
         assert {"auth.ts", "token.ts"} <= names(book)
 
