@@ -116,6 +116,11 @@ class TestKnown:
         """It may be the name of a machine in the next sentence."""
         assert Cleaner(known=known_secrets({PASSWORD: "password"})).text(f"ssh {PASSWORD}") == f"ssh {PASSWORD}"
 
+    def test_of_two_that_begin_alike_the_longer_goes_whole(self) -> None:
+        """The rest of a password, left behind a placeholder, would be found by nobody any more."""
+        known = known_secrets({MIXED: "aws secret key"})
+        assert Cleaner(known=known).text(f"password = {MIXED}-Tail77x") == "password = [redacted: password]"
+
     def test_what_is_a_part_of_a_name_is_kept_where_that_is_said(self) -> None:
         cleaner = Cleaner(kept=frozenset({TOKEN}))
         assert cleaner.text(f"<!-- memory: {TOKEN} --> {PASSWORD}") == f"<!-- memory: {TOKEN} --> {PASSWORD}"
