@@ -108,6 +108,16 @@ def test_an_end_that_is_said_twice_is_confirmed() -> None:
     assert [effect.what for effect in done.effects] == ["created", "ended", "confirmed"]
 
 
+def test_what_ends_while_it_is_disputed_is_still_in_question_for_the_time_before() -> None:
+    """That it is over tells nobody which of the two held until then: a dispute of one fact could not be settled."""
+    done = resolve_facts([], [said("a", 1.0), said("b", 1.0), said("a", 5.0, saying="denied")], SINGLE)
+    assert facts(done) == {"a1.0": (1.0, 5.0), "b1.0": (1.0, None)}
+    assert states(done) == {"a1.0": "disputed", "b1.0": "disputed"}
+    assert len({each.dispute for each in done.relations}) == 1
+    settled = resolve_facts(done.relations, [said("b", 1.0, at=9000.0, saying="settled")], SINGLE)
+    assert states(settled) == {"a1.0": "retracted", "b1.0": "stands"}
+
+
 def test_settling_ends_what_began_before_and_retracts_the_rest() -> None:
     rivals = [said("a", 1.0, trust=1.0), said("b", 5.0, trust=0.3), said("c", 9.0, trust=0.2)]
     before = resolve_facts([], rivals, SINGLE)
