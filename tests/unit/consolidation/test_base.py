@@ -17,7 +17,7 @@ from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.consolidation.undo import undo
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
-from commonplace.types import Selection
+from commonplace.types import Link, Selection
 from commonplace.types.ledger import Agent, Issue, IssueSelection
 
 from .conftest import Clock, Shelf, dump
@@ -333,6 +333,28 @@ def test_a_change_is_undone_exactly(three: Engine, shelf: Shelf) -> None:
     assert dump(three) == before
     assert (undone.issues, undone.memory_ids, undone.notices) == ((result.beads_issue_id,), ("a",), ())
     assert three.search("a harbour winter 97").hits[0].owner_id == "a"
+
+
+def test_a_link_that_took_the_place_of_another_is_that_one_again(three: Engine, shelf: Shelf) -> None:
+    """With its strength and its time, which are a person's."""
+
+    class Linker(Tidier):
+        def plan(self, item: str) -> Plan[DecayResult]:
+            plan = super().plan(item)
+
+            def apply(acts: ChangeRecorder) -> DecayResult:
+                acts.link(Link("a", "b", "related", 0.9, acts.now))
+                return plan.result
+
+            return replace(plan, apply=apply)
+
+    three.link("a", "b", strength=0.25)
+    shelf.clock.now += 60.0
+    before = dump(three)
+    result = Linker(book=shelf).process_item("a")
+    assert dump(three) != before
+    undo(shelf.consolidation_runtime(), str(result.beads_issue_id))
+    assert dump(three) == before
 
 
 def test_a_run_is_undone_as_a_whole(three: Engine, shelf: Shelf) -> None:

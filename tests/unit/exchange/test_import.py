@@ -105,6 +105,29 @@ def _fields(record: MemoryRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in MemoryRecord.__dataclass_fields__}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"category": "fact"},
+        {"entities": ["Postgres"]},
+        {"source": "minutes"},
+        {"origin": "web"},
+        {"derived_from": ["x"]},
+        {"metadata": {"n": 1}},
+        {"tags": ["db"]},
+        {"session": "s"},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_whatever_else_is_said_of_a_memory_is_other_content(tmp_path: Path, said: dict[str, Any]) -> None:
+    """An import that took it for the same would drop it without a word, as what it was made of."""
+    plain, other = memory_line("a", "We chose Postgres"), memory_line("a", "We chose Postgres", **said)
+    store = Store.in_memory()
+    import_file(store, written_by_hand(tmp_path / "plain.jsonl", plain))
+    with pytest.raises(UsageError, match=r"with other content, nothing was imported: memory 'a'"):
+        import_file(store, written_by_hand(tmp_path / "other.jsonl", other))
+
+
 OTHERS = (
     memory_line("a", "We chose SQLite for billing"),
     memory_line("c", "New"),
