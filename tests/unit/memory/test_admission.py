@@ -97,6 +97,14 @@ def test_a_known_id_with_other_words_is_the_next_version(book: Engine, clock: Cl
     assert book.get("office", as_of=START).content == "The office is in Madrid"
 
 
+def test_of_many_lines_of_one_form_the_one_with_the_same_numbers_is_touched(book: Engine) -> None:
+    """Few are compared word by word; those with other numbers are none of them, however many came since."""
+    line = "Build {} of the billing service failed on the staging cluster"
+    first, *_ = book.remember_many([{"content": line.format(number)} for number in range(40)])
+    again = book.remember(f"{line.format(0)}!".replace("of the billing", "of billing"))
+    assert (again.id, again.outcome) == (first.id, "touched")
+
+
 def test_a_known_id_without_a_source_keeps_its_own(book: Engine) -> None:
     """Who only has news of it cannot mean that nobody said it."""
     book.remember("The office is in Madrid", id="office", source="Ada")

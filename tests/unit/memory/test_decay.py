@@ -76,6 +76,17 @@ def test_a_use_starts_anew(book: Engine, clock: Clock) -> None:
     assert book.decay(threshold=0.253).archived == (memory.id,)
 
 
+def test_a_memory_that_is_at_the_threshold_stays(book: Engine, clock: Clock) -> None:
+    """The manual says that what is below it goes."""
+    memory = book.remember("One thing")
+    clock.move(30)
+    stored = book._runtime.store.memory("default", memory.id)
+    assert stored is not None
+    score = RetentionPolicy().raw(stored.record, clock())
+    assert book.decay("short", score).archived == ()
+    assert book.decay("short", score + 1e-9).archived == (memory.id,)
+
+
 def test_what_is_long_or_promoted_or_of_another_namespace_stays(book: Engine, clock: Clock) -> None:
     book.remember("What is long stays.", "long")
     clock.move(1000)

@@ -10,7 +10,7 @@ from tests.unit.clock import START, Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import NotFoundError, UsageError, VersionConflictError
 from commonplace.memory.service import outward
 from commonplace.search.result import SearchResult
 from commonplace.types import Link
@@ -64,6 +64,14 @@ class TestVersions:
         clock.move(days=1)
         second = book.update(first.id, metadata={"checked": True})
         assert (second.use_count, second.strength, second.metadata) == (1, 1.1, {"checked": True})
+
+    def test_a_version_that_has_not_come_yet_is_refused_like_one_that_is_gone(self, book: Engine) -> None:
+        """Whoever saw version 3 before a backup with version 1 was restored has not seen what they would overwrite."""
+        memory = book.remember("The office is in Madrid")
+        with pytest.raises(VersionConflictError, match="has version 1, not 3") as caught:
+            book.update(memory.id, "The office is in Lisbon", if_version=3)
+        assert caught.value.version == 1
+        assert [each.content for each in book.versions(memory.id)] == ["The office is in Madrid"]
 
     def test_an_update_without_a_change_and_one_of_nothing_are_refused(self, book: Engine) -> None:
         memory = book.remember("The office is in Madrid")
