@@ -8,6 +8,7 @@ import socket
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -21,7 +22,7 @@ from tests.surfaces.test_http import problem
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.errors import UsageError
-from commonplace.server import run
+from commonplace.server import access, run
 from commonplace.server.operations import OPERATIONS
 from commonplace.types import SCOPES
 
@@ -318,11 +319,18 @@ def test_a_place_that_is_taken_or_unknown_is_answered_with_the_option_that_names
     assert "--host" in remedy(run.Address("nosuch.invalid", 0))
 
 
-def test_a_token_may_send_so_many_requests_a_minute(store: Path | str, tokens: dict[str, str]) -> None:
+def test_a_token_may_send_so_many_requests_a_minute(
+    store: Path | str, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them, and none more until the next minute begins."""
+    clock = SimpleNamespace(monotonic=lambda: 59.0)
+    monkeypatch.setattr(access, "time", clock)
     with serving(store, per_minute=3) as client:
         ask = lambda name: client.get("/v1/memories", headers=bearer(tokens[name]))  # noqa: E731
-        answers = [ask("one") for _ in range(7)]  # a minute may begin meanwhile
-        refused = next(each for each in answers if each.status_code != 200)
-        problem(refused, 429, "too-many-requests")
-        assert refused.headers["retry-after"]
+        answers = [ask("one") for _ in range(5)]
+        assert [each.status_code for each in answers] == [200, 200, 200, 429, 429]
+        problem(answers[-1], 429, "too-many-requests")
+        assert answers[-1].headers["retry-after"]
         assert ask("two").status_code == 200
+        clock.monotonic = lambda: 60.0
+        assert ask("one").status_code == 200

@@ -225,6 +225,22 @@ def test_context_is_what_the_engine_says(agent: Agent) -> None:
     assert agent.text("memory_context", task=QUESTIONS[2]) == "Nothing relevant is known yet."
 
 
+def test_a_context_is_no_larger_than_the_settings_allow_unless_it_is_asked_for(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever lowers the budget of a context, for a model with a small window, need not tell every client."""
+    for number in range(10):
+        agent.call("memory_store", content=f"Billing keeps invoices of year {2000 + number} in a Postgres database.")
+    assert agent.call("memory_context", task=QUESTIONS[0])["tokens"] > 200
+    monkeypatch.setenv("COMMONPLACE_CONTEXT_MAX_TOKENS", "200")
+    host = Host(lambda _: commonplace.open(agent.book.directory, embedder="static"))
+    with talking(registry_of(host)) as talk:
+        talk.greet()
+        told = Agent(talk, agent.book).call("memory_context", task=QUESTIONS[0])
+        assert 0 < told["tokens"] <= 200
+    host.close()
+
+
 def test_a_context_by_the_strategy_of_an_agent_tells_of_one_without_a_strategy(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     for type_ in ("research", "requirement"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import threading
+from queue import Empty, SimpleQueue
 
 import pytest
 
+from commonplace.models import http
 from commonplace.models.http import Patience, send
 from commonplace.models.providers import Address
 
@@ -22,6 +24,24 @@ def test_a_name_that_nobody_looks_up_ends_too(monkeypatch: pytest.MonkeyPatch) -
             send(Address("http", "slow.example", 80), "/x", {}, b"{}", SHORT, 100)
     finally:
         ends.set()
+
+
+@pytest.mark.parametrize("read_s", [0.5, 60.0])
+def test_who_asks_waits_until_the_deadline_however_long_a_step_may_take(
+    monkeypatch: pytest.MonkeyPatch, read_s: float
+) -> None:
+    """A server that sends a byte now and then would hold them as long as it likes, or lose what came in time."""
+    waited: list[float] = []
+
+    class Never(SimpleQueue[object]):
+        def get(self, block: bool = True, timeout: float | None = None) -> object:
+            waited.append(timeout or 0.0)
+            raise Empty
+
+    monkeypatch.setattr(http, "SimpleQueue", Never)
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError, match="deadline"):
+        send(Address("http", *server.getsockname()), "/x", {}, b"{}", Patience(read_s, 3.0, lambda: 1.0), 100)
+    assert waited == [2.0]
 
 
 def test_a_name_that_is_none_is_the_error_that_the_system_gives(monkeypatch: pytest.MonkeyPatch) -> None:
