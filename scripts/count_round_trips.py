@@ -100,14 +100,16 @@ def waits(url: str) -> dict[str, int]:
 
 
 def _waits(trace: str) -> int:
-    """Count where a client asks for all answers, and goes on with one of them: `F` are its messages, `B` theirs."""
-    waits, is_waiting = 0, False
+    """Count where a client asks for the answers to what it sent, `F`, and takes one, `B`."""
+    waits, is_sent, is_asked = 0, False, False
     for line in trace.splitlines():
         _, *message = line.split("\t")
-        if message[:1] == ["B"]:
-            is_waiting = False
-        elif message[:1] == ["F"] and message[2] in ("Sync", "Flush", "Query") and not is_waiting:
-            waits, is_waiting = waits + 1, True
+        if message[:1] == ["F"]:
+            is_sent = is_sent or message[2] in ("Execute", "Query")
+            if is_sent and message[2] in ("Sync", "Flush", "Query"):
+                is_sent, is_asked = False, True
+        elif message[:1] == ["B"] and is_asked:
+            waits, is_asked = waits + 1, False
     return waits
 
 

@@ -145,7 +145,7 @@ class MemoryApi(Service):
                     "some of the memories are of the tier ultra", remedy="give those in a call of their own"
                 )
             return runtime.ultra.remember(items, force=force)
-        kept = runtime.memory.remember(items, force=force)
+        kept = runtime.memory_so_far.remember(items, force=force)
         if wait and len(items) > 1:
             runtime.backlog.drain(runtime.progress)
         if len(items) > PROJECTED_AT_ONCE:

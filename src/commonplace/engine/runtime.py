@@ -311,14 +311,19 @@ class Runtime:
 
     @property
     def memory(self) -> MemoryService:
-        """The service of memories, made anew with the searcher, by which it recognises what was recalled."""
+        """The service of memories, by the embedder of now."""
         self.follow()
+        return self.memory_so_far
+
+    @property
+    def memory_so_far(self) -> MemoryService:
+        """The service of memories, made anew with the searcher, for what finds out itself who changed the embedder."""
         searcher, made = self.searcher, self._made_memory
         if made is None or made[0] is not searcher:
-            made = self._made_memory = (searcher, self._new_memory(searcher))
+            made = self._made_memory = (searcher, self._new_memory())
         return made[1]
 
-    def _new_memory(self, searcher: Searcher) -> MemoryService:
+    def _new_memory(self) -> MemoryService:
         from commonplace.memory.service import MemoryService
         from commonplace.memory.supersession import Recogniser
 
@@ -326,7 +331,7 @@ class Runtime:
             self.destination(),
             self.retention,
             self.now,
-            Recogniser(self.store, searcher, self.namespace, self.tokens),
+            Recogniser(self.store, lambda: self.searcher, self.namespace, self.tokens),
             max_bytes=self.settings.memory.max_bytes,
             feed=lambda: self.feed,
             project=self.project,

@@ -89,7 +89,8 @@ class MemoryService:
         for place, item in enumerate(items, 1):
             try:
                 new = self._checked(item, force=force)
-                news.append(new if force or new.session else self._without_recalled(new))
+                is_taken = force or new.session
+                news.append(new if is_taken else self._with_its_embedder(partial(self._without_recalled, new)))
             except UsageError as error:
                 if len(items) == 1:
                     raise

@@ -5,7 +5,7 @@ A search judges the same of what it finds. A person's answers are links, of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -122,7 +122,7 @@ def overtaken(store: Store, namespace: str, tokens: StaticEmbedder) -> list[Over
 class Recogniser:
     """Finds the artifact or knowledge that a text was taken from, and what contests a memory. It only reads."""
 
-    def __init__(self, store: Store, searcher: Searcher, namespace: str, tokens: StaticEmbedder) -> None:
+    def __init__(self, store: Store, searcher: Callable[[], Searcher], namespace: str, tokens: StaticEmbedder) -> None:
         self._store = store
         self._searcher = searcher
         self._namespace = namespace
@@ -201,4 +201,4 @@ class Recogniser:
             stage1_limit=max(limit, POOL_OWNERS),  # of fewer, a second round would be asked for
             per_owner=limit,
         )
-        return self._searcher.search(request).hits
+        return self._searcher().search(request).hits

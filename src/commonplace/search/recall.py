@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from itertools import chain
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,7 +191,10 @@ class LocalRecall:
                 rows = rows if owners is None else rows.select(within(rows.owners, owners))
             kinds = wanted.kinds if owners is None else ()
             scope = Scope(namespace, owners, tail.dead, fields=request.fields, kinds=kinds)
-            yield _LocalState(self._store, self._delta, self._spaces, generation, reader, tail, rows, scope)
+            yield self._state(self._store, self._delta, self._spaces, generation, reader, tail, rows, scope)
+
+    def _state(self, *given: Any) -> LocalState:
+        return LocalState(*given)
 
     @contextmanager
     def _parts(self, namespace: str) -> Iterator[tuple[Parts, TokenReader]]:  # noqa: ARG002 - others read one alone
@@ -238,7 +241,7 @@ def parts_of(store: Store, index: Index) -> AbstractContextManager[Parts]:
 
 
 @dataclass
-class _LocalState:
+class LocalState:
     """A `RecallState` of the index and of the rows that it lacks: the tail, or what was live or true at a time."""
 
     _store: Store
@@ -355,14 +358,8 @@ class _LocalState:
             ways[LEXICAL] = [partial(lexical.search, query.terms, statistics=statistics)]
         if request.method != "bm25":
             ways[DENSE] = [
-                partial(
-                    dense.search,
-                    query.vectors[code, : stamp.dimensions],
-                    vectors=self._store.vectors,
-                    space=str(stamp),
-                )
-                for code, stamp in enumerate(self._spaces.stamps)
-                if query.embedders[code]
+                partial(dense.search, vector, vectors=self._store.vectors, space=space)
+                for vector, space in self._vectors(query)
             ]
         found = {}
         for name, searches in ways.items():
@@ -370,6 +367,11 @@ class _LocalState:
                 found[name] = all_of([_NOTHING, *(self._of_owners(search, request) for search in searches)])
                 count.append(len(found[name].numbers))
         return found
+
+    def _vectors(self, query: PreparedQuery) -> list[tuple[NDArray[np.float32], str]]:
+        """Return the vectors of a query, each with the name of its space."""
+        stamps = enumerate(self._spaces.stamps)
+        return [(query.vectors[code, : each.dimensions], str(each)) for code, each in stamps if query.embedders[code]]
 
     def _of_owners(self, search: Callable[[Scope, int], Scored], request: Request) -> Scored:
         """Return the best passages of one part of the index, of as many owners as there are to be hits.

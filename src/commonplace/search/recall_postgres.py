@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from commonplace.index.dense import CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import restore, within
 from commonplace.ranking.bm25 import Statistics
-from commonplace.search.recall import LocalRecall
+from commonplace.search.recall import LocalRecall, LocalState, Recalled, StageOf
+from commonplace.search.request import Request
+from commonplace.search.signals import Phrasing
 from commonplace.store.postings import Postings, PostingsReader
 from commonplace.store.store import UPTO_DATE, Store
 from commonplace.store.vector_index import LEAST
@@ -35,6 +37,20 @@ _LOOKED_UP: Final = 1_000
 _GROWTH: Final = 8
 
 
+class _RecallState(LocalState):
+    """A `RecallState` of a database, which is asked for what is near together with what holds the words."""
+
+    def search(
+        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
+    ) -> Recalled:
+        """Return the best passages; see `RecallState.search`."""
+        dense = cast("PostgresDense", self._generation.dense)
+        for phrasing in phrasings if request.method != "bm25" else ():
+            for vector, space in self._vectors(phrasing.query):
+                dense.ahead(vector, self._scope, request.stage1_limit, space)
+        return super().search(request, phrasings, besides, stage)
+
+
 class DatabaseRecall(LocalRecall):
     """A `Recall` by the database that keeps the store."""
 
@@ -43,6 +59,9 @@ class DatabaseRecall(LocalRecall):
     def __init__(self, store: Store, reader: PostingsReader, stamp: Embedding) -> None:
         super().__init__(store, None, stamp)
         self._reader = reader
+
+    def _state(self, *given: Any) -> LocalState:
+        return _RecallState(*given)
 
     @contextmanager
     def _parts(self, namespace: str) -> Iterator[tuple[DatabaseState, DatabaseState]]:
@@ -200,6 +219,21 @@ class PostgresDense:
         """Return the passages with the highest cosine; see `DenseIndex.search`."""
         if not vector.any() or limit <= 0:
             return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+        found = self._nearest(vector, scope, limit, space)
+        self._owners.update((number, owner) for number, owner, _ in found)
+        numbers, signed = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
+        has = np.array([any(each) for each in signed], np.bool_)
+        cosines = restore(signed) @ vector if found else np.empty(0, np.float32)
+        return best(numbers[has], cosines[has], limit)
+
+    def ahead(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str) -> None:
+        """Send a search that will be asked for, where that takes one statement."""
+        if vector.any():
+            self._nearest(vector, scope, limit, space, is_ahead=True)
+
+    def _nearest(
+        self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str, *, is_ahead: bool = False
+    ) -> list[tuple[int, int, bytes]]:
         state, stamp, asked = self._state, self._state.stamp, scope.kinds
         is_mixed = bool(space) and len(stamp.spaces) > 1
         kinds = [
@@ -211,24 +245,21 @@ class PostgresDense:
         is_whole = scope.owners is None and not asked and (scope.passed_over is None or not len(scope.passed_over))
         # An index is of one number of dimensions: it cannot tell two kinds apart that share it.
         if held >= LEAST and is_whole and [each.dimensions for each in stamp.spaces].count(len(vector)) == 1:
-            found = state.reader.indexed(scope.namespace, vector, limit)
-        if found is None:
-            wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
-            found = state.reader.nearest(
-                scope.namespace,
-                vector,
-                wanted,
-                max(ALL_EXACT, wanted),
-                held,
-                kinds=kinds if is_mixed or asked else None,
-                owners=scope.owners,
-                passed_over=scope.passed_over,
-            )
-        self._owners.update((number, owner) for number, owner, _ in found)
-        numbers, signed = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
-        has = np.array([any(each) for each in signed], np.bool_)
-        cosines = restore(signed) @ vector if found else np.empty(0, np.float32)
-        return best(numbers[has], cosines[has], limit)
+            found = [] if is_ahead else state.reader.indexed(scope.namespace, vector, limit)
+        if found is not None:
+            return found
+        wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
+        return state.reader.nearest(
+            scope.namespace,
+            vector,
+            wanted,
+            max(ALL_EXACT, wanted),
+            held,
+            kinds=kinds if is_mixed or asked else None,
+            owners=scope.owners,
+            passed_over=scope.passed_over,
+            is_ahead=is_ahead,
+        )
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the owner of each passage of a search, -1 for one that is not there."""

@@ -283,6 +283,7 @@ class Searcher:
         candidates = ranking.candidates
         chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
         owners = candidates.owners[chosen].tolist()
+        self._store.passages_ahead(request.namespace, candidates.numbers[chosen[: 2 * POOL_OWNERS]].tolist())
         memories = self._store.statements(request.namespace, owners)
         chosen = chosen[[number in memories for number in owners]]
         if len(chosen) < 2:

@@ -106,6 +106,9 @@ class Connections:
         found: T = known[key]
         return found
 
+    def ahead(self, reads: Sequence[Read], namespace: str) -> None:
+        """Send what will be read of a namespace in this snapshot, where a server is far away."""
+
     @contextmanager
     def snapshot(
         self,

@@ -714,15 +714,24 @@ class MemoryStore:
         self, namespace: str, numbers: Sequence[int]
     ) -> dict[int, tuple[Passage, Owner, StoredMemory | None]]:
         """Return the passages that exist in this namespace by number, with their owners, as memories where they are."""
-        width = owners.PASSAGE_WIDTH
+        ahead: Sequence[int] = self._connections.known((PASSAGES_OF_HITS, namespace), tuple)
+        asked, width = ahead if set(numbers).issubset(ahead) else numbers, owners.PASSAGE_WIDTH
         return {
             row[0]: (
                 owners.build_passage(row[:width]),
                 owners.build_owner(row[width + _WIDTH :]),
                 None if row[width + 3] is None else build_memory(row[width : width + _STAMP]),
             )
-            for row in self._read(PASSAGES_OF_HITS, namespace, numbers=listed_numbers(numbers))
+            for row in self._read(PASSAGES_OF_HITS, namespace, numbers=listed_numbers(asked))
+            if asked is numbers or row[0] in numbers
         }
+
+    def passages_ahead(self, namespace: str, numbers: Sequence[int]) -> None:
+        """Send for passages with their owners, of which some will be asked for, where a server is far away."""
+        connections = self._connections
+        if connections.place and connections.known((PASSAGES_OF_HITS, namespace), lambda: numbers) is numbers:
+            values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
+            connections.ahead([(PASSAGES_OF_HITS, values)], namespace)
 
     def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""

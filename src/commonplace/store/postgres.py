@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -232,11 +232,23 @@ class _Cursor(psycopg.RawCursor[Any]):
         return super().rowcount
 
 
+class _Connection(psycopg.Connection[Any]):
+    """A connection to a store; one that is kept is always in a pipeline."""
+
+    answers: psycopg.Pipeline | None = None
+
+    def keep(self) -> None:
+        """Begin the pipeline, which ends with the connection."""
+        self._pipeline = self.answers = psycopg.Pipeline(self)
+        self.answers.__enter__()
+
+
 class Session:
     """A connection of which a thread makes use: a `Database`.
 
-    In a transaction it goes on without waiting: what was sent is waited for where rows are asked for, and at its end.
-    An error in one statement is raised then; the server passes over those after it, also over the commit.
+    One that is kept goes on without waiting: what was sent is waited for where rows are asked for, and for a commit. An
+    error in one statement is raised then; the server passes over those after it, also over the commit. That it ended a
+    transaction which only read, nobody waits for.
     """
 
     def __init__(self, connection: psycopg.Connection[Any], scope: str = "") -> None:
@@ -248,9 +260,10 @@ class Session:
         self.connection = connection
         self._scope = scope
         self._entered = ""
-        self._is_within = False
-        self._pipeline = ExitStack()
-        self._ahead: dict[str, tuple[Mapping[str, Any], Rows]] = {}
+        self._answers = connection.answers if isinstance(connection, _Connection) else None
+        self._is_begun = False
+        self._is_answered = False
+        self._ahead: list[tuple[str, Mapping[str, Any], Rows]] = []
         self.first: Any = None
         """What was read at the beginning."""
         self.changed: set[int] = set()
@@ -260,13 +273,13 @@ class Session:
         """Run a statement of the store."""
         values = values or {}
         if self._ahead:
-            asked, found = self._ahead.get(sql, (None, None))
-            if found is not None and asked == values:
-                del self._ahead[sql]
-                return found
+            for place, (read, asked, found) in enumerate(self._ahead):
+                if read == sql and asked == values:
+                    del self._ahead[place]
+                    return found
             if not sql.lstrip().startswith("SELECT"):
                 written = named_in(sql)
-                self._ahead = {each: held for each, held in self._ahead.items() if written.isdisjoint(named_in(each))}
+                self._ahead = [held for held in self._ahead if written.isdisjoint(named_in(held[0]))]
         absent = frozenset(name for name, value in values.items() if value is None)
         words, names = native(sql, absent)
         given = [_array(values[name]) for name in names]
@@ -275,44 +288,54 @@ class Session:
         with self.together():  # outside a transaction, what goes together is one
             self.connection.execute(rights.ENTER, [self._scope])
             found = self.connection.execute(words, given, binary=True)
-        if self._is_within or self.connection.info.transaction_status != pq.TransactionStatus.IDLE:
+        if self._answers is not None or self.connection.info.transaction_status != pq.TransactionStatus.IDLE:
             self._entered = self._scope
         return found
 
     def ahead(self, reads: Iterable[Read]) -> None:
-        """Send what will be read before anything else is written to the same tables; no two by one statement."""
-        self._ahead = {sql: (values, self.execute(sql, values)) for sql, values in reads}
+        """Send what will be read before anything else is written to the same tables."""
+        self._ahead += [(sql, values, self.execute(sql, values)) for sql, values in reads]
 
     def begin(self, statements: Sequence[str]) -> None:
-        """Begin a transaction of the scope."""
-        self._pipeline.enter_context(self.connection.pipeline())
-        self._is_within, self._entered = True, self._scope
+        """Begin a transaction of the scope, on a connection that is kept."""
+        self._is_begun, self._entered = True, self._scope
         for statement in (*statements, *([rights.entering(self._scope)] if self._scope else ())):
             self.connection.execute(statement)
 
-    def end(self, words: str = "ROLLBACK") -> None:
-        """End the transaction when all that was sent is done.
+    def commit(self) -> None:
+        """Commit the transaction when all that was sent is done.
 
         Raises:
             StoreError: the server did something else.
         """
-        self._is_within = False
-        try:
-            ended = self.connection.execute(words)
-        finally:
-            self._pipeline.close()
-        if ended.statusmessage != words:
-            raise StoreError(f"the server was to {words}, and said {ended.statusmessage}")
+        assert self._answers is not None
+        ended = self.connection.execute("COMMIT")
+        self._answers.sync()
+        self._is_begun, self._is_answered = False, True
+        if ended.statusmessage != "COMMIT":
+            raise StoreError(f"the server was to COMMIT, and said {ended.statusmessage}")
 
     def close(self) -> None:
-        """Undo what was begun and not ended."""
-        if self._is_within:
-            with suppress(psycopg.Error, StoreError):
-                self.end()
+        """Undo what was begun and not committed."""
+        if self._answers is None or self._is_answered or self.connection.closed:
+            return
+        info = self.connection.info
+        try:
+            if self._answers.result_queue or info.pipeline_status == pq.PipelineStatus.ABORTED:
+                with suppress(psycopg.Error):
+                    self._answers.sync()
+                self._is_begun = info.transaction_status != pq.TransactionStatus.IDLE
+            if self._is_begun:
+                self.connection.execute("ROLLBACK")
+            # As `sync` does, but the answer is taken with those to what is sent next.
+            self.connection.pgconn.pipeline_sync()
+            self._answers.result_queue.append(None)
+        except psycopg.Error:
+            self.connection.close()
 
     def together(self) -> AbstractContextManager[object]:
         """Let what is executed in the block go without waiting for answers."""
-        return nullcontext() if self._is_within else self.connection.pipeline()
+        return self.connection.pipeline() if self._answers is None else nullcontext()
 
     @contextmanager
     def within(self, scope: str | None) -> Iterator[None]:
@@ -377,10 +400,10 @@ class Address:
         """How a command of a shell names the store."""
         return f"--store {in_shell(str(self))}"
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> _Connection:
         """Make a connection that begins no transaction by itself."""
         with self.errors():
-            connection = psycopg.connect(
+            connection = _Connection.connect(
                 make_conninfo(self._dsn, password=self._password or None),
                 autocommit=True,
                 prepare_threshold=None,
@@ -557,15 +580,18 @@ class PostgresConnections(Connections):
         self.path = Path(self.place)
         self._process = os.getpid()
         self._free = threading.BoundedSemaphore(_CONNECTIONS)
-        self._idle: list[psycopg.Connection[Any]] = []
+        self._idle: list[_Connection] = []
         self._guard = threading.Lock()
         self._taken: dict[int, Session] = {}
         self._writing: set[int] = set()
         self._known = {}
         self._is_closed = False
         try:
-            with self.address.errors(), self._session() as session:
-                self.is_read_only = _prepare(session.connection, address, create=create)
+            connection = self.address.connect()
+            self._idle.append(connection)
+            with self.address.errors():
+                self.is_read_only = _prepare(connection, address, create=create)
+                connection.keep()
         except BaseException:
             self.close()
             raise
@@ -597,6 +623,13 @@ class PostgresConnections(Connections):
             self._refuse_closed()
             with inside.within(scope):
                 return inside.execute(sql, values).fetchall()
+
+    def ahead(self, reads: Sequence[Read], namespace: str) -> None:
+        """Send what will be read of a namespace in this snapshot; see `Connections.ahead`."""
+        inside = self._taken.get(threading.get_ident())
+        if inside is not None:
+            with self.address.errors(), inside.within(rights.scope_of(namespace)):
+                inside.ahead(reads)
 
     @contextmanager
     def snapshot(
@@ -645,7 +678,7 @@ class PostgresConnections(Connections):
 
     def _commit(self, session: Session) -> None:
         try:
-            session.end("COMMIT")
+            session.commit()
         except psycopg.OperationalError as error:
             if session.connection.closed:
                 raise StoreError(
@@ -687,9 +720,9 @@ class PostgresConnections(Connections):
         """
         self._refuse_closed()
         if thorough and not self.is_read_only:
-            with self.address.errors(), self._session() as session:
+            with self.address.errors(), self.address.connect() as connection:
                 for name in (*(table.name for table in TABLES), *postings.TABLES):
-                    session.connection.execute(f"VACUUM {name}")
+                    connection.execute(f"VACUUM {name}")
         return True
 
     def lock(self, path: Path) -> Lock:
@@ -736,7 +769,7 @@ class PostgresConnections(Connections):
                 session.close()
                 self._give_back(connection)
 
-    def _take(self, *, is_new: bool = False) -> psycopg.Connection[Any]:
+    def _take(self, *, is_new: bool = False) -> _Connection:
         """Return a connection, which is to be given back.
 
         Args:
@@ -757,18 +790,14 @@ class PostgresConnections(Connections):
                         each.close()
                 elif self._idle:
                     return self._idle.pop()
-            return self.address.connect()
+            connection = self.address.connect()
+            connection.keep()
+            return connection
         except BaseException:
             self._free.release()
             raise
 
-    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
-        try:
-            if not connection.closed and connection.info.transaction_status != pq.TransactionStatus.IDLE:
-                connection.execute("ROLLBACK")
-        except psycopg.Error:
-            with suppress(psycopg.Error):
-                connection.close()
+    def _give_back(self, connection: _Connection) -> None:
         with self._guard:
             is_kept = not connection.closed and not self._is_closed
             if is_kept:

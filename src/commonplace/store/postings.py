@@ -434,7 +434,7 @@ class PostingsReader:
         values = {"namespace": namespace, "languages": _OTHERS}
         return [language for (language,) in self._connections.rows(_LANGUAGES, values)]
 
-    def nearest(
+    def nearest(  # noqa: PLR0913 - what a search may ask for
         self,
         namespace: str,
         vector: NDArray[np.float32],
@@ -445,12 +445,14 @@ class PostingsReader:
         kinds: Sequence[str] | None = None,
         owners: NDArray[np.int64] | None = None,
         passed_over: NDArray[np.int64] | None = None,
+        is_ahead: bool = False,
     ) -> list[tuple[int, int, bytes]]:
         """Return number, owner and vector of the passages whose vectors' signs differ least; ties by number.
 
         Args:
             limit: of so many, but of all where no more than `exact` are asked for.
             held: how many passages the namespace has.
+            is_ahead: what is found will be asked for again, and is not waited for.
         """
         is_switched = self._is_switched()
         signs = "coalesce(s.next_signs, s.signs)" if is_switched else "s.signs"
@@ -464,9 +466,15 @@ class PostingsReader:
             "passed_over": None if passed_over is None or not len(passed_over) else passed_over.tolist(),
         }
         if held > exact and any(values[name] is not None for name in ("kinds", "owners", "passed_over")):
+            if is_ahead:
+                return []
             [(held,)] = self._connections.rows(_HOW_MANY.format(signs=signs), values)
         values["limit"] = exact if held <= exact else limit
-        return self._connections.rows(_VECTORS.format(nearest=_NEAREST.format(signs=signs)), values)
+        sql = _VECTORS.format(nearest=_NEAREST.format(signs=signs))
+        if is_ahead:
+            self._connections.ahead([(sql, values)], namespace)
+            return []
+        return self._connections.rows(sql, values)
 
     def indexed(self, namespace: str, vector: NDArray[np.float32], limit: int) -> list[tuple[int, int, bytes]] | None:
         """Return number, owner and vector of the nearest passages by an index of vectors; None where there is none."""

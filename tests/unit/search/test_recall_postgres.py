@@ -112,7 +112,8 @@ def test_the_vectors_of_a_large_namespace_are_found_by_its_index(
     nearest = postings.PostingsReader.nearest
 
     def signs(self: postings.PostingsReader, *given: Any, **named: Any) -> Any:
-        asked.append(named["owners"])
+        if not named["is_ahead"]:
+            asked.append(named["owners"])
         return nearest(self, *given, **named)
 
     monkeypatch.setattr(postings.PostingsReader, "nearest", signs)
