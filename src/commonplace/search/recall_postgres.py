@@ -19,12 +19,12 @@ from commonplace.dataclasses import dataclass, field
 from commonplace.index.contract import Scope, Scored, Vectors
 from commonplace.index.dense import CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS
-from commonplace.ranking.arrays import restore, within
-from commonplace.ranking.bm25 import Statistics
+from commonplace.ranking.arrays import ranked, restore, within
+from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts
 from commonplace.search.recall import LocalRecall, LocalState, Recalled, StageOf
 from commonplace.search.request import Request
 from commonplace.search.signals import Phrasing
-from commonplace.store.postings import Postings, PostingsReader
+from commonplace.store.postings import POSTING, PostingsReader
 from commonplace.store.store import UPTO_DATE, Store
 from commonplace.store.vector_index import LEAST
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
@@ -142,16 +142,84 @@ class DatabaseState:
         return Scored(ordered.numbers[places[:limit]], ordered.scores[places[:limit]])
 
 
+_Found = tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]
+
+
+@dataclass
+class _Postings:
+    """The passages of a namespace by their terms, as one snapshot sees them; each term is read once.
+
+    Attributes:
+        blocks: of each term that was read, by its code, the first number of each segment with the units there.
+        segments: passages and lengths of each segment.
+    """
+
+    _reader: PostingsReader
+    _namespace: str
+    _blocks: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
+    _tail: tuple[NDArray[np.int64], TermRows] | None = None
+    _documents: int = 0
+    _lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(NAMES), np.int64))
+    _found: dict[tuple[str, ...], _Found] = field(default_factory=dict)
+
+    def find(self, terms: Iterable[str]) -> _Found:
+        """Return the statistics of terms, and where they stand: in parts, passages with their numbers."""
+        asked = tuple(dict.fromkeys(terms))
+        if asked not in self._found:
+            self._found[asked] = self._find(asked)
+        return self._found[asked]
+
+    def _find(self, terms: Sequence[str]) -> _Found:
+        self._read(terms)
+        assert self._tail is not None
+        parts = [(self._tail[0], self._tail[1].find(terms)), self._packed(terms)]
+        (_, tail), (_, packed) = parts
+        return tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies), parts
+
+    def _read(self, terms: Iterable[str]) -> None:
+        codes = sorted({code_of(term) for term in terms} - self._blocks.keys())
+        if not codes and self._tail is not None:
+            return
+        found = self._reader.blocks(self._namespace, np.array(codes, np.uint32), is_first=self._tail is None)
+        self._blocks.update((code, []) for code in codes)
+        unpacked = []
+        for term, number, passages, data, lengths in found:
+            if lengths is not None:
+                self._documents += passages
+                self._lengths = self._lengths + np.array(lengths, np.int64)
+            elif term is None:
+                unpacked.append((number, data))
+            else:
+                self._blocks[term & 0xFFFFFFFF].append((number, data))
+        if self._tail is None:
+            unpacked.sort()
+            numbers = np.array([number for number, _ in unpacked], np.int64)
+            self._tail = numbers, TermRows([data for _, data in unpacked])
+
+    def _packed(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], Matches]:
+        blocks = [(place, block) for place, term in enumerate(terms) for block in self._blocks[code_of(term)]]
+        units = np.frombuffer(b"".join(data for _, (_, data) in blocks), POSTING)
+        sizes = [len(data) // POSTING.itemsize for _, (_, data) in blocks]
+        starts = np.repeat(np.array([start for _, (start, _) in blocks], np.int64), sizes)
+        numbers = starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF)
+        places = np.repeat(np.array([place for place, _ in blocks], np.int64), sizes)
+        held, rows = ranked(numbers)
+        fields, counts = fields_and_counts(units["mark"])
+        lengths = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
+        lengths[rows, fields] = units["length"]
+        return held, Matches(lengths, rows, list(terms), places, fields, counts)
+
+
 class PostgresLexical:
     """A `LexicalIndex` of the postings in the database, in one state."""
 
     def __init__(self, state: DatabaseState) -> None:
         self._state = state
-        self._of: dict[str, Postings] = {}
+        self._of: dict[str, _Postings] = {}
         self._scored: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], Scored] = {}
 
-    def _postings(self, namespace: str) -> Postings:
-        return self._of.setdefault(namespace, self._state.reader.of(namespace))
+    def _postings(self, namespace: str) -> _Postings:
+        return self._of.setdefault(namespace, _Postings(self._state.reader, namespace))
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""

@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -235,12 +235,10 @@ class _Cursor(psycopg.RawCursor[Any]):
 class _Connection(psycopg.Connection[Any]):
     """A connection to a store; one that is kept is always in a pipeline."""
 
-    answers: psycopg.Pipeline | None = None
-
     def keep(self) -> None:
         """Begin the pipeline, which ends with the connection."""
-        self._pipeline = self.answers = psycopg.Pipeline(self)
-        self.answers.__enter__()
+        self._pipeline = psycopg.Pipeline(self)
+        self._pipeline.__enter__()
 
 
 class Session:
@@ -260,7 +258,7 @@ class Session:
         self.connection = connection
         self._scope = scope
         self._entered = ""
-        self._answers = connection.answers if isinstance(connection, _Connection) else None
+        self._answers = connection._pipeline
         self._is_begun = False
         self._is_answered = False
         self._ahead: list[tuple[str, Mapping[str, Any], Rows]] = []
@@ -283,14 +281,10 @@ class Session:
         absent = frozenset(name for name, value in values.items() if value is None)
         words, names = native(sql, absent)
         given = [_array(values[name]) for name in names]
-        if self._scope == self._entered:
-            return self.connection.execute(words, given, binary=True)
-        with self.together():  # outside a transaction, what goes together is one
+        if self._scope != self._entered:
             self.connection.execute(rights.ENTER, [self._scope])
-            found = self.connection.execute(words, given, binary=True)
-        if self._answers is not None or self.connection.info.transaction_status != pq.TransactionStatus.IDLE:
             self._entered = self._scope
-        return found
+        return self.connection.execute(words, given, binary=True)
 
     def ahead(self, reads: Iterable[Read]) -> None:
         """Send what will be read before anything else is written to the same tables."""
@@ -333,10 +327,6 @@ class Session:
         except psycopg.Error:
             self.connection.close()
 
-    def together(self) -> AbstractContextManager[object]:
-        """Let what is executed in the block go without waiting for answers."""
-        return self.connection.pipeline() if self._answers is None else nullcontext()
-
     @contextmanager
     def within(self, scope: str | None) -> Iterator[None]:
         """Let what is executed inside the block read the rows of a scope; None leaves it."""
@@ -349,9 +339,8 @@ class Session:
 
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> None:
         """Run a statement for each of the rows, of which none waits for the answer to another."""
-        with self.together():
-            for row in rows:
-                self.execute(sql, row)
+        for row in rows:
+            self.execute(sql, row)
 
     def insert_many(
         self, table: Table, names: tuple[str, ...], conflict: Conflict, rows: Sequence[Mapping[str, Any]], /

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, field
-from commonplace.ranking.arrays import ranked
-from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
+from commonplace.ranking.bm25 import TermRows, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import Database, claims
@@ -46,7 +44,7 @@ _FEW: Final = 16
 _AT_ONCE: Final = 1_000
 _SPACES: Final = 8
 """So many namespaces are followed at once; most writes are to one, with the texts of its graph."""
-_POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
+POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
 
 TABLES: Final = ("passage_terms", "passage_signs", "segments", "postings")
 _STAMP = """
@@ -167,9 +165,8 @@ def follow(session: Session, spaces: Iterable[int]) -> None:
 
 def _follow(session: Session, spaces: Sequence[int]) -> None:
     values: dict[str, Any] = {"spaces": spaces, "limit": _FEW}
-    with session.together():
-        gone, tails = session.execute(_GONE, values), session.execute(_TAILS, values)
-        fresh = session.execute(_FRESH, values)
+    gone, tails = session.execute(_GONE, values), session.execute(_TAILS, values)
+    fresh = session.execute(_FRESH, values)
     _cut_out(session, gone.fetchall())
     unpacked, added = dict(tails.fetchall()), Counter[int]()
     while rows := fresh.fetchall():
@@ -199,9 +196,8 @@ def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
         "languages": languages,
         "terms": [pack(fields_of(*each)) for each in zip(entries, languages, strict=True)],
     }
-    with session.together():
-        session.execute(_ADD_TERMS, values)
-        session.execute(_ADD_SIGNS, values)
+    session.execute(_ADD_TERMS, values)
+    session.execute(_ADD_SIGNS, values)
 
 
 def _pack(session: Session, space: int) -> int:
@@ -210,7 +206,7 @@ def _pack(session: Session, space: int) -> int:
     numbers = np.array([row[0] for row in rows], np.int64)
     terms = TermRows([row[1] for row in rows])
     places, codes, marks = terms.units()
-    units = np.empty(len(codes), _POSTING)
+    units = np.empty(len(codes), POSTING)
     units["number"] = numbers[places] & 0xFFFFFFFF
     units["length"] = np.minimum(terms.lengths[places, fields_and_counts(marks)[0]], 0xFFFF)
     units["mark"] = marks
@@ -219,11 +215,8 @@ def _pack(session: Session, space: int) -> int:
     data, size = units[order].tobytes(), units.itemsize
     parts = [data[size * begin : size * end] for begin, end in pairwise([*begins.tolist(), len(units)])]
     made = _Segment(int(numbers[0]), int(numbers[-1]), len(rows), terms.lengths.sum(axis=0))
-    with session.together():
-        session.execute(
-            _ADD_POSTINGS, {"space": space, "segment": made.start, "terms": _signed(distinct), "units": parts}
-        )
-        session.execute(_PUT_SEGMENT, made.values(space))
+    session.execute(_ADD_POSTINGS, {"space": space, "segment": made.start, "terms": _signed(distinct), "units": parts})
+    session.execute(_PUT_SEGMENT, made.values(space))
     last: list[_Segment] = []
     for each in reversed(_segments(session, space)):
         if each.passages >= LARGE or made.upto - each.start >= 2**32:
@@ -232,11 +225,10 @@ def _pack(session: Session, space: int) -> int:
     if len(last) >= MERGED or sum(each.passages for each in last) >= LARGE:
         start, count, lengths = last[-1].start, sum(each.passages for each in last), sum(each.lengths for each in last)
         merged = _Segment(start, made.upto, count, np.asarray(lengths)).values(space)
-        with session.together():
-            session.execute(_MERGE_POSTINGS, merged)
-            for sql in _DROP_MERGED:
-                session.execute(sql, merged)
-            session.execute(_PUT_SEGMENT, merged)
+        session.execute(_MERGE_POSTINGS, merged)
+        for sql in _DROP_MERGED:
+            session.execute(sql, merged)
+        session.execute(_PUT_SEGMENT, merged)
     return len(rows)
 
 
@@ -276,13 +268,12 @@ def _cut_out(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
             own = left.values(space)
             kept = {}
             for term, data in session.execute(_POSTINGS, {**own, "terms": _signed(np.unique(lost.units()[1]))}):
-                held = np.frombuffer(data, _POSTING)
+                held = np.frombuffer(data, POSTING)
                 kept[term] = held[np.isin(held["number"], numbers, invert=True)].tobytes()
             filled = {term: data for term, data in kept.items() if data}
-            with session.together():
-                session.execute(_SET_POSTINGS, {**own, "terms": list(filled), "units": list(filled.values())})
-                session.execute(_DROP_POSTINGS, {**own, "terms": [term for term in kept if term not in filled]})
-                session.execute(_PUT_SEGMENT, own)
+            session.execute(_SET_POSTINGS, {**own, "terms": list(filled), "units": list(filled.values())})
+            session.execute(_DROP_POSTINGS, {**own, "terms": [term for term in kept if term not in filled]})
+            session.execute(_PUT_SEGMENT, own)
 
 
 _SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
@@ -334,76 +325,6 @@ _OF_OWNERS = f"""
 _NEWEST = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} ORDER BY number DESC LIMIT :limit"
 
 
-_Found = tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]
-
-
-@dataclass
-class Postings:
-    """The passages of a namespace by their terms, as one snapshot sees them; each term is read once.
-
-    Attributes:
-        blocks: of each term that was read, by its code, the first number of each segment with the units there.
-        segments: passages and lengths of each segment.
-    """
-
-    _connections: Connections
-    _namespace: str
-    _blocks: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
-    _tail: tuple[NDArray[np.int64], TermRows] | None = None
-    _documents: int = 0
-    _lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(NAMES), np.int64))
-    _found: dict[tuple[str, ...], _Found] = field(default_factory=dict)
-
-    def find(self, terms: Iterable[str]) -> _Found:
-        """Return the statistics of terms, and where they stand: in parts, passages with their numbers."""
-        asked = tuple(dict.fromkeys(terms))
-        if asked not in self._found:
-            self._found[asked] = self._find(asked)
-        return self._found[asked]
-
-    def _find(self, terms: Sequence[str]) -> _Found:
-        self._read(terms)
-        assert self._tail is not None
-        parts = [(self._tail[0], self._tail[1].find(terms)), self._packed(terms)]
-        (_, tail), (_, packed) = parts
-        return tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies), parts
-
-    def _read(self, terms: Iterable[str]) -> None:
-        codes = sorted({code_of(term) for term in terms} - self._blocks.keys())
-        if not codes and self._tail is not None:
-            return
-        sql = _OF_TERMS if self._tail is not None else f"{_ALL_SEGMENTS} {_OF_TERMS}"
-        values = {"namespace": self._namespace, "terms": _signed(np.array(codes, np.uint32))}
-        found = self._connections.rows(sql, values)
-        self._blocks.update((code, []) for code in codes)
-        unpacked = []
-        for term, number, passages, data, lengths in found:
-            if lengths is not None:
-                self._documents += passages
-                self._lengths = self._lengths + np.array(lengths, np.int64)
-            elif term is None:
-                unpacked.append((number, data))
-            else:
-                self._blocks[term & 0xFFFFFFFF].append((number, data))
-        if self._tail is None:
-            unpacked.sort()
-            numbers = np.array([number for number, _ in unpacked], np.int64)
-            self._tail = numbers, TermRows([data for _, data in unpacked])
-
-    def _packed(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], Matches]:
-        blocks = [(place, block) for place, term in enumerate(terms) for block in self._blocks[code_of(term)]]
-        units = np.frombuffer(b"".join(data for _, (_, data) in blocks), _POSTING)
-        sizes = [len(data) // _POSTING.itemsize for _, (_, data) in blocks]
-        starts = np.repeat(np.array([start for _, (start, _) in blocks], np.int64), sizes)
-        numbers = starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF)
-        places = np.repeat(np.array([place for place, _ in blocks], np.int64), sizes)
-        held, rows = ranked(numbers)
-        fields, counts = fields_and_counts(units["mark"])
-        lengths = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
-        lengths[rows, fields] = units["length"]
-        return held, Matches(lengths, rows, list(terms), places, fields, counts)
-
-
 class PostingsReader:
     """What a search asks of the passages of a store in PostgreSQL. Each call sees what the thread's snapshot does."""
 
@@ -420,9 +341,10 @@ class PostingsReader:
         with self._connections.writing() as db:
             rebuild(cast("Session", db))
 
-    def of(self, namespace: str) -> Postings:
-        """Return the postings of a namespace, to be used within one snapshot."""
-        return Postings(self._connections, namespace)
+    def blocks(self, namespace: str, codes: NDArray[np.uint32], *, is_first: bool) -> list[Any]:
+        """Return term, first number, passages, units and lengths of terms; at first of the tail and segments, too."""
+        sql = f"{_ALL_SEGMENTS} {_OF_TERMS}" if is_first else _OF_TERMS
+        return self._connections.rows(sql, {"namespace": namespace, "terms": _signed(codes)})
 
     def ahead(self, namespace: str, first: Callable[[Database], Any], db: Database) -> Any:
         """Send what every search asks with what it asks first, which is not waited for twice."""
