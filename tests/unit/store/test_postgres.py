@@ -512,7 +512,7 @@ class TestFollowing:
         posted = [
             (number, term & 0xFFFFFFFF, mark)
             for term, units in postgres.run(dsn, "SELECT term, units FROM postings")
-            for number, _, mark in np.frombuffer(units, postings._POSTING).tolist()
+            for number, _, mark in np.frombuffer(units, postings.POSTING).tolist()
         ]
         assert len(packed) > 30
         assert sorted(posted) == sorted(counted)
