@@ -172,7 +172,7 @@ def test_recall_draws_the_floor_and_says_why(page: Page) -> None:
     expect(page.locator("#message")).to_contain_text("commonplace search --limit 3 --kind memory --store '")
     page.evaluate("void (navigator.clipboard.writeText = () => Promise.reject())")
     page.get_by_role("button", name="Copy as command").click()
-    expect(page.locator("#message")).to_contain_text("does not let the page copy")
+    expect(page.locator("#message")).to_contain_text("does not allow copying")
     page.locator("[name=kinds]").select_option("everything")
     page.wait_for_url("**kinds=all")
     settled(page, page.url)

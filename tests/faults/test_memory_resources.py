@@ -481,6 +481,6 @@ def test_engines_of_one_store_share_its_files(store: Path) -> None:
         assert open_files() - before < 40
         for book in others:
             book.close()
-        with pytest.raises(StoreError, match="closed; open it again"):
+        with pytest.raises(StoreError, match="is closed; open the store again"):
             others[0].recall("bittern")
         assert first.recall("heron").hits

@@ -119,7 +119,7 @@ def test_an_address_that_is_taken_is_named(tmp_path: Path, kind: str) -> None:
         command = [*PROGRAM, "--store", str(tmp_path / "store"), *again]
         second = subprocess.run(command, capture_output=True, text=True, check=False)
         assert second.returncode == 2
-        assert "cannot be listened on" in second.stderr + second.stdout
+        assert "cannot listen on" in second.stderr + second.stdout
 
 
 def test_two_hundred_clients_are_all_answered(store: Path | str) -> None:
