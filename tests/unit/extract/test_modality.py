@@ -136,6 +136,8 @@ NO_FACTS = [
     "We never used MongoDB.",
     "We haven't used MongoDB.",
     "Nobody uses MongoDB.",
+    "Nobody is sure that Mira works for Acme.",
+    "No one is certain that Mira works for Acme.",
     "No service depends on Kafka.",
     "None of the services use Kafka.",
     "Neither Alice nor Bob works for Acme.",
