@@ -403,7 +403,7 @@ class Attributes:
         if not plain and has_rest and self._subject is not None:
             at, plain = self._subject
         words = plain.lower().split()
-        if not 0 < len(words) <= _MAX_WORDS or words[-1] in PREPOSITIONS:
+        if not 0 < len(words) <= _MAX_WORDS or words[-1] in PREPOSITIONS or words[-1].endswith(("n't", "n’t")):
             return None
         at += max(said.find(plain), 0)
         if has_rest:

@@ -162,6 +162,10 @@ PEOPLE = [
     ("Alice and Bob work for Acme Corp.", ["Alice WORKS_FOR Acme Corp.", "Bob WORKS_FOR Acme Corp."]),
     ("Anna no longer works at Siemens.", ["Anna WORKS_FOR Siemens ended"]),
     ("Anna doesn't work at Siemens any longer.", ["Anna WORKS_FOR Siemens ended"]),
+    (
+        "Anna doesn't work at Siemens any longer and moved to Berlin.",
+        ["Anna WORKS_FOR Siemens ended", "Anna LIVES_IN Berlin"],
+    ),
     ("Anna worked at Bosch from 2015 to 2019.", ["Anna WORKS_FOR Bosch since 2015-01-01 until 2020-01-01"]),
     ("Maria is the head of design at Globex.", ["Maria WORKS_FOR Globex"]),
     ("Mira, the CTO of Acme, lives in Oslo.", ["Mira WORKS_FOR Acme", "Mira LIVES_IN Oslo"]),
