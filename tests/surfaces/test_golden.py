@@ -27,7 +27,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -177,40 +177,47 @@ def _formatted(value: Any, indent: str = "") -> str:
     return f"{first}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{last}"
 
 
-@pytest.fixture
-def session(bare: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """A project with constant times, ids in the order in which they are made, and a clock that stands."""
-    for path in bare.project.rglob("*.*"):
+@contextmanager
+def session_of(program: Program) -> Iterator[Session]:
+    """Give a project with constant times, ids in the order in which they are made, and a clock that stands."""
+    for path in program.project.rglob("*.*"):
         os.utime(path, (1_770_000_000, 1_770_000_000))
     numbers = itertools.count(1)
     real_time, sessions = time.time, []
-    # One function for all sessions, which falls back: a module loaded meanwhile may keep it.
-    monkeypatch.setattr(time, "time", lambda: sessions[-1].now if sessions else real_time())
-    monkeypatch.setattr(os, "urandom", lambda size: next(numbers).to_bytes(size, "big"))
-    monkeypatch.setattr(secrets, "token_hex", lambda size: os.urandom(size).hex())
-    # Uses are written by the next call, never meanwhile by a thread.
-    monkeypatch.setattr("commonplace.memory.usage.WRITE_AFTER_S", 600.0)
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    with ExitStack() as stack:
-        sessions.append(Session(bare.project, stack))
-        yield sessions[-1]
-    sessions.clear()
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        # One function for all sessions, which falls back: a module loaded meanwhile may keep it.
+        monkeypatch.setattr(time, "time", lambda: sessions[-1].now if sessions else real_time())
+        monkeypatch.setattr(os, "urandom", lambda size: next(numbers).to_bytes(size, "big"))
+        monkeypatch.setattr(secrets, "token_hex", lambda size: os.urandom(size).hex())
+        # Uses are written by the next call, never meanwhile by a thread.
+        monkeypatch.setattr("commonplace.memory.usage.WRITE_AFTER_S", 600.0)
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+        with ExitStack() as stack:
+            sessions.append(Session(program.project, stack))
+            yield sessions[-1]
+        sessions.clear()
     time.tzset()
 
 
-def near(answer: Any, expected: Any) -> Any:
+@pytest.fixture
+def session(bare: Program) -> Iterator[Session]:
+    """A session about the files, without a store."""
+    with session_of(bare) as session:
+        yield session
+
+
+def near(answer: Any, expected: Any, tolerance: float = 5e-4) -> Any:
     """Return an answer with the scores that are expected, where they differ by no more than processors do.
 
     One computes a cosine in another order than the next, and a probability goes up to five times as far.
     """
     if isinstance(answer, dict) and isinstance(expected, dict):
-        return {name: near(each, expected.get(name)) for name, each in answer.items()}
+        return {name: near(each, expected.get(name), tolerance) for name, each in answer.items()}
     if isinstance(answer, list) and isinstance(expected, list) and len(answer) == len(expected):
-        return [near(*pair) for pair in zip(answer, expected, strict=True)]
+        return [near(*pair, tolerance) for pair in zip(answer, expected, strict=True)]
     is_score = isinstance(answer, float) and isinstance(expected, float)
-    return expected if is_score and abs(answer - expected) < 5e-4 else answer
+    return expected if is_score and abs(answer - expected) < tolerance else answer
 
 
 @pytest.mark.parametrize("name", SESSIONS)

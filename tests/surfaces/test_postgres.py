@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from tests import postgres
-from tests.surfaces import test_golden as golden
-from tests.surfaces.test_golden import GOLDEN, SESSIONS, Session, near
+from tests.surfaces.conftest import make
+from tests.surfaces.test_golden import GOLDEN, SESSIONS, near, session_of
 
 import commonplace
 from commonplace.cli.app import cli
@@ -26,8 +26,6 @@ from commonplace.store.owners import STATE_UPTO_DATE
 from commonplace.store.postgres import Session as StoreSession
 from commonplace.store.store import Store
 from commonplace.types import Document
-
-session = golden.session  # a fixture
 
 OTHERWISE = {"stages", "store", "outside", "blocks", "files", "store_bytes", "index_bytes"}
 """Keys whose values tell where a store is, which files it has, and which part of it an index holds."""
@@ -55,16 +53,20 @@ def common(answer: Any) -> Any:
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_requests_are_answered_as_by_a_store_in_a_file(
-    name: str, session: Session, address: str, monkeypatch: pytest.MonkeyPatch
+    name: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same memory, wherever it is kept: hits, scores, order and words."""
-    opened = commonplace.open
+    requests = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    with session_of(make(tmp_path / "file", monkeypatch)) as session:
+        expected = [session.ask(each) for each in requests]
+    program, opened = make(tmp_path / "server", monkeypatch), commonplace.open
+    monkeypatch.setenv("COMMONPLACE_STORE", address)
     monkeypatch.setattr(commonplace, "open", lambda *_args, **_kwargs: opened(address))
-    asked = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
-    for request in asked:
-        answer = session.ask(request)
-        if not any(each in (request.get("cli") or request.get("python") or "") for each in OF_FILES):
-            assert common(near(answer, request["answer"])) == common(request["answer"]), request
+    with session_of(program) as session:
+        for request, one in zip(requests, expected, strict=True):
+            answer = session.ask(request)
+            if not any(each in (request.get("cli") or request.get("python") or "") for each in OF_FILES):
+                assert common(near(answer, one, 1.5e-4)) == common(one), request  # 1e-4, and four digits are told
 
 
 def test_a_memory_stored_by_one_process_is_found_by_another_at_once(address: str) -> None:
