@@ -16,7 +16,6 @@ BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 _TRAILING: Final = frozenset("if unless whether provided assuming".split())
 _TIMES: Final = frozenset("when whenever once until".split())
 _ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
-_NOBODY: Final = NEGATIONS | {"nobody", "no", "none"}
 _INVERTED: Final = frozenset("should would could were had".split())
 
 
@@ -50,7 +49,7 @@ def _casts_doubt(tokens: Tokens, place: int) -> bool:
     if lower == "sure" and tokens.at(place - 1) in ("make", "making"):
         return True
     if lower in _ASSURANCES:
-        return tokens.any_of(_NOBODY, place - 3, place)
+        return tokens.any_of(NEGATIONS | {"nobody", "no", "none"}, place - 3, place)
     # `May` or `Hope` may be written as a name inside a sentence.
     is_name = place > 0 and tokens.word[place][0].isupper() and tokens.word[place - 1] not in ('"', ".", ":", "“")
     return lower in DOUBTS and not is_name
