@@ -37,7 +37,7 @@ PARTS: Final = {
     "its tokens' weights": (("commonplace.search.signals", "Phrasing.weights"),),
     "words: postings": (("commonplace.index.lexical", "PackedLexicalIndex.search"),),
     "words: scores of the others": (
-        ("commonplace.search.recall", "_LocalState._scores"),
+        ("commonplace.search.recall", "LocalState._scores"),
         ("commonplace.ranking.bm25", "Matches.scores"),
     ),
     "meaning: sign bits": (("commonplace.index.dense", "ChunkedDenseIndex._candidates"),),
@@ -50,8 +50,8 @@ PARTS: Final = {
     "late interaction": (("commonplace.search.signals", "TokenWeights.shares"),),
     "other signals": (
         ("commonplace.search.signals", "Phrasing.candidates"),
-        ("commonplace.search.recall", "_LocalState._unindexed"),
-        ("commonplace.search.recall", "_LocalState._of_owners"),
+        ("commonplace.search.recall", "LocalState._unindexed"),
+        ("commonplace.search.recall", "LocalState._of_owners"),
     ),
     "fusion": (("commonplace.search.retrieve", "order"),),
     "selection": (("commonplace.search.retrieve", "select"),),

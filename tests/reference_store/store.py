@@ -170,6 +170,9 @@ class MemoryStore(ReferenceMemories):
             for number, passage in passages.items()
         }
 
+    def passages_ahead(self, namespace: str, numbers: Sequence[int]) -> None:
+        """Send for nothing: all of it is here."""
+
     def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
         """Return the passages that exist in this namespace, by number; others are absent."""
         with self._open():
