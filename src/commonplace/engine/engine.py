@@ -586,9 +586,8 @@ class Engine:
         now = self._runtime.now()
         wishes = wishes_of(agent, self.settings.agents)
         wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
-        # Request checks that kinds and method are what their types say.
         wanted = Filter(
-            kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
+            kinds=chosen("kinds", kinds),  # type: ignore[arg-type] # Request checks it
             types=chosen("types", wishes.types),
             phases=chosen("phases", wishes.phases),
             tags=chosen("tags", wishes.tags),
