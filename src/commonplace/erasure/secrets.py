@@ -45,7 +45,7 @@ from commonplace.erasure.resume import (
 from commonplace.erasure.scan import Collector, Patterns, files_below, scan
 from commonplace.erasure.verify import still_stored
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
-from commonplace.exchange.items import Item, Known, MemoryItem, OwnerItem, parts_of
+from commonplace.exchange.items import ChangeItem, Item, Known, MemoryItem, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact
 from commonplace.graph.runtime import Texts
@@ -319,16 +319,15 @@ class Secrets:
         """Write an item without secrets, as it is now."""
         texts, cleaner = Texts(replace(self._destination(), namespace=namespace)), Cleaner(known=known)
         if isinstance(item, OwnerItem):
-            was = item.stored(Known(self._store, namespace))
-            if was is not None:
+            if (was := item.stored(Known(self._store, namespace))) is not None:
                 was.cleaned(cleaner).put_owner(texts)
             return
         stamp = texts.destination.embedder.stamp
         with self._store.change_memories(namespace, made_by=stamp) as change:
             # Nobody else can write now: what is read here is what is replaced.
             stored = item.stored(Known(self._store, namespace, change))
-            if stored is not None:
-                [clean] = item.prepared([stored.cleaned(cleaner)], texts)
+            if isinstance(stored, ChangeItem):
+                [clean] = stored.prepared([stored.cleaned(cleaner)], texts)
                 clean.mend(change, texts, stored)
 
     def _clear_logs(self, patterns: Patterns) -> None:

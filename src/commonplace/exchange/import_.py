@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.errors import UsageError
 from commonplace.exchange.items import (
+    ChangeItem,
     ContextItem,
     EpisodeItem,
     FactItem,
@@ -133,7 +134,7 @@ class Writer:
     def _change(self) -> AbstractContextManager[MemoryChange]:
         return self._into.store.change_memories(self._into.namespace, made_by=self._destination.embedder.stamp)
 
-    def _put(self, items: Sequence[Item], texts: Texts) -> None:
+    def _put(self, items: Sequence[ChangeItem], texts: Texts) -> None:
         with self._change() as change:
             known = Known(self._into.store, self._into.namespace, change)
             for item in map(self._as_here, items):
@@ -142,7 +143,7 @@ class Writer:
                 if self._is_wanted(item.compared(was)) and all(known.has(*each) for each in item.needs):
                     item.put(change, texts, was)
 
-    def _as_here(self, item: Item) -> Item:
+    def _as_here(self, item: ChangeItem) -> ChangeItem:
         """Let an episode that a memory is speak of the version that holds its words here, or hold them itself."""
         if not isinstance(item, EpisodeItem):
             return item
@@ -153,22 +154,22 @@ class Writer:
         version = self._versions_here.get(episode.memory, episode.version)
         return replace(item, episode=replace(episode, version=version))
 
-    def _put_memories(self, items: Sequence[MemoryItem], _: Texts) -> None:
+    def _put_memories(self, items: Sequence[MemoryItem], texts: Texts) -> None:
         feed = self._reader
         live = [item.made[-1] for item in items if item.latest.expired_at is None]
         readings = None if feed is None else feed.read(live, self._destination)
         with self._change() as change:
             for item in items:
-                is_written = self._put_memory(change, item)
+                is_written = self._put_memory(change, item, texts)
                 if is_written and feed is not None and readings is not None:
                     feed.follow(change, [item.key], readings)
                     self.notices.update(readings.notices(item.latest.owner, item.latest.record))
 
-    def _put_memory(self, change: MemoryChange, item: MemoryItem) -> bool:
+    def _put_memory(self, change: MemoryChange, item: MemoryItem, texts: Texts) -> bool:
         """Write what a memory lacks here, and tell whether there was something to write."""
         known = change.find(item.key)
         if known is None:
-            item.add(change)
+            item.put(change, texts, None)
             return True
         outcome = item.compared(replace(item, versions=(version_of(known),)))
         if not self._is_wanted(outcome):

@@ -280,9 +280,13 @@ class Item(ABC):
         """Return items ready to be written, what takes long done; best before a transaction begins."""
         return items
 
+
+class ChangeItem(Item):
+    """An item that a change of the store writes; owners and facts have writers of their own."""
+
+    @abstractmethod
     def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:
         """Write it, prepared, in the place of what is stored; what hangs on that goes."""
-        raise NotImplementedError(f"{self.kind} is written by its writer alone")
 
     def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
         """Write it, prepared, in the place of what it was with its secrets; what hangs on that stays."""
@@ -363,7 +367,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class MemoryItem(Item):
+class MemoryItem(ChangeItem):
     """A memory with its versions, oldest first; only the last one may be live."""
 
     kind, counted = "memory", "memories"
@@ -419,16 +423,16 @@ class MemoryItem(Item):
         writes = (replace(write, is_placed=True) for write in writes_of(texts.destination, versions))
         return [replace(item, made=[next(writes) for _ in item.versions]) for item in items]
 
-    def add(self, change: MemoryChange) -> None:
-        """Write its versions; nothing of it may be there."""
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        if was is not None:
+            change.erase([self.key])
         for version, write in zip(self.versions, self.made, strict=True):
             change.add(write, created_at=version.created_at, expired_at=version.expired_at)
 
-    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:  # noqa: ARG002
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
         store, namespace = texts.destination.store, texts.destination.namespace
         links, blocks = store.links(namespace, [self.key]), store.blocks(namespace, [self.key])
-        change.erase([self.key])
-        self.add(change)
+        self.put(change, texts, was)
         for link in links:
             change.link(link)
         for block in blocks:
@@ -457,7 +461,7 @@ def _is_in_vault(path: str) -> bool:
 
 
 @dataclass(frozen=True)
-class LinkItem(Item):
+class LinkItem(ChangeItem):
     """A link between two memories."""
 
     kind, counted, called = "link", "links", "link from {0.link.source!r} to {0.link.target!r} ({0.link.type!r})"
@@ -527,16 +531,12 @@ class OwnerItem(Item):
         number: Any = self.number or known.store.owner_numbers(known.namespace, owner.kind, [owner.id]).get(owner.id)
         by_path = known.paths.get((owner.kind, owner.path)) if owner.path and not self.number else None
         if by_path not in (None, number):
-            # Another one, whose place it would take.
-            return replace(self, owner=Owner("", owner.kind), passages=())
+            return replace(self, owner=Owner("", owner.kind), passages=())  # another, whose place it would take
         found = cut_owners(known.store, known.namespace, [] if number is None else [number])
         return next((replace(self, owner=held, passages=cut, number=number) for _, held, cut in found), None)
 
     def put_owner(self, texts: Texts) -> None:
-        """Write it in a transaction of its own, in the place of the one that it was.
-
-        Its stamp stays, for its file is as it was, and so does the time from which on it counts.
-        """
+        """Write it in a transaction of its own, in the place of the one that it was, whose stamp and time stay."""
         destination = texts.destination
         maker = PassageMaker(destination)
         writes = maker.complete([maker.keep(self.owner, self.passages)])
@@ -585,7 +585,7 @@ def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
 
 
 @dataclass(frozen=True)
-class KnowledgeItem(Item):
+class KnowledgeItem(ChangeItem):
     """A map of an agent's knowledge, deleted or not."""
 
     kind, counted, called = "knowledge", "knowledge", "knowledge {0.id!r} of agent {0.record.agent!r}"
@@ -651,7 +651,7 @@ class KnowledgeItem(Item):
 
 
 @dataclass(frozen=True)
-class ContextItem(Item):
+class ContextItem(ChangeItem):
     """The context of an agent."""
 
     kind, counted, called = "context", "contexts", "the context of agent {0.key!r}"
@@ -679,7 +679,7 @@ class ContextItem(Item):
 
 
 @dataclass(frozen=True)
-class IssueItem(Item):
+class IssueItem(ChangeItem):
     """An issue with its history.
 
     Attributes:
@@ -725,8 +725,7 @@ class IssueItem(Item):
         return (self.issue, self.events, unnumbered[0]) == (stored.issue, stored.events, unnumbered[1])
 
     def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
-        """Write it; what undoes its change stays."""
-        rewrite(change.ledger, self.id, self.issue, self.events)
+        rewrite(change.ledger, self.id, self.issue, self.events)  # what undoes its change stays
 
 
 def _parsed(name: str, text: str, sort: type) -> Any:
@@ -775,7 +774,7 @@ class FactItem(Item):
 
 
 @dataclass(frozen=True)
-class GraphItem(Item):
+class GraphItem(ChangeItem):
     """A part of a graph: an episode, an entity or a fact.
 
     An entity or a fact grows with later episodes: where the store already holds all of an imported one, the stored
