@@ -36,7 +36,7 @@ class Bound:
     value: float
 
     def is_met(self, measured: float) -> bool:
-        """Tell whether a figure is as it must be."""
+        """Return whether a figure is as it must be."""
         return bool(_SIGNS[self.sign](measured, self.value))
 
 

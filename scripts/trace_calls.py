@@ -177,12 +177,12 @@ def module_name(path: Path) -> str:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Tell whether a statement is a bare string."""
+    """Return whether a statement is a bare string."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def is_for_checkers(node: ast.If) -> bool:
-    """Tell whether a block is read by type checkers alone."""
+    """Return whether a block is read by type checkers alone."""
     return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 

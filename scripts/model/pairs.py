@@ -41,7 +41,7 @@ def sentences(text: str) -> list[str]:
 
 
 def worth(pair: Pair) -> bool:
-    """Tell whether both sides say something, the passage not at too great length."""
+    """Return whether both sides say something, the passage not at too great length."""
     return len(pair.query.split()) >= MIN_WORDS and MIN_PASSAGE <= len(pair.passage) <= MAX_PASSAGE_LENGTH
 
 

@@ -70,7 +70,7 @@ def sources(package: str, version: str, work: Path) -> dict[str, str]:
 
 
 def _is_left_out(path: PurePosixPath) -> bool:
-    """Tell whether a file says what others say better: tests, and lists of changes."""
+    """Return whether a file says what others say better: tests, and lists of changes."""
     is_test = bool({"tests", "test", "testing", "t"} & set(path.parts)) or path.name.startswith("test")
     return is_test or "change" in path.name.lower()
 

@@ -46,7 +46,7 @@ class Lock(ABC):
         """Give the lock back; harmless when it is not held."""
 
     def is_held(self) -> bool:
-        """Tell whether another one holds it."""
+        """Return whether another one holds it."""
         is_free = self.acquire(0.0)
         self.release()
         return not is_free

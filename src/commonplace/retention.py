@@ -114,7 +114,7 @@ def next_tier(tier: Tier, uses: tuple[float, ...], now: float) -> Tier | None:
 
 
 def may_archive(tier: Tier, age_s: float) -> bool:
-    """Tell whether a memory unused for so long may go to the archive: short after 7 days, medium after 90.
+    """Return whether a memory unused for so long may go to the archive: short after 7 days, medium after 90.
 
     Never `long`, which does not fade, nor `ultra`, which ends with its process.
     """

@@ -47,7 +47,7 @@ class Waiting(Moments):
 
 
 def is_over() -> bool:
-    """Tell whether standard input has ended."""
+    """Return whether standard input has ended."""
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 

@@ -237,13 +237,13 @@ def _is_of_groups(mention: Mention, graph: GraphState, wanted: GraphFilter) -> b
 
 
 def is_meant(relation: Relation, wanted: GraphFilter) -> bool:
-    """Tell whether a filter means a relation."""
+    """Return whether a filter means a relation."""
     is_chosen = (not wanted.types or relation.type in wanted.types) and in_groups(relation, wanted)
     return is_chosen and _is_meant_in_time(relation, wanted)
 
 
 def is_live(entity: Entity, wanted: GraphFilter) -> bool:
-    """Tell whether an entity was one at the time of which it is asked what was known, or whether all are meant."""
+    """Return whether an entity was one at the time of which it is asked what was known, or whether all are meant."""
     if is_all(wanted):
         return True
     known = math.inf if wanted.known_at is None else wanted.known_at
@@ -251,7 +251,7 @@ def is_live(entity: Entity, wanted: GraphFilter) -> bool:
 
 
 def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
-    """Tell whether something is of one of the groups that are wanted."""
+    """Return whether something is of one of the groups that are wanted."""
     return not wanted.groups or what.group in wanted.groups
 
 

@@ -411,7 +411,7 @@ class ReferenceTransaction:
         return self._namespace
 
     def has(self, namespace: str) -> bool:
-        """Tell whether a namespace is there, or was made in this transaction."""
+        """Return whether a namespace is there, or was made in this transaction."""
         return namespace in self._copies or namespace in self._state.spaces
 
     @contextmanager

@@ -69,7 +69,7 @@ class State:
     `add_memory` work on, whatever group they are given. "" is Neo4j, which keeps all groups together."""
 
     def has(self, group: str) -> bool:
-        """Tell whether the tools that do not look for a group's graph see a group."""
+        """Return whether the tools that do not look for a group's graph see a group."""
         return self.database in ("", group)
 
     def work(self) -> None:

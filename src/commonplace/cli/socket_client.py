@@ -139,7 +139,7 @@ def socket_path(database: str) -> str | None:
 
 
 def is_ours(connection: socket.socket) -> bool:
-    """Tell whether the process at the other end is this user's, as far as the system tells."""
+    """Return whether the process at the other end is this user's, as far as the system tells."""
     options = ((socket.SOL_SOCKET, "SO_PEERCRED"), (0, "LOCAL_PEERCRED"))
     for level, name in options:
         if hasattr(socket, name):

@@ -120,7 +120,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         return "promote" if record.strength >= STRENGTH_TO_PROMOTE else "reinforce"
 
     def _has_like(self, memory: StoredMemory) -> bool:
-        """Tell whether another active memory says much the same."""
+        """Return whether another active memory says much the same."""
         if self._alike is None:
             now, memories = self._runtime.now(), self._runtime.memories(tiers=TIERS_THAT_FADE)
             faded = [each for each in memories if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX]

@@ -313,7 +313,7 @@ class PlanExecutor:
             external.close(issue, reason)
 
     def was_turned_down(self, plan: Plan[Any]) -> bool:
-        """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
+        """Return whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
         # Two agents propose links; who does not want one does not want it of the other either.
         agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
         at = 0.0
@@ -362,5 +362,5 @@ def _moot(issues: Iterable[Issue], inactive: tuple[str, ...], by: str) -> Iterat
 
 
 def _is_current(change: MemoryChange, plan: Plan[Any]) -> bool:
-    """Tell whether the memories that a plan rests on are as they were, their use included."""
+    """Return whether the memories that a plan rests on are as they were, their use included."""
     return all(change.find(memory.owner.id) == memory for memory in plan.basis)

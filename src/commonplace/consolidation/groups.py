@@ -65,7 +65,7 @@ class Group:
 
     @property
     def has_turns(self) -> bool:
-        """Tell whether a turn of a conversation is among them."""
+        """Return whether a turn of a conversation is among them."""
         return any(memory.owner.session for memory in self.memories)
 
 

@@ -244,7 +244,7 @@ def jaccard(one: Collection[str], other: Collection[str]) -> float:
 
 
 def counts_likeness(are_turns: bool, names: int, tags: int) -> bool:
-    """Tell whether it counts that two are alike: of two turns of conversations only where they share a name or a tag.
+    """Return whether it counts that two are alike: of two turns of conversations only where they share a name or a tag.
 
     Small talk is alike ("Thanks, I will!") and has nothing to do with each other.
     """

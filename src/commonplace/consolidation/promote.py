@@ -146,14 +146,14 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         return written
 
     def _is_behind(self, memory: StoredMemory) -> bool:
-        """Tell whether a memory has a note that was written for an older version, and that nobody edited."""
+        """Return whether a memory has a note that was written for an older version, and that nobody edited."""
         text = self._vault.read(memory.owner.id, memory.record.vault_path)
         if text is None or not self._is_ours(memory.owner.id, text):
             return False
         return parse_front_matter(text).values.get("memory_version") != memory.record.version
 
     def _is_ours(self, id_: str, text: str) -> bool:
-        """Tell whether a note is as it was written for a version of its memory, with no edit of a person."""
+        """Return whether a note is as it was written for a version of its memory, with no edit of a person."""
         told = parse_front_matter(text).values
         reason, score = told.get("promotion_reason", ""), told.get("decay_score", 0.0)
         return any(

@@ -186,7 +186,7 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
 
 
 def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:
-    """Tell whether an id is of a run that is remembered."""
+    """Return whether an id is of a run that is remembered."""
     return any(note.id == id_ for note in runtime.store.notes(runtime.namespace, NOTE))
 
 

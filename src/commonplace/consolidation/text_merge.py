@@ -162,18 +162,18 @@ def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 
 def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Tell whether a word of the one stands where its opposite stands in the other, with as many words before it."""
+    """Return whether a word of the one stands where its opposite stands in the other, with as many words before it."""
     return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
 
 
 def _are_other(mine: tuple[str, ...], theirs: tuple[str, ...], ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Tell whether two runs of words both hold a content word, and none that the other's sentence has somewhere."""
+    """Return whether two runs of words both hold a content word, and none that the other's sentence has somewhere."""
     own, other = _stems(mine), _stems(theirs)
     return bool(own) and bool(other) and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones))
 
 
 def _are_turned(one: Statement, other: Statement) -> bool:
-    """Tell whether the same content words stand in an order that moving one phrase does not explain."""
+    """Return whether the same content words stand in an order that moving one phrase does not explain."""
     ones, others = _content(one), _content(other)
     if ones == others or sorted(ones) != sorted(others):
         return False
@@ -214,7 +214,7 @@ def _stems(words: tuple[str, ...]) -> frozenset[str]:
 
 
 def have_same_marks(one: Statement, other: Statement) -> bool:
-    """Tell whether two sentences have the same numbers, names and times, and both or none is negated."""
+    """Return whether two sentences have the same numbers, names and times, and both or none is negated."""
     return (
         (one.numbers, one.times, one.is_negated) == (other.numbers, other.times, other.is_negated)
         and one.names <= other.names.union(other.words)
@@ -407,7 +407,7 @@ def _said_again(
 
 
 def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
-    """Tell whether a sentence says no more than another one, and nothing else."""
+    """Return whether a sentence says no more than another one, and nothing else."""
     one, two = each.statement, other.statement
     if similarity < SAID_IN_THE_SAME_WORDS or not have_same_marks(one, two) or conflict(one, two) is not None:
         return False
@@ -424,7 +424,7 @@ def _differing(some: Sequence[_Said], others: Sequence[_Said]) -> list[_Said]:
 
 
 def _is_within(each: _Said, longest: Sequence[_Said]) -> bool:
-    """Tell whether a unit stands in the same words within one of a text."""
+    """Return whether a unit stands in the same words within one of a text."""
     if not each.unit.is_prose:
         return any(each.key in other.unit.text for other in longest)
     within = re.compile(_BEGIN + re.escape(each.unit.key) + _END)

@@ -144,7 +144,7 @@ def read_clock(words: Words, at: int) -> Clock | None:
 
 
 def is_loose(words: Words, at: int) -> bool:
-    """Tell whether a number stands alone to its left: no decimal, path, price or identifier goes on in it."""
+    """Return whether a number stands alone to its left: no decimal, path, price or identifier goes on in it."""
     before = words[at - 1].lower
     if before == ",":
         return not words[at].glued or not words[at - 2].text[-1:].isdigit()
@@ -152,13 +152,13 @@ def is_loose(words: Words, at: int) -> bool:
 
 
 def _goes_on(words: Words, at: int, marks: str) -> bool:
-    """Tell whether a number goes on behind one of some marks: a decimal, a time, a path."""
+    """Return whether a number goes on behind one of some marks: a decimal, a time, a path."""
     mark, behind = words[at], words[at + 1]
     return mark.glued and mark.lower in marks and behind.glued and behind.text[:1].isdigit()
 
 
 def _is_count_of(words: Words, at: int) -> bool:
-    """Tell whether the word at a place makes the number before it a count: `files`, `ms`, `%`."""
+    """Return whether the word at a place makes the number before it a count: `files`, `ms`, `%`."""
     word = words[at]
     if word.lower in vocabulary.MEASURES or word.lower in vocabulary.COUNTED or _goes_on(words, at, ".,:/-"):
         return True
@@ -364,7 +364,7 @@ def _month_day(words: Words, at: int, scene: Scene, month: int, span: _Days) -> 
 
 
 def _is_name(word: Word) -> bool:
-    """Tell whether a month's name, with a day, can be nothing else."""
+    """Return whether a month's name, with a day, can be nothing else."""
     return word.is_capitalised or word.lower not in vocabulary.VERB_MONTHS
 
 

@@ -193,7 +193,7 @@ class Words:
         return self._kept[place]
 
     def has(self, index: int) -> bool:
-        """Tell whether the text goes on as far as that."""
+        """Return whether the text goes on as far as that."""
         return self[index] is not BREAK or index - self._base < len(self._kept)
 
     def skip(self, index: int, *lower: str) -> int:
@@ -201,7 +201,7 @@ class Words:
         return index + 1 if self[index].lower in lower else index
 
     def says(self, index: int, *lower: str) -> bool:
-        """Tell whether these words stand there, one after the other."""
+        """Return whether these words stand there, one after the other."""
         return all(self[place].lower == word for place, word in enumerate(lower, index))
 
     def after(self, offset: int, index: int) -> int:
@@ -211,7 +211,7 @@ class Words:
         return index
 
     def is_in_name(self, index: int) -> bool:
-        """Tell whether a word is a part of something longer, or is called or set: `date.today()`, `today = 1`."""
+        """Return whether a word is a part of something longer, or is called or set: `date.today()`, `today = 1`."""
         word, behind = self[index], self[index + 1]
         if (word.glued and self[index - 1].lower in GLUE) or behind.lower == "=":
             return True

@@ -162,7 +162,7 @@ class Doctor(Service):
             yield _of_memory(id_, namespace, problem, is_live=memory.expired_at is None)
 
     def _is_found(self, memory: StoredMemory, passages: Sequence[Passage], tokens: dict[int, TokenEntry]) -> bool:
-        """Tell whether the passages of a memory are cut from its text, leave none out, and have their own tokens."""
+        """Return whether the passages of a memory are cut from its text, leave none out, and have their own tokens."""
         chunks = [each.chunk for each in passages]
         return _is_cut_from(normalise(memory.record.content), chunks) and all(
             tokens[each.number].token_ids == self._token_ids(memory.owner.title, each.chunk) for each in passages

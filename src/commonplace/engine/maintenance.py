@@ -128,7 +128,7 @@ class IndexMaintenance:
         return UPTO_DATE if self._store.is_on_server else generation.head(namespace).change
 
     def is_fresh(self, generation: Generation, namespace: str) -> bool:
-        """Tell whether a search may read a generation as it is; begin to catch up elsewhere with a tail of some length.
+        """Return whether a search may read a generation as it is; begin to catch up elsewhere with a long tail.
 
         It asks the store nothing beyond what a snapshot of the namespace knows.
         """
@@ -283,7 +283,7 @@ class IndexMaintenance:
         threading.Thread(target=work, name="index", daemon=True).start()
 
     def is_first(self, generation: Generation) -> bool:
-        """Tell whether nobody can miss an index: memories are stored without one, files are indexed with it."""
+        """Return whether nobody can miss an index: memories are stored without one, files are indexed with it."""
         counts = self._store.counts()
         return generation.fault == MISSING and not counts["artifacts"] and not counts["knowledge"]
 

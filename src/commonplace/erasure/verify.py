@@ -141,7 +141,7 @@ def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan)
 
 
 def _is_listed(place: ErasureRuntime, generation: Parts, space: str, gone: Sequence[int]) -> bool:
-    """Tell whether the signs of a vector are left of one of the passages that went."""
+    """Return whether the signs of a vector are left of one of the passages that went."""
     if place.store.postings is not None:
         return bool(place.store.postings.owners(space, gone))
     return bool((generation.dense.owners(np.array(gone, np.int64)) >= 0).any())
@@ -150,7 +150,7 @@ def _is_listed(place: ErasureRuntime, generation: Parts, space: str, gone: Seque
 def _is_held(
     place: ErasureRuntime, generation: Parts, namespaces: Sequence[str], term: str, gone: Mapping[str, set[int]]
 ) -> bool:
-    """Tell whether a passage that remains has a word of the dictionary."""
+    """Return whether a passage that remains has a word of the dictionary."""
     for namespace in namespaces:
         numbers = generation.lexical.search([term], Scope(namespace), _RARE).numbers.tolist()
         left = [number for number in numbers if number not in gone.get(namespace, ())]

@@ -205,7 +205,7 @@ class Attributes:
         return found if is_plain or found.doubt else replace(found, doubt=BESIDE if "~" in row.flags else UNSURE)
 
     def _is_plain(self, row: _Row, said: str, value: Phrase, stop: int) -> bool:
-        """Tell whether somebody surely lives or works where a clause says: nothing behind it tells otherwise."""
+        """Return whether somebody surely lives or works where a clause says: nothing behind it tells otherwise."""
         is_unknown = row.aspect == "home" and value.type != "place"
         last = value.name.lower().rsplit(" ", 1)[-1]
         is_club = last in _CLUBS or (value.type != "organization" and " " in value.name)
@@ -219,7 +219,7 @@ class Attributes:
         return not tail or tail[0] in _WHY
 
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
-        """Tell whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
+        """Return whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
         said = self._tokens.text[value.end : self._begin + stop]
         is_brief = PATTERNS["for a while"].search(said) or PATTERNS["today"].search(said)
         return not is_brief and _LASTING.issuperset(self._tail(value.end, stop))
@@ -474,7 +474,7 @@ class Attributes:
 
 
 def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
-    """Tell whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
+    """Return whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
     if row.aspect == "home" and "!" in row.flags and value.type not in ("place", "concept"):
         return False
     if row.aspect == "employer" and value.type in ("person", "place"):
@@ -493,7 +493,7 @@ def _aspect_of(value: str) -> str:
 
 
 def _is_noun_phrase(words: str) -> bool:
-    """Tell whether words may be a noun with what belongs to it, and no clause."""
+    """Return whether words may be a noun with what belongs to it, and no clause."""
     some = words.split()
     return (
         0 < len(some) <= _MAX_WORDS

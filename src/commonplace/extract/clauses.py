@@ -240,7 +240,7 @@ class Clauses:
             )
 
     def _is_bygone(self, group: VerbGroup) -> bool:
-        """Tell whether something is said to have happened before something else has, or nobody knows when."""
+        """Return whether something is said to have happened before something else has, or nobody knows when."""
         tokens = self.tokens
         if tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb):
             return True
@@ -419,7 +419,7 @@ class Clauses:
         return found
 
     def _is_plural(self, subject: list[Phrase], lemma: str) -> bool:
-        """Tell whether a plain form may be said of a subject; of one that is mostly a noun, only where it is clear."""
+        """Return whether a plain form may be said of a subject; of one mostly a noun, only where it is clear."""
         if len(subject) != 1:
             return len(subject) > 1
         if subject[0].anaphor:
@@ -468,12 +468,12 @@ class Clauses:
 
 
 def _is_state(rule: Rule, group: VerbGroup) -> bool:
-    """Tell whether a verb says how somebody or something is or was, not how that began or ended."""
+    """Return whether a verb says how somebody or something is or was, not how that began or ended."""
     return rule.relation in _STATES and not (rule.is_event or rule.is_end or group.is_start or group.is_end)
 
 
 def _is_over(rule: Rule, group: VerbGroup) -> bool:
-    """Tell whether a verb says how somebody or something was, not that it goes on."""
+    """Return whether a verb says how somebody or something was, not that it goes on."""
     is_participle = group.is_reduced and group.voice == "passive"
     is_occasion = rule.before == _THINGS and group.form.lemma in ("hold", "take")
     return _is_state(rule, group) and group.is_past and not (group.is_perfect or is_participle or is_occasion)

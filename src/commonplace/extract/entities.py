@@ -124,7 +124,7 @@ class Entities:
         return found, places
 
     def _is_part(self, entity: _Entity) -> bool:
-        """Tell whether an abstract name stands only inside of longer ones: `API` in `the payments API`."""
+        """Return whether an abstract name stands only inside of longer ones: `API` in `the payments API`."""
         if entity.type != "concept":
             return False
         return all(

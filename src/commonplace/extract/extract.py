@@ -73,13 +73,13 @@ def beside(line: Line) -> Iterator[Statement]:
 
 
 def _is_rest(line: Line, name: Mention) -> bool:
-    """Tell whether a word is the rest of a name that begins before it: `Theater` of `Ford's Theater`."""
+    """Return whether a word is the rest of a name that begins before it: `Theater` of `Ford's Theater`."""
     is_owned = line.tokens.at(name.first - 1) in ("'s", "’s")
     return is_owned and name.is_weak and name.last - name.first == 1
 
 
 def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
-    """Tell whether it is sure enough what both names are; of two of which the one is sure, it tells of the other."""
+    """Return whether it is sure enough what both names are; of two of which the one is sure, it tells of the other."""
     guessed = [name for name in (source, target) if name.type in _GUESSED and name.confidence < _SURE]
     if not guessed:
         return True
@@ -144,7 +144,7 @@ def _is_region(mention: Mention) -> bool:
 
 
 def _in_row(line: Line, left: Mention, right: Mention) -> bool:
-    """Tell whether two places are items of a list: `France, Germany and Italy`."""
+    """Return whether two places are items of a list: `France, Germany and Italy`."""
     if left.name.lower() in lists.COUNTRIES or (_is_region(left) and right.name.lower() in lists.STATES):
         return True
     is_state = right.name.lower().rstrip(".") in lists.STATES
@@ -186,7 +186,7 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
 
 
 def _has_role_at(words: list[str]) -> bool:
-    """Tell whether words say what somebody is for what follows: `the new head of design at`."""
+    """Return whether words say what somebody is for what follows: `the new head of design at`."""
     roles = [place for place, word in enumerate(words) if word in lists.ROLES]
     if not roles or not (lists.STOPS - _SMALL).isdisjoint(words):
         return False
@@ -195,7 +195,7 @@ def _has_role_at(words: list[str]) -> bool:
 
 
 def _is_title_of(line: Line, left: Mention) -> bool:
-    """Tell whether before an organization stands who somebody is there: `the deputy secretary of the Ministry, Tom`."""
+    """Return whether an organization follows what somebody is there: `the deputy secretary of the Ministry, Tom`."""
     tokens, place = line.tokens, left.first
     while tokens.at(place - 1) in _ARTICLES:
         place -= 1
@@ -221,7 +221,7 @@ def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
 
 
 def _is_told(gap: list[str]) -> bool:
-    """Tell whether what follows says of a name what it is: `Mira, a …`, `Mira is a …`."""
+    """Return whether what follows says of a name what it is: `Mira, a …`, `Mira is a …`."""
     return len(gap) == 2 and gap[0] in (",", "is", "was") and gap[1] in _ARTICLES
 
 
@@ -369,7 +369,7 @@ class _Reader:
                     self._claims[first:] = _joined(self._claims[first:], claim, is_own=is_own, is_team=is_team)
 
     def _is_passed_on(self, tokens: Tokens, verb: int) -> tuple[bool, bool]:
-        """Tell whether what a verb says is quoted, and whether it is quoted or reported."""
+        """Return whether what a verb says is quoted, and whether it is quoted or reported."""
         is_quoted = is_inside(self._quotations, tokens.start[verb])
         return is_quoted, is_quoted or is_reported(tokens, verb)
 

@@ -59,7 +59,7 @@ _PASTS: Final = frozenset("was were had did left became went came took began cho
 
 
 def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
-    """Tell whether an `if` or `unless` follows in the same part of the sentence."""
+    """Return whether an `if` or `unless` follows in the same part of the sentence."""
     for place in range(first, last):
         lower = tokens.lower[place]
         if lower in BOUNDARIES:
@@ -70,7 +70,7 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
 
 
 def is_sensitive(text: str) -> bool:
-    """Tell whether a text speaks of health, doses, money or access."""
+    """Return whether a text speaks of health, doses, money or access."""
     return PATTERNS["sensitive"].search(text) is not None
 
 
@@ -130,13 +130,13 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def is_inside(spans: list[tuple[int, int]], place: int) -> bool:
-    """Tell whether a character lies in one of the spans of `quotations`."""
+    """Return whether a character lies in one of the spans of `quotations`."""
     index = bisect_right(spans, place, key=lambda span: span[0]) - 1
     return index >= 0 and place < spans[index][1]
 
 
 def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
-    """Tell whether a sentence of a text only passes on what it says at a place; all in characters."""
+    """Return whether a sentence of a text only passes on what it says at a place; all in characters."""
     if is_inside(quotations(text), place):
         return True
     tokens = Tokens(text, *span)
@@ -164,13 +164,13 @@ def _marked(text: str, begin: int, end: int) -> list[tuple[int, int]]:
 
 
 def _is_labelled(text: str, opened: int) -> bool:
-    """Tell whether only `Mira:` stands before a quotation in its line; `Mira said:` is a report."""
+    """Return whether only `Mira:` stands before a quotation in its line; `Mira said:` is a report."""
     label = _LABEL.fullmatch(text, text.rfind("\n", 0, opened) + 1, opened)
     return label is not None and _REPORTS_OF_ALL.isdisjoint(label[1].lower().split())
 
 
 def is_reported(tokens: Tokens, verb: int) -> bool:
-    """Tell whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
+    """Return whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
     if _STORIES.isdisjoint(tokens.lower) and _REPORTS_OF_ALL.isdisjoint(tokens.lower):
         return False
     before = range(min(verb, tokens.count))
@@ -180,7 +180,7 @@ def is_reported(tokens: Tokens, verb: int) -> bool:
 
 
 def _is_story(tokens: Tokens, place: int) -> bool:
-    """Tell whether what follows goes on in a story: `in the old film`."""
+    """Return whether what follows goes on in a story: `in the old film`."""
     before = tokens.lower[max(place - 4, 0) : place]
     return tokens.lower[place] in _STORIES and "in" in before and "," not in before
 
@@ -202,7 +202,7 @@ def _reports(tokens: Tokens, place: int) -> bool:
 
 
 def _is_own(tokens: Tokens, place: int) -> bool:
-    """Tell whether it is the speaker who said so: `I told you that …`."""
+    """Return whether it is the speaker who said so: `I told you that …`."""
     place -= 1
     while tokens.at(place) in _HELPERS:
         place -= 1
@@ -210,7 +210,7 @@ def _is_own(tokens: Tokens, place: int) -> bool:
 
 
 def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:
-    """Tell whether who said so comes behind: `…, Bob said`, `…, said Bob.`, `… according to the report`."""
+    """Return whether who said so comes behind: `…, Bob said`, `…, said Bob.`, `… according to the report`."""
     is_inserted = any(tokens.lower[place] in ("who", "which") for place in range(min(verb, tokens.count)))
     for place in range(verb + 1, tokens.count):
         lower = tokens.lower[place]
@@ -224,7 +224,7 @@ def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:
 
 
 def _is_speaker(tokens: Tokens, verb: int, place: int) -> bool:
-    """Tell whether between a comma and `said`, or in `that is what Bob says`, stands who said so and no more."""
+    """Return whether between a comma and `said`, or in `that is what Bob says`, stands who said so and no more."""
     for back in range(place - 1, max(place - _MAX_SPEAKER_LENGTH - 1, verb), -1):
         lower = tokens.lower[back]
         if lower in ("and", "but"):

@@ -111,7 +111,7 @@ def _looks_like_person(words: Sequence[str]) -> bool:
 
 
 def _is_surname(word: str) -> bool:
-    """Tell whether a capitalised word may be a person's name: it looks like no common noun."""
+    """Return whether a capitalised word may be a person's name: it looks like no common noun."""
     if any(
         word in words
         for words in (lists.KINDS, lists.DEMONYMS, lists.CONCEPT_ACRONYMS, lists.TOOLS, _PLACES, lists.TITLED_NOUNS)
@@ -189,7 +189,7 @@ def _is_capitalised(tokens: Tokens, place: int) -> bool:
 
 
 def _ends_organisation(tokens: Tokens, first: int, joint: int) -> bool:
-    """Tell whether `and` joins two words of one name: `Department of Health and Human Services`."""
+    """Return whether `and` joins two words of one name: `Department of Health and Human Services`."""
     if "of" not in tokens.lower[first:joint] and tokens.lower[first] != "national":
         return False
     for ahead in range(joint + 1, min(joint + 4, tokens.count)):
@@ -217,7 +217,7 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
 
 
 def _is_part(lower: str) -> bool:
-    """Tell whether a word may be in a name: numbers of documents, `PM1602093194`, are not."""
+    """Return whether a word may be in a name: numbers of documents, `PM1602093194`, are not."""
     is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
     return lower not in lists.BREAKERS and lower not in lists.CALENDAR and not is_number
 
@@ -268,7 +268,7 @@ def _is_shouted(word: str) -> bool:
 
 
 def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
-    """Tell whether a name is in capitals and its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`."""
+    """Return whether a name is in capitals and its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`."""
     if not all(_is_shouted(tokens.word[place]) for place in range(first, last)):
         return False
     return any(word[0].isalpha() and not word.isupper() for word in tokens.word)
@@ -469,7 +469,7 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
 
 
 def _is_region_at(tokens: Tokens, place: int) -> bool:
-    """Tell whether a country or state of up to two words stands at a place, and no list goes on there."""
+    """Return whether a country or state of up to two words stands at a place, and no list goes on there."""
     for last in (place + 2, place + 1):
         if last <= tokens.count and all(word[0].isupper() for word in tokens.word[place:last]):
             other = kind_of_name(tokens.lower[place:last], tokens.word[place])
@@ -479,7 +479,7 @@ def _is_region_at(tokens: Tokens, place: int) -> bool:
 
 
 def _does_as_people_do(tokens: Tokens, first: int, last: int) -> bool:
-    """Tell whether what stands around a name is said of people: `… said`, `… was born`, `wife …`, `…, the owner`."""
+    """Return whether what stands around a name is said of people: `… said`, `… was born`, `wife …`, `…, the owner`."""
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
     if behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE):
         return True

@@ -69,7 +69,7 @@ class Line:
         self.ending = {mention.last: mention for mention in self.mentions}
 
     def is_stop(self, place: int) -> bool:
-        """Tell whether a word is in no noun phrase."""
+        """Return whether a word is in no noun phrase."""
         lower = self.tokens.lower[place]
         return (
             lower in lists.STOPS
@@ -113,7 +113,7 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
 
 
 def _list_goes_on(line: Line, place: int) -> bool:
-    """Tell whether behind a comma stands one more item, by the `and` that must come behind that."""
+    """Return whether behind a comma stands one more item, by the `and` that must come behind that."""
     for _ in range(_MAX_ITEMS):
         read = _one_behind(line, place)
         if read is None:
@@ -128,13 +128,13 @@ def _list_goes_on(line: Line, place: int) -> bool:
 
 
 def _is_finite(line: Line, place: int) -> bool:
-    """Tell whether a word behind `and` begins another predicate: `uses X and depends on Y`."""
+    """Return whether a word behind `and` begins another predicate: `uses X and depends on Y`."""
     forms = FORMS.get(line.tokens.lower[place], ())
     return place not in line.starting and any(form.shape in ("s", "ed") for form in forms)
 
 
 def _is_verb(line: Line, place: int) -> bool:
-    """Tell whether a word is a finite verb here, which makes what stands before it a subject."""
+    """Return whether a word is a finite verb here, which makes what stands before it a subject."""
     lower = line.tokens.at(place)
     if lower in _FINITE:
         return True
@@ -186,7 +186,7 @@ def _extent(line: Line, first: int) -> tuple[Mention | None, int]:
 
 
 def _ends_phrase(line: Line, place: int, *, after_name: bool) -> bool:
-    """Tell whether a word that could be a noun is a verb behind one."""
+    """Return whether a word that could be a noun is a verb behind one."""
     forms = FORMS.get(line.tokens.lower[place])
     if not forms:
         word = line.tokens.lower[place]
@@ -274,7 +274,7 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
 
 
 def _may_head_list(line: Line, phrase: Phrase, start: int) -> bool:
-    """Tell whether a phrase before `and` is one more subject, not the end of another clause."""
+    """Return whether a phrase before `and` is one more subject, not the end of another clause."""
     before = line.tokens.at(start - 1)
     if phrase.anaphor in ("it", "them", "him", "us", "me"):
         return False

@@ -304,7 +304,7 @@ class Settler:
         return statement.relation in _TOUCHY and is_sensitive(f"{said} {statement.aspect} {statement.target.name}")
 
     def _is_anybody(self, phrase: Phrase) -> bool:
-        """Tell whether a phrase means somebody or some organization that its words do not tell from others."""
+        """Return whether a phrase means somebody or some organization that its words do not tell from others."""
         if phrase.mention is not None or phrase.anaphor or phrase.type not in ("person", "organization"):
             return False
         before = self.line.tokens.at(phrase.first - 1)

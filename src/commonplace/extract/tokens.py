@@ -63,7 +63,7 @@ class Tokens:
         return " ".join(self.text[self.start[first] : self.end[last - 1]].split())
 
     def any_of(self, words: frozenset[str], first: int, last: int) -> bool:
-        """Tell whether one of some words stands between two places."""
+        """Return whether one of some words stands between two places."""
         lower: Sequence[str] = self.lower
         return any(lower[place] in words for place in range(max(first, 0), min(last, self.count)))
 

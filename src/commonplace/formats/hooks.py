@@ -115,7 +115,7 @@ def answer(event: HookEvent, context: str) -> dict[str, Any]:
 
 
 def has_content(prompt: str) -> bool:
-    """Tell whether a prompt says anything that a memory could be found by: "ok, commit this please" does not.
+    """Return whether a prompt says anything that a memory could be found by: "ok, commit this please" does not.
 
     It does as soon as one word is neither a stop word nor in words.txt, nor the number of an option. A
     command of the client itself, such as `/compact`, does not.

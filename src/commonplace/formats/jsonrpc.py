@@ -216,7 +216,7 @@ class LineWriter:
 
     @property
     def is_broken(self) -> bool:
-        """Tell whether nobody reads what is written any more."""
+        """Return whether nobody reads what is written any more."""
         return self._broken.is_set()
 
     def write(self, line: bytes) -> None:

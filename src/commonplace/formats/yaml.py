@@ -57,7 +57,7 @@ def fault_of(error: Exception) -> str:
 
 
 def is_long_number(value: object) -> bool:
-    """Tell whether a value is a whole number of too many digits."""
+    """Return whether a value is a whole number of too many digits."""
     return isinstance(value, int) and value.bit_length() > MAX_BITS
 
 

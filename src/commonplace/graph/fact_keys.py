@@ -78,7 +78,7 @@ class _Places:
         self.ends: dict[str, _End] = {}
 
     def compare(self, one: str, other: str) -> str:
-        """Tell whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
+        """Return whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
         pair = (min(one, other), max(one, other))
         if pair not in self.told:
             first, second = self._end(one), self._end(other)

@@ -61,7 +61,7 @@ class Kinds:
         return _known(name, given, self.relation_types, "graph.relation_types")
 
     def is_single(self, type_: str) -> bool:
-        """Tell whether a source has one target at a time, of one topic where that counts."""
+        """Return whether a source has one target at a time, of one topic where that counts."""
         return type_ in SINGLE_VALUED or type_ in self.single_valued
 
 
@@ -107,5 +107,5 @@ def topic_of(fact: str) -> str:
 
 
 def is_added(fact: str) -> bool:
-    """Tell whether a sentence says that something holds beside what held before: `also`, `a second …`, `opened`."""
+    """Return whether a sentence says that something holds beside what held before: `also`, `a second …`, `opened`."""
     return _ADDED.search(fact) is not None

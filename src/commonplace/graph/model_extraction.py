@@ -51,7 +51,7 @@ def moment(given: str, now: datetime, found: Sequence[Mention]) -> float | None:
 
 
 def _is_of(at: float, date: Mention) -> bool:
-    """Tell whether a moment is one that a date of the text may mean; of an open stretch it is its one end alone."""
+    """Return whether a moment is one that a date of the text may mean; of an open stretch it is its one end alone."""
     if isfinite(date.since) and isfinite(date.until):
         return date.since - _DAY_S <= at <= date.until + _DAY_S
     end = date.since if isfinite(date.since) else date.until

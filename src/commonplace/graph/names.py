@@ -292,7 +292,7 @@ def _is_near(name: str, type_: str, known: Known) -> bool:
 
 
 def _is_form_of(name: str, other: str, type_: str) -> bool:
-    """Tell whether two different names of things of one type may mean the same."""
+    """Return whether two different names of things of one type may mean the same."""
     if type_ == "person":
         first, second = parts(name), parts(other)
         return _is_part(first, second) or _is_part(second, first)
@@ -304,7 +304,7 @@ def _is_form_of(name: str, other: str, type_: str) -> bool:
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
-    """Tell whether a name of fewer parts is that of somebody with more: `Mira`, `Okafor`, `M. Okafor`."""
+    """Return whether a name of fewer parts is that of somebody with more: `Mira`, `Okafor`, `M. Okafor`."""
     if not fewer or len(fewer) > len(more):
         return False
     if len(fewer) == 1:

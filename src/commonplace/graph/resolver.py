@@ -201,7 +201,7 @@ class Rule:
     is_topic: bool = False
 
     def is_same_topic(self, one: str, other: str) -> bool:
-        """Tell whether two facts are about the same, where that counts."""
+        """Return whether two facts are about the same, where that counts."""
         if self.type not in PER_TOPIC or (one == other and one):
             return True
         return self.is_topic and not (one and other)
@@ -303,7 +303,7 @@ class FactResolver:
         self._judge(known or self._begin(evidence), evidence)
 
     def _is_said(self, fact: Fact, evidence: Assertion) -> bool:
-        """Tell whether a source speaks of a known fact, and not of a time when the same was true once more."""
+        """Return whether a source speaks of a known fact, and not of a time when the same was true once more."""
         begins = evidence.begins
         ends = evidence.valid_to
         said = Span(begins, None if ends is not None and begins is not None and ends <= begins else ends)
@@ -447,7 +447,7 @@ class FactResolver:
             self._dispute(fact, other, reason, evidence)
 
     def _excludes(self, other: Fact, fact: Fact) -> bool:
-        """Tell whether two facts cannot hold at once, whenever they hold."""
+        """Return whether two facts cannot hold at once, whenever they hold."""
         if other.target == fact.target or other.source != fact.source or other.is_retracted or fact.is_retracted:
             return False
         if other.is_denied or fact.is_denied or other.is_added or fact.is_added:

@@ -439,7 +439,7 @@ class Times:
         return replace(chosen, open_at=self.now if self.as_of is None else self.as_of)
 
     def shows(self, relation: Relation) -> bool:
-        """Tell whether a fact is asked for, of whatever type and group it is."""
+        """Return whether a fact is asked for, of whatever type and group it is."""
         was_known = self.as_of is None or relation.created_at <= self.as_of
         if not was_known:
             return False

@@ -69,7 +69,7 @@ class Destination:
     later_above: int | None = None
 
     def defers(self, kind: str, tokens: int = MAX_TOKENS) -> bool:
-        """Tell whether the vectors of an owner with so many tokens are made later."""
+        """Return whether the vectors of an owner with so many tokens are made later."""
         if self.later_above is None or kind in ("artifact", "knowledge"):
             return False
         embedder = for_kind(self.embedder, kind)

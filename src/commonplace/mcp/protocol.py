@@ -54,12 +54,12 @@ class Terms:
 
     @property
     def is_stateless(self) -> bool:
-        """Tell whether the request says all there is to know."""
+        """Return whether the request says all there is to know."""
         return self.version in STATELESS_VERSIONS
 
     @property
     def has_batches(self) -> bool:
-        """Tell whether several messages may come in one line."""
+        """Return whether several messages may come in one line."""
         return self.version in BATCH_VERSIONS
 
 
@@ -77,7 +77,7 @@ def opened_session(params: Mapping[str, Any]) -> Terms:
 
 
 def is_stateless(params: Mapping[str, Any]) -> bool:
-    """Tell whether a request claims the stateless era: only there `_meta` may hold a protocol version."""
+    """Return whether a request claims the stateless era: only there `_meta` may hold a protocol version."""
     meta = params.get("_meta")
     return isinstance(meta, dict) and VERSION_KEY in meta
 
@@ -139,7 +139,7 @@ class Context:
 
     @property
     def is_cancelled(self) -> bool:
-        """Tell whether the client no longer wants the answer."""
+        """Return whether the client no longer wants the answer."""
         return self.cancellation.is_set()
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
@@ -250,7 +250,7 @@ def capabilities_form(registry: Registry) -> dict[str, Any]:
 
 
 def offers(registry: Registry, kind: str) -> bool:
-    """Tell whether a server offers things of a kind: tools, resources or prompts."""
+    """Return whether a server offers things of a kind: tools, resources or prompts."""
     if kind == "resources":
         return registry.resources is not None
     return bool(registry.tools if kind == "tools" else registry.prompts)

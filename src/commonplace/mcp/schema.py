@@ -99,7 +99,7 @@ def _types(schema: Schema) -> Sequence[str]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are equal: to JSON, unlike to Python, true is not 1."""
+    """Return whether two JSON values are equal: to JSON, unlike to Python, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):

@@ -393,7 +393,7 @@ class _Connection:
             request.settle(answer)
 
     def _closes(self, request: _Request) -> bool:
-        """Tell whether the request was open until now: answering and cancelling it may meet, and one of them wins."""
+        """Return whether the request was open until now: answering and cancelling it may meet, and one of them wins."""
         with self._turn:
             if self._open.get(request.id) is not request:
                 return False

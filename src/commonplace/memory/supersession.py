@@ -63,7 +63,7 @@ def disputes_of(store: Store, namespace: str) -> dict[str, dict[str, set[str]]]:
 
 
 def is_comparable(store: Store) -> bool:
-    """Tell whether the cosines of memories are those of an embedder of ours: another's do not tell."""
+    """Return whether the cosines of memories are those of an embedder of ours: another's do not tell."""
     stamp = store.embedding()
     return stamp is not None and stamp.of("memory").name in COMPARABLE
 

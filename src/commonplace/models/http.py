@@ -143,7 +143,7 @@ def _proxy(address: Address) -> str:
             address_of(f"http://{place[1] if place else ''}")
     except UsageError:
         raise ProviderError(
-            f"the proxy for {address.scheme} is not an http:// address that there can be",
+            f"the proxy for {address.scheme} is not a valid http:// address",
             remedy="correct the variable, or name the host in no_proxy",
         ) from None
     return proxy

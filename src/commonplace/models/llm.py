@@ -106,7 +106,7 @@ class Anthropic:
 
 
 def is_strict(schema: object) -> bool:
-    """Tell whether OpenAI's strict mode takes a schema: objects closed, all their properties required."""
+    """Return whether OpenAI's strict mode takes a schema: objects closed, all their properties required."""
     if isinstance(schema, list):
         return all(map(is_strict, schema))
     if not isinstance(schema, Mapping):

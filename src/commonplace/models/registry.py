@@ -45,7 +45,7 @@ def embedder_name(name: str) -> str | None:
 
 
 def is_remote(name: str) -> bool:
-    """Tell whether an embedder of that name is behind an API, so that texts leave this machine."""
+    """Return whether an embedder of that name is behind an API, so that texts leave this machine."""
     return name not in EMBEDDERS and _remote(name) is not None
 
 
@@ -134,13 +134,13 @@ def for_kind(embedder: Embedder, kind: str) -> Embedder:
 
 
 def is_broken(embedder: Embedder) -> bool:
-    """Tell whether an embedder of ours cannot be loaded: texts are stored, and embedded when it is mended."""
+    """Return whether an embedder of ours cannot be loaded: texts are stored, and embedded when it is mended."""
     error = getattr(embedder, "error", None)
     return isinstance(error, ModelError)
 
 
 def is_slow(embedder: Embedder) -> bool:
-    """Tell whether a text takes it milliseconds, so that many texts are stored before they are embedded."""
+    """Return whether a text takes it milliseconds, so that many texts are stored before they are embedded."""
     return getattr(embedder, "is_slow", False)
 
 

@@ -202,7 +202,7 @@ def _aws_secrets(view: View) -> Iterator[Secret]:
 
 
 def _is_named(text: str, at: int, anchor: str, match: re.Match[str]) -> bool:
-    """Tell whether the name that ends in an anchor is that of a secret."""
+    """Return whether the name that ends in an anchor is that of a secret."""
     start = max(0, at - _BEFORE)
     if match["space"] is not None and not _FLAG.search(text, start, at):
         return False

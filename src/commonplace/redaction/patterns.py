@@ -123,7 +123,7 @@ _UNITS: Final = late_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
 def is_stand_in(value: str) -> bool:
-    """Tell whether a value is a template, or a word that stands where a secret would."""
+    """Return whether a value is a template, or a word that stands where a secret would."""
     return bool(_TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
 
 
@@ -134,7 +134,7 @@ def entropy_bits(value: str) -> float:
 
 
 def may_be_password(value: str) -> bool:
-    """Tell whether a value has letters with digits, or small and capital letters with marks, and is no name."""
+    """Return whether a value has letters with digits, or small and capital letters with marks, and is no name."""
     if len(value) < MIN_PASSWORD_LENGTH:
         return False
     if _DIGIT.search(value):
@@ -145,17 +145,17 @@ def may_be_password(value: str) -> bool:
 
 
 def is_given(value: str) -> bool:
-    """Tell whether a value that certainly stands where a password does is one, and no name or stand-in."""
+    """Return whether a value that certainly stands where a password does is one, and no name or stand-in."""
     return not (_is_name(value) or is_stand_in(value))
 
 
 def may_be_token(value: str) -> bool:
-    """Tell whether a value is disordered and no stand-in."""
+    """Return whether a value is disordered and no stand-in."""
     return is_disordered(value) and not is_stand_in(value)
 
 
 def is_disordered(value: str) -> bool:
-    """Tell whether a value has letters and digits in the disorder of a generated one."""
+    """Return whether a value has letters and digits in the disorder of a generated one."""
     if len(value) < MIN_TOKEN_LENGTH or not (_DIGIT.search(value) and _LETTER.search(value)):
         return False
     return entropy_bits(value) >= TOKEN_BITS and not all(_WORDY_PART.fullmatch(part) for part in _PARTS.split(value))
@@ -326,7 +326,7 @@ def _tokens(text: str, start: int, end: int) -> Iterator[Secret]:
 
 
 def _is_web_token(value: str) -> bool:
-    """Tell whether the first part is JSON that names an algorithm."""
+    """Return whether the first part is JSON that names an algorithm."""
     try:
         header = json.loads(decoded(value.partition(".")[0]))
     except (ValueError, RecursionError):

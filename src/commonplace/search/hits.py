@@ -67,7 +67,7 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def is_likely(hit: Hit) -> bool:
-    """Tell whether a hit is likely or sure; one that no word is said of is: it passed the cut on its score."""
+    """Return whether a hit is likely or sure; one that no word is said of is: it passed the cut on its score."""
     word = getattr(hit, "confidence", None)
     return word in (None, "", "likely", "sure")
 

@@ -101,7 +101,7 @@ class RecallState(Protocol):
         ...
 
     def holds(self, terms: Sequence[str]) -> bool:
-        """Tell whether any passage holds one of the terms."""
+        """Return whether any passage holds one of the terms."""
         ...
 
     def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:

@@ -33,7 +33,7 @@ def connect(path: Path, timeout_s: float, *, create: bool = False) -> sqlite3.Co
 
 
 def can_be_written(path: Path) -> bool:
-    """Tell whether a writer could do its work: SQLite needs the database and, for its log, the directory."""
+    """Return whether a writer could do its work: SQLite needs the database and, for its log, the directory."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
 
 

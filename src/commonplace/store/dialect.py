@@ -97,7 +97,7 @@ def bound(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_none(wanted: Mapping[str, Any]) -> bool:
-    """Tell whether no row can have these values, since a list is empty."""
+    """Return whether no row can have these values, since a list is empty."""
     return any(not value for value in wanted.values() if not _is_one(value))
 
 

@@ -562,7 +562,7 @@ class GraphChange(ChangingSpace, GraphReading):
         return gone
 
     def _holds(self, normal: str, limit: int | None) -> bool:
-        """Tell whether so many entities of a name are known."""
+        """Return whether so many entities of a name are known."""
         read, _ = self._transaction.graph.named.get(normal, (0, None))
         return read is None or (limit is not None and limit <= read)
 

@@ -34,7 +34,7 @@ def namespace_of(texts: str) -> str:
 
 
 def is_reserved(namespace: str) -> bool:
-    """Tell whether a namespace holds the texts of a graph, and so belongs to another one."""
+    """Return whether a namespace holds the texts of a graph, and so belongs to another one."""
     return namespace.startswith(_RESERVED)
 
 
@@ -67,12 +67,12 @@ def times_of(wanted: GraphFilter) -> dict[str, float | None]:
 
 
 def reaches_past(wanted: GraphFilter) -> bool:
-    """Tell whether facts that have expired or were retracted can be meant."""
+    """Return whether facts that have expired or were retracted can be meant."""
     return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
 
 
 def is_of_open(wanted: GraphFilter) -> bool:
-    """Tell whether of facts with an end only those are meant that hold after a time, as is known now."""
+    """Return whether of facts with an end only those are meant that hold after a time, as is known now."""
     return wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None)
 
 
@@ -99,5 +99,5 @@ def text_owner(what: Entity | Relation) -> Owner:
 
 
 def is_all(wanted: GraphFilter) -> bool:
-    """Tell whether all facts there are are meant, whatever their times."""
+    """Return whether all facts there are are meant, whatever their times."""
     return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)

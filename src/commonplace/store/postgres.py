@@ -531,7 +531,7 @@ class Lease(Lock):
         self._threads.release()
 
     def is_held(self) -> bool:
-        """Tell whether another one holds it."""
+        """Return whether another one holds it."""
         return self._run(_LOOK)
 
     def renew(self) -> bool:

@@ -405,7 +405,7 @@ class PostingsReader:
         return vector_index.nearest(self._connections.rows, namespace, vector, limit)
 
     def _is_switched(self) -> bool:
-        """Tell whether the vectors of another embedder wait to be moved."""
+        """Return whether the vectors of another embedder wait to be moved."""
         return "switched_from" in dict(self._connections.known(META, lambda: self._connections.rows(META)))
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[bytes, TokenEntry]]:

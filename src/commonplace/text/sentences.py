@@ -72,7 +72,7 @@ def stretches(text: str) -> Iterator[Stretch]:
 
 
 def _is_code(line: str) -> bool:
-    """Tell whether a line is no prose: a statement of a programming language, a row of a table."""
+    """Return whether a line is no prose: a statement of a programming language, a row of a table."""
     plain = line.strip()
     if (
         plain.startswith("|")
@@ -93,7 +93,7 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[Stretch]:
 
 
 def _goes_on(text: str, stop: re.Match[str]) -> bool:
-    """Tell whether what looks like the end of a sentence is a full stop inside of it."""
+    """Return whether what looks like the end of a sentence is a full stop inside of it."""
     behind = text[stop.end() : stop.end() + _BEFORE].split(maxsplit=1)[:1]
     if stop.group() != ".":
         return stop.group()[0] in ".…" and bool(behind) and behind[0][:1].islower()
@@ -137,7 +137,7 @@ class Unit:
 
     @property
     def is_item(self) -> bool:
-        """Tell whether it is an item of a list, or quoted."""
+        """Return whether it is an item of a list, or quoted."""
         return _BULLET.match(self.text) is not None
 
     @property
@@ -146,7 +146,7 @@ class Unit:
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Tell whether two texts say the same things in the same order, asides left out."""
+    """Return whether two texts say the same things in the same order, asides left out."""
     return [unit.key for unit in units_of(one)] == [unit.key for unit in units_of(other)]
 
 

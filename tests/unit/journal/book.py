@@ -148,7 +148,7 @@ class Book:
         return {path.relative_to(self.directory).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
     def is_settled(self) -> bool:
-        """Tell whether a sync has nothing left to do."""
+        """Return whether a sync has nothing left to do."""
         files = self.files()
         report = self.sync()
         return not self.store.due(self.namespace) and self.files() == files and quiet(report) == SyncReport()

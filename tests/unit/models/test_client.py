@@ -411,7 +411,7 @@ def test_a_proxy_that_there_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch
     """Sending past it would be worse than not sending; its password is in no message."""
     monkeypatch.setenv(f"{scheme}_proxy", proxy)
     asking = JsonClient(Access("stub", Address(scheme, "models.internal", 1, "/v1")), ModelSettings(retries=0))
-    with pytest.raises(ProviderError, match=f"the proxy for {scheme} is not an http:// address.*no_proxy") as raised:
+    with pytest.raises(ProviderError, match=f"proxy for {scheme} is not a valid http:// address.*no_proxy") as raised:
         asking.post("/x", {})
     assert "hidden" not in str(raised.value)
 

@@ -232,7 +232,7 @@ class Backend:
         return bool(self._looked_for(errand, said, is_asked=False))
 
     def _looked_for(self, errand: Errand, said: Episode, *, is_asked: bool) -> bool | None:
-        """Tell whether what was sent is to be seen there; None where it is to be sent again, or was not sent."""
+        """Return whether what was sent is to be seen there; None where it is to be sent again, or was not sent."""
         if errand.sent_at is None:
             return None
         if self._is_there(said, errand.sent_at):
@@ -276,7 +276,7 @@ class Backend:
         return bool(theirs)
 
     def _is_there(self, said: Episode, since: float) -> bool:
-        """Tell whether an episode that was sent at a time is to be seen.
+        """Return whether an episode that was sent at a time is to be seen.
 
         Where no episode of the group is listed, facts are asked for that are newer than it.
         """

@@ -231,7 +231,7 @@ class GraphitiReader(GraphReader):
             return found  # type: ignore[no-any-return]
 
     def _state(self) -> tuple[bool, tuple[str, ...]]:
-        """Tell whether something is missing there that is here, and say so."""
+        """Return whether something is missing there that is here, and say so."""
         waiting = len(self._backend.outbox.errands())
         return bool(waiting), (waiting_for(waiting),) if waiting else ()
 
@@ -310,7 +310,7 @@ class GraphitiReader(GraphReader):
 
 
 def is_id(name: str) -> bool:
-    """Tell whether a name has the form of the ids of Graphiti's entities."""
+    """Return whether a name has the form of the ids of Graphiti's entities."""
     return _ID.fullmatch(name) is not None
 
 
