@@ -29,7 +29,7 @@ from commonplace.server.operations import OPERATIONS
 from commonplace.server.statuses import STATUSES
 from commonplace.settings import keys
 from commonplace.settings.schema import section_description
-from commonplace.store.schema import TABLES
+from commonplace.store.schema import TABLES, VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -380,9 +380,10 @@ def layers() -> str:
 
 
 def stored_tables() -> str:
-    """Return every table of the store with its columns, as the manual shows them."""
+    """Return the schema version and every table with its columns, as the manual shows them."""
     listed = (f"**{each.name}** ({', '.join(column.name for column in each.columns)}): {each.about}" for each in TABLES)
-    return "\n\n".join(textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) for text in listed)
+    texts = [f"Schema version {VERSION}.", *listed]
+    return "\n\n".join(textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) for text in texts)
 
 
 def llms() -> str:
