@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, fields, replace
-from commonplace.settings.keys import Key, names, number, switch, whole
+from commonplace.settings.keys import Key, setting, switch
 from commonplace.types import ARTIFACT_TYPES
 
 SECTION: Final = "agents"
@@ -19,17 +19,17 @@ _NAME: Final = re.compile(r"[\w-]{1,100}")
 class Strategy:
     """What an agent is to find: which artifacts, how many, how relevant."""
 
-    context_types: tuple[str, ...] = names(
+    context_types: tuple[str, ...] = setting(
         ("requirement", "architecture", "code", "test"),
         "the types of artifacts that it finds; an empty list is all",
         choices=ARTIFACT_TYPES,
     )
-    top_k: int = whole(10, 1, 1000, "how many artifacts it finds at most")
-    threshold: float = number(0.7, 0.0, 1.0, "what is scored below it is left out; 0 keeps all that was ranked")
-    phase_filter: tuple[str, ...] = names(
+    top_k: int = setting(10, "how many artifacts it finds at most", 1, 1000)
+    threshold: float = setting(0.7, "what is scored below it is left out; 0 keeps all that was ranked", 0.0, 1.0)
+    phase_filter: tuple[str, ...] = setting(
         (), "only artifacts of these phases, and those that have none; an empty list is all"
     )
-    tag_filter: tuple[str, ...] = names(
+    tag_filter: tuple[str, ...] = setting(
         (), "only artifacts with one of these tags, and those of types in which none has any; an empty list is all"
     )
 
@@ -52,7 +52,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 class ContextSettings:
     """What the context of a task holds when the request does not say."""
 
-    max_tokens: int = whole(50_000, 64, 1_000_000, "the most tokens of a context that is asked for")
+    max_tokens: int = setting(50_000, "the most tokens of a context that is asked for", 64, 1_000_000)
     metadata: str = switch(
         "on", "whether each text is labelled with its type, date, origin, trust, phase, tags and score"
     )

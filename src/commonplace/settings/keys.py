@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeVar
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import SettingsError
@@ -12,14 +12,16 @@ T = TypeVar("T")
 
 Kind = Literal["integer", "number", "text", "choice", "score", "globs", "names", "path"]
 
-_RANGES: Mapping[Kind, str] = {
+_RANGES: Final[Mapping[Kind, str]] = {
     "globs": "a list of globs as in .gitignore",
     "names": "a list of names",
     "text": "text",
     "path": "a path",
 }
+_KINDS: Final[Mapping[type, Kind]] = {int: "integer", float: "number", str: "text", tuple: "names"}
+"""The kind of a setting by the type of its default, where its declaration names none."""
 
-AUTO = "auto"
+AUTO: Final = "auto"
 """Written for a score to ask for the calibrated default."""
 
 
@@ -78,48 +80,19 @@ class Key:
         return f"{noun} from {rule.minimum:.15g} to {rule.maximum:.15g}{suffix}"
 
 
-def _setting(default: T, description: str, kind: Kind, **rule: Any) -> T:
-    """Declare a field that holds a value of one kind, as do the functions below; bounds are included."""
-    declared: Any = field(default=default, metadata={"rule": Rule(description, kind, **rule)})
+def setting(
+    default: T, description: str, minimum: float = 0.0, maximum: float = 0.0, *, kind: Kind | None = None, **rule: Any
+) -> T:
+    """Declare the field of a setting; the bounds are included, and `rule` holds further attributes of its `Rule`."""
+    kind = kind or ("choice" if "choices" in rule and isinstance(default, str) else _KINDS[type(default)])
+    declared: Any = field(default=default, metadata={"rule": Rule(description, kind, minimum, maximum, **rule)})
     value: T = declared
     return value
 
 
-def whole(default: int, minimum: int, maximum: int, description: str, **rule: Any) -> int:
-    return _setting(default, description, "integer", minimum=minimum, maximum=maximum, **rule)
-
-
-def number(default: float, minimum: float, maximum: float, description: str, **rule: Any) -> float:
-    return _setting(default, description, "number", minimum=minimum, maximum=maximum, **rule)
-
-
-def score(default: float | None, description: str) -> float | None:
-    """Declare a field that holds a score from 0 to 1, or None for the calibrated default."""
-    return _setting(default, description, "score", minimum=0.0, maximum=1.0)
-
-
-def choice(default: str, choices: tuple[str, ...], description: str, **rule: Any) -> str:
-    return _setting(default, description, "choice", choices=choices, **rule)
-
-
 def switch(default: Literal["on", "off"], description: str, **rule: Any) -> str:
-    return choice(default, ("on", "off"), description, **rule)
-
-
-def text(default: str, description: str, **rule: Any) -> str:
-    return _setting(default, description, "text", **rule)
-
-
-def path(default: str, description: str, **rule: Any) -> str:
-    return _setting(default, description, "path", **rule)
-
-
-def names(default: tuple[str, ...], description: str, **rule: Any) -> tuple[str, ...]:
-    return _setting(default, description, "names", **rule)
-
-
-def globs(default: tuple[str, ...], description: str) -> tuple[str, ...]:
-    return _setting(default, description, "globs")
+    """Declare the field of a setting that is on or off."""
+    return setting(str(default), description, choices=("on", "off"), **rule)
 
 
 def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> object:
@@ -135,69 +108,38 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
     """
     rule = key.rule
     try:
-        value = _PARSERS[rule.kind](_from_text(rule.kind, raw) if textual else raw)
+        value = _value(rule.kind, raw, textual)
     except (TypeError, ValueError):
-        raise _refused(key, raw, origin) from None
-    texts = value if isinstance(value, tuple) else (value,)
-    if rule.choices and not all(each in rule.choices or _goes_on(str(each), rule.prefixes) for each in texts):
-        raise _refused(key, raw, origin)
-    if isinstance(value, int | float) and not rule.minimum <= value <= rule.maximum:
-        raise _refused(key, raw, origin)
+        is_allowed = False
+    else:
+        texts = value if isinstance(value, tuple) else (value,)
+        is_allowed = not rule.choices or all(each in rule.choices or _goes_on(each, rule.prefixes) for each in texts)
+        if isinstance(value, int | float):
+            is_allowed = rule.minimum <= value <= rule.maximum
+    if not is_allowed:
+        raise SettingsError(f"{key.dotted} is {raw!r} ({origin})", remedy=f"give it {key.range}")
     return value
 
 
-def _goes_on(value: str, prefixes: tuple[str, ...]) -> bool:
-    return any(value.startswith(prefix) and value != prefix for prefix in prefixes)
+def _goes_on(value: object, prefixes: tuple[str, ...]) -> bool:
+    return any(str(value).startswith(prefix) and value != prefix for prefix in prefixes)
 
 
-def _refused(key: Key, raw: object, origin: str) -> SettingsError:
-    return SettingsError(f"{key.dotted} is {raw!r} ({origin})", remedy=f"give it {key.range}")
-
-
-def _from_text(kind: Kind, raw: object) -> object:
+def _value(kind: Kind, raw: object, textual: bool) -> object:
+    """Return what a value means as one of a kind; TypeError or ValueError where it is none."""
     text = str(raw).strip()
     if kind in ("globs", "names"):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    if kind == "integer":
-        return int(text)
-    return float(text) if kind == "number" or (kind == "score" and text != AUTO) else text
-
-
-def _integer(raw: object) -> int:
-    if isinstance(raw, bool) or not isinstance(raw, int):
+        items = [part.strip() for part in text.split(",") if part.strip()] if textual else raw
+        if not isinstance(items, list | tuple) or not all(isinstance(each, str) and each.strip() for each in items):
+            raise TypeError
+        return tuple(items)
+    if kind in ("text", "choice", "path"):
+        if not isinstance(raw, str) or "\0" in raw:
+            raise TypeError
+        return text if textual else raw
+    if kind == "score" and (raw is None or text == AUTO):
+        return None
+    number = (int(text) if kind == "integer" else float(text)) if textual else raw
+    if isinstance(number, bool) or not isinstance(number, int if kind == "integer" else int | float):
         raise TypeError
-    return raw
-
-
-def _number(raw: object) -> float:
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise TypeError
-    return float(raw)
-
-
-def _score(raw: object) -> float | None:
-    return None if raw is None or raw == AUTO else _number(raw)
-
-
-def _text(raw: object) -> str:
-    if not isinstance(raw, str) or "\0" in raw:
-        raise TypeError
-    return raw
-
-
-def _texts(raw: object) -> tuple[str, ...]:
-    if not isinstance(raw, list | tuple) or not all(isinstance(item, str) and item.strip() for item in raw):
-        raise TypeError
-    return tuple(raw)
-
-
-_PARSERS: Mapping[Kind, Callable[[object], object]] = {
-    "integer": _integer,
-    "number": _number,
-    "text": _text,
-    "choice": _text,
-    "score": _score,
-    "globs": _texts,
-    "names": _texts,
-    "path": _text,
-}
+    return number if kind == "integer" else float(number)

@@ -165,16 +165,16 @@ def _from_file(path: Path, *, trusted: bool = True) -> _Layer:
     # Where there is no such file, and mostly there is none, no parser need be loaded.
     import tomllib
 
+    too_deep = SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
     # What tomllib needs grows with the square of a key's parts: a short file could take all memory.
-    is_deep = any(line.partition(b"=")[0].count(b".") > _MAX_KEY_DOTS for line in data.split(b"\n"))
+    if any(line.partition(b"=")[0].count(b".") > _MAX_KEY_DOTS for line in data.split(b"\n")):
+        raise too_deep
     try:
-        document = {} if is_deep else tomllib.loads(data.decode())
+        document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
-    except RecursionError:
-        is_deep = True
-    if is_deep:
-        raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
+    except RecursionError as error:
+        raise too_deep from error
     return _from_document(document, str(path), trusted=trusted)
 
 

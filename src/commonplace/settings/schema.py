@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field, fields, is_dataclass
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys
-from commonplace.settings.keys import Key, choice, globs, names, number, path, score, switch, text, whole
+from commonplace.settings.keys import Key, setting, switch
 from commonplace.types import METHODS, RERANK_MODES, SEARCH_FIELDS
 
 MIB: Final = 1024 * 1024
@@ -20,35 +20,37 @@ _REMOTE_EMBEDDERS: Final = ("openai:", "ollama:", "text-embedding-")
 
 def _half_life(category: str) -> float:
     days = DEFAULT_HALF_LIVES[category] / DAY_S
-    return number(days, 0.001, 36_500.0, f"half-life of a {category}, in days")
+    return setting(days, f"half-life of a {category}, in days", 0.001, 36_500.0)
 
 
 def _embedder(default: str, description: str) -> str:
-    return choice(default, _EMBEDDERS, description, prefixes=_REMOTE_EMBEDDERS)
+    return setting(default, description, choices=_EMBEDDERS, prefixes=_REMOTE_EMBEDDERS)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """Defaults of a search."""
 
-    limit: int = whole(10, 1, 1000, "maximum number of hits")
-    method: str = choice("two-stage", METHODS, "how candidates are found and ranked")
-    min_score: float | None = score(None, "hits below this score are held back; 'auto' is a low floor, 0 keeps all")
-    stage1_limit: int = whole(
-        100, 1, 10_000, "maximum number of lexical and of dense candidates; 100 grows with the limit"
+    limit: int = setting(10, "maximum number of hits", 1, 1000)
+    method: str = setting("two-stage", "how candidates are found and ranked", choices=METHODS)
+    min_score: float | None = setting(
+        None, "hits below this score are held back; 'auto' is a low floor, 0 keeps all", 0.0, 1.0, kind="score"
     )
-    fields: tuple[str, ...] = names(
+    stage1_limit: int = setting(
+        100, "maximum number of lexical and of dense candidates; 100 grows with the limit", 1, 10_000
+    )
+    fields: tuple[str, ...] = setting(
         tuple(SEARCH_FIELDS), "fields that lexical recall reads", choices=tuple(SEARCH_FIELDS)
     )
-    candidate_cache: int = whole(1000, 0, 1_000_000, "maximum number of cached rankings; 0: none")
-    candidate_cache_minutes: int = whole(5, 0, 10_080, "minutes until they expire")
-    cache_bytes: int = whole(
+    candidate_cache: int = setting(1000, "maximum number of cached rankings; 0: none", 0, 1_000_000)
+    candidate_cache_minutes: int = setting(5, "minutes until they expire", 0, 10_080)
+    cache_bytes: int = setting(
         256 * 1024,
+        "maximum bytes of that cache and of the one of embedded questions; a ranking takes some 20 kB",
         0,
         1024 * MIB,
-        "maximum bytes of that cache and of the one of embedded questions; a ranking takes some 20 kB",
     )
-    retention_weight: float = number(0.0, 0.0, 10.0, "weight of retention in the order of memories; 0: none")
+    retention_weight: float = setting(0.0, "weight of retention in the order of memories; 0: none", 0.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +61,32 @@ class IndexSettings:
         "on",
         "whether files are indexed; off: `index build` reads none, and a search finds indexed ones only if asked to",
     )
-    include: tuple[str, ...] = globs((), "files to index; empty: the usual kinds of text")
-    max_file_bytes: int = whole(MIB, 1, 1024 * MIB, "larger files are skipped and counted")
-    chunk_tokens: int = whole(512, 16, 8192, "maximum tokens of a passage")
-    chunk_overlap: int = whole(
-        50, 0, 4096, "tokens shared by neighbouring passages of a section; less than half of chunk_tokens"
+    include: tuple[str, ...] = setting((), "files to index; empty: the usual kinds of text", kind="globs")
+    max_file_bytes: int = setting(MIB, "larger files are skipped and counted", 1, 1024 * MIB)
+    chunk_tokens: int = setting(512, "maximum tokens of a passage", 16, 8192)
+    chunk_overlap: int = setting(
+        50, "tokens shared by neighbouring passages of a section; less than half of chunk_tokens", 0, 4096
     )
     watch: str = switch("off", "whether `commonplace mcp` follows changes of the project's files", project=False)
-    export_path: str = path("", "file below the project that `index export` writes; empty: standard output")
-    export_embeddings: str = path("", "directory below the project for its vectors; empty: none")
+    export_path: str = setting(
+        "", "file below the project that `index export` writes; empty: standard output", kind="path"
+    )
+    export_embeddings: str = setting("", "directory below the project for its vectors; empty: none", kind="path")
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
     """Memories and their retention."""
 
-    curve: str = choice("power_law", CURVES, "curve of retention")
+    curve: str = setting("power_law", "curve of retention", choices=CURVES)
     half_life_preference: float = _half_life("preference")
     half_life_decision: float = _half_life("decision")
     half_life_context: float = _half_life("context")
     half_life_fact: float = _half_life("fact")
     rise: str = switch("on", "whether three uses in seven days raise a memory's tier")
     mirror: str = switch("on", "whether Markdown pages are synchronized automatically; off: only by `commonplace sync`")
-    max_bytes: int = whole(MIB, 1, 16 * MIB, "maximum bytes of a memory in UTF-8")
-    gc_after: float = number(30.0, 0.0, 36_500.0, "days after which `gc` deletes archived memories")
+    max_bytes: int = setting(MIB, "maximum bytes of a memory in UTF-8", 1, 16 * MIB)
+    gc_after: float = setting(30.0, "days after which `gc` deletes archived memories", 0.0, 36_500.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +94,45 @@ class GraphSettings:
     """The graph of entities and facts."""
 
     remember: str = switch("on", "whether memories feed the graph")
-    entity_types: tuple[str, ...] = names((), "additional types of entities")
-    relation_types: tuple[str, ...] = names((), "additional types of facts")
-    single_valued: tuple[str, ...] = names(
+    entity_types: tuple[str, ...] = setting((), "additional types of entities")
+    relation_types: tuple[str, ...] = setting((), "additional types of facts")
+    single_valued: tuple[str, ...] = setting(
         (), "additional types with one value at a time, so that a newer fact ends an older one"
     )
-    extractor: str = choice(
+    extractor: str = setting(
         "rules",
-        ("rules",),
         "what extracts facts from episodes: rules, or this language model",
+        choices=("rules",),
         prefixes=_PROVIDERS,
         project=False,
     )
-    backend: str = choice(
+    backend: str = setting(
         "local",
-        ("local", "graphiti-mcp"),
         "what answers graph queries: this store, or Graphiti's MCP server, which is sent what is added",
+        choices=("local", "graphiti-mcp"),
         project=False,
     )
-    graph_uri: str = text(
+    graph_uri: str = setting(
         "",
         "address of Graphiti's MCP server, such as http://localhost:8000/mcp, or the command that starts it; with "
         "`server`, the address of its database",
         project=False,
         environment="COMMONPLACE_GRAPH_URI",
     )
-    graph_user: str = text(
+    graph_user: str = setting(
         "",
         "user name there; the password is COMMONPLACE_GRAPH_PASSWORD",
         project=False,
         environment="COMMONPLACE_GRAPH_USER",
     )
-    server: str = text("", "command that starts Graphiti's MCP server, if graph_uri is its database", project=False)
-    group: str = text("main", "Graphiti's group for what has no group here", project=False)
-    embedder: str = text("", "embedder of a started server, such as openai; empty: its own setting", project=False)
-    llm_provider: str = text("", "language model provider of a started server; empty: its own setting", project=False)
-    timeout_s: float = number(
-        5.0, 0.1, 600.0, "seconds to wait for Graphiti before the local graph answers", project=False
+    server: str = setting("", "command that starts Graphiti's MCP server, if graph_uri is its database", project=False)
+    group: str = setting("main", "Graphiti's group for what has no group here", project=False)
+    embedder: str = setting("", "embedder of a started server, such as openai; empty: its own setting", project=False)
+    llm_provider: str = setting(
+        "", "language model provider of a started server; empty: its own setting", project=False
+    )
+    timeout_s: float = setting(
+        5.0, "seconds to wait for Graphiti before the local graph answers", 0.1, 600.0, project=False
     )
 
 
@@ -134,7 +140,9 @@ class GraphSettings:
 class EmbedderSettings:
     """The embedders of a new store; an existing store keeps its own."""
 
-    name: str = choice("", ("", *_EMBEDDERS), "embedder of everything; empty: those below", prefixes=_REMOTE_EMBEDDERS)
+    name: str = setting(
+        "", "embedder of everything; empty: those below", choices=("", *_EMBEDDERS), prefixes=_REMOTE_EMBEDDERS
+    )
     memories: str = _embedder("minilm", "embedder of memories")
     knowledge: str = _embedder("minilm", "embedder of agents' knowledge")
     graph: str = _embedder("minilm", "embedder of entities and facts")
@@ -145,32 +153,32 @@ class EmbedderSettings:
 class ModelSettings:
     """Language models and remote embedders. Keys come only from the environment."""
 
-    generator: str = text(
+    generator: str = setting(
         "", "language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none", project=False
     )
-    reranker: str = choice(
-        "none", RERANK_MODES, "whether a model re-ranks hits, in a call for each or one for all", project=False
+    reranker: str = setting(
+        "none", "whether a model re-ranks hits, in a call for each or one for all", choices=RERANK_MODES, project=False
     )
-    reranker_model: str = text("", "language model that re-ranks; empty: `generator`", project=False)
-    openai_url: str = text(
+    reranker_model: str = setting("", "language model that re-ranks; empty: `generator`", project=False)
+    openai_url: str = setting(
         "", "address of OpenAI's API or a compatible one; empty: OPENAI_BASE_URL, or theirs", project=False
     )
-    anthropic_url: str = text("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, or theirs", project=False)
-    ollama_url: str = text("", "address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
-    timeout_s: float = number(60.0, 0.1, 3600.0, "seconds to wait for the next byte", project=False)
-    total_timeout_s: float = number(
-        120.0, 0.1, 3600.0, "seconds for a call with all retries, and for all calls of a re-ranking", project=False
+    anthropic_url: str = setting("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, or theirs", project=False)
+    ollama_url: str = setting("", "address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
+    timeout_s: float = setting(60.0, "seconds to wait for the next byte", 0.1, 3600.0, project=False)
+    total_timeout_s: float = setting(
+        120.0, "seconds for a call with all retries, and for all calls of a re-ranking", 0.1, 3600.0, project=False
     )
-    retries: int = whole(3, 0, 10, "retries when the server is busy, fails or cannot be reached", project=False)
-    batch_size: int = whole(32, 1, 2048, "texts in one request to a remote embedder")
-    embedding_cache: int = whole(5000, 0, 1_000_000, "maximum number of cached question vectors; 0: none")
-    embedding_cache_minutes: int = whole(30, 0, 10_080, "minutes until they expire")
-    concurrency: int = whole(4, 1, 64, "simultaneous requests", project=False)
-    max_calls: int = whole(
-        0, 0, 1_000_000_000, "maximum requests of one run, retries included; 0: no limit", project=False
+    retries: int = setting(3, "retries when the server is busy, fails or cannot be reached", 0, 10, project=False)
+    batch_size: int = setting(32, "texts in one request to a remote embedder", 1, 2048)
+    embedding_cache: int = setting(5000, "maximum number of cached question vectors; 0: none", 0, 1_000_000)
+    embedding_cache_minutes: int = setting(30, "minutes until they expire", 0, 10_080)
+    concurrency: int = setting(4, "simultaneous requests", 1, 64, project=False)
+    max_calls: int = setting(
+        0, "maximum requests of one run, retries included; 0: no limit", 0, 1_000_000_000, project=False
     )
-    max_tokens: int = whole(
-        0, 0, 1_000_000_000_000, "maximum tokens of one run, sent and received; 0: no limit", project=False
+    max_tokens: int = setting(
+        0, "maximum tokens of one run, sent and received; 0: no limit", 0, 1_000_000_000_000, project=False
     )
 
 
@@ -180,18 +188,18 @@ class KnowledgeSettings:
 
     vector: str = switch("on", "whether to use vectors; off: words only")
     rerank: str = switch("on", "whether a language model re-ranks, if there is a key for it", project=False)
-    rerank_model: str = text("gpt-4o-mini", "language model that re-ranks", project=False)
+    rerank_model: str = setting("gpt-4o-mini", "language model that re-ranks", project=False)
     batch_rerank: str = switch("on", "one call for all candidates; off: one for each")
-    rerank_top_k: int = whole(10, 1, 1000, "number of texts if no limit is given")
-    retrieval_factor: int = whole(3, 1, 100, "candidates for each text")
+    rerank_top_k: int = setting(10, "number of texts if no limit is given", 1, 1000)
+    retrieval_factor: int = setting(3, "candidates for each text", 1, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class SpecSettings:
     """Specs that another spec refers to by `oa://` or an http(s) address."""
 
-    registry: str = path(
-        "", "their directory, as namespace/name/version/spec.yaml or host/path; empty: none", project=False
+    registry: str = setting(
+        "", "their directory, as namespace/name/version/spec.yaml or host/path; empty: none", kind="path", project=False
     )
     network: str = switch("off", "whether missing ones are fetched", project=False)
 
@@ -200,35 +208,35 @@ class SpecSettings:
 class ConsolidationSettings:
     """Background agents."""
 
-    auto_threshold: float = number(0.9, 0.0, 1.0, "confidence from which an agent acts")
-    log_threshold: float = number(
-        0.7, 0.0, 1.0, "confidence from which an agent acts and records details; below, an issue waits"
+    auto_threshold: float = setting(0.9, "confidence from which an agent acts", 0.0, 1.0)
+    log_threshold: float = setting(
+        0.7, "confidence from which an agent acts and records details; below, an issue waits", 0.0, 1.0
     )
-    rate_limit: int = whole(100, 0, 1_000_000, "maximum changes and issues a minute, over all processes; 0: no limit")
+    rate_limit: int = setting(100, "maximum changes and issues a minute, over all processes; 0: no limit", 0, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
     """The issues of consolidation."""
 
-    backend: str = choice(
-        "store", ("store", "bd"), "what keeps them: this store, or beads by its program `bd`", project=False
+    backend: str = setting(
+        "store", "what keeps them: this store, or beads by its program `bd`", choices=("store", "bd"), project=False
     )
-    bd: str = text("bd", "name or path of that program", project=False)
+    bd: str = setting("bd", "name or path of that program", project=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
     """The store and namespace."""
 
-    path: str = text(
+    path: str = setting(
         "",
         "directory, or postgresql://…; empty: the nearest `.commonplace` upward from the working directory, else "
         "the one in the user's data directory",
         project=False,
         environment="COMMONPLACE_STORE",
     )
-    namespace: str = text("default", "owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
+    namespace: str = setting("default", "owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
     server: str = switch("on", "whether reading commands ask a running server of the store, which is faster")
 
 
@@ -236,12 +244,14 @@ class StoreSettings:
 class LogSettings:
     """Files in the store's `logs` directory."""
 
-    level: str = choice("warning", ("debug", "info", "warning", "error", "off"), "least severe message to log")
-    queries: str = choice(
-        "hash", ("hash", "text", "off"), "how searches are logged: with the query's hash, its text, or not at all"
+    level: str = setting("warning", "least severe message to log", choices=("debug", "info", "warning", "error", "off"))
+    queries: str = setting(
+        "hash",
+        "how searches are logged: with the query's hash, its text, or not at all",
+        choices=("hash", "text", "off"),
     )
-    max_bytes: int = whole(MIB, 4096, 1024 * MIB, "bytes at which a log file is rotated")
-    keep: int = whole(3, 0, 100, "number of rotated log files to keep")
+    max_bytes: int = setting(MIB, "bytes at which a log file is rotated", 4096, 1024 * MIB)
+    keep: int = setting(3, "number of rotated log files to keep", 0, 100)
 
 
 @dataclass(frozen=True, slots=True)
