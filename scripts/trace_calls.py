@@ -57,11 +57,11 @@ def remember(engine: Engine) -> Callable[[], object]:
 
 def memory_search(engine: Engine) -> Callable[[], object]:
     """Return a call of the tool of the MCP server, without its transport."""
-    from commonplace.mcp.protocol import Context, call_tool
+    from commonplace.mcp.protocol import Context, Terms, call_tool
     from commonplace.mcp.resources import Host, registry_of
 
     tools = registry_of(Host(lambda _: engine)).tools
-    context = Context("2025-11-25", None, threading.Event(), lambda *_: None)
+    context = Context(Terms("2025-11-25"))
     return lambda: call_tool(tools, {"name": "memory_search", "arguments": {"query": QUERY}}, context)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import UsageError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
 from commonplace.mcp.server import serve
 
 NOTHING = {"type": "object", "properties": {}}
@@ -40,7 +40,7 @@ def filled(arguments: Mapping[str, str], context: Context) -> str:
 
 
 REGISTRY = Registry(
-    ServerInfo("fixtures", "0", "Fixtures"),
+    *("fixtures", "0", "Fixtures", ""),
     (
         Tool("test_simple_text", "Text", "Answer a text", NOTHING, simple),
         Tool("test_error_handling", "Error", "Fail", NOTHING, failing),

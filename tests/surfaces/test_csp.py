@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +16,7 @@ import commonplace
 from commonplace.cli.app import cli
 from commonplace.cli.csp import MAX_REQUEST_BYTES
 from commonplace.formats.csp import Request, Response
-from commonplace.mcp.protocol import Context
+from commonplace.mcp.protocol import Context, Terms
 from commonplace.mcp.tools import tools_of
 
 if TYPE_CHECKING:
@@ -73,9 +72,7 @@ def test_the_same_question_gets_the_same_hits_through_every_door(
 
     def of_tool(book: Engine, given: dict[str, Any]) -> list[tuple[str, str]]:
         tool = next(each for each in tools_of(lambda _: book) if each.name == "memory_search")
-        found = tool.handler(
-            {name: value for name, value in given.items() if value}, Context("", None, Event(), lambda *_: None)
-        )
+        found = tool.handler({name: value for name, value in given.items() if value}, Context(Terms("")))
         return [(hit["id"], f"{hit['score']:.2f}") for hit in found.structured["results"]]
 
     def of_response(text: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
 from commonplace.mcp.server import serve
 from commonplace.mcp.tools import READS
 
@@ -22,7 +22,7 @@ cancelled = threading.Event()
 
 
 def echo(arguments: Mapping[str, Any], context: Context) -> ToolResult:
-    return ToolResult({"text": arguments["text"], "version": context.protocol_version})
+    return ToolResult({"text": arguments["text"], "version": context.terms.version})
 
 
 def count(arguments: Mapping[str, Any], context: Context) -> ToolResult:
@@ -75,7 +75,7 @@ COUNTING = {
     "additionalProperties": False,
 }
 REGISTRY = Registry(
-    ServerInfo("toys", "0.1", "Toys", "Play gently."),
+    *("toys", "0.1", "Toys", "Play gently."),
     (
         Tool("echo", "Echo", "Say it again", TEXT, echo, TEXT, READS),
         Tool("count", "Count", "Count up", COUNTING, count),

@@ -38,29 +38,20 @@ SERVER_KEY = f"{_PREFIX}serverInfo"
 
 
 @dataclass(frozen=True, slots=True)
-class ClientInfo:
-    """What a client says it is: the source of what it stores without one, never to be trusted or acted on."""
-
-    name: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request is answered by: the version, and who asks where that is known."""
+    """What a request is answered by.
+
+    Attributes:
+        client: the name that the client gives itself, "" if none: a source of memories, never to be trusted.
+    """
 
     version: str
-    client: ClientInfo | None
+    client: str = ""
 
     @property
     def is_stateless(self) -> bool:
         """Return whether the request says all there is to know."""
         return self.version in STATELESS_VERSIONS
-
-    @property
-    def has_batches(self) -> bool:
-        """Return whether several messages may come in one line."""
-        return self.version in BATCH_VERSIONS
 
 
 def opened_session(params: Mapping[str, Any]) -> Terms:
@@ -110,15 +101,9 @@ def progress_token(params: Mapping[str, Any]) -> int | str | None:
     return token if isinstance(token, int | str) and not isinstance(token, bool) else None
 
 
-def _client(info: Any) -> ClientInfo | None:
-    if not isinstance(info, dict):
-        return None
-    name, version = info.get("name"), info.get("version")
-    return ClientInfo(name, version) if isinstance(name, str) and isinstance(version, str) else None
-
-
-Reporter: TypeAlias = Callable[[float, float | None, str | None], None]
-"""Sends progress to the client, if it asked for it: how much is done, of how much, and what it is."""
+def _client(info: Any) -> str:
+    name = info.get("name") if isinstance(info, dict) else ""
+    return name if isinstance(name, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +111,15 @@ class Context:
     """What a handler may know of the request it serves.
 
     Attributes:
-        protocol_version: the version of the protocol that the request is answered by.
-        client: what the client says it is, or None.
+        terms: the version of the protocol that the request is answered by, and who asks.
         cancellation: set when the client no longer wants the answer; what the handler returns then is dropped.
-        reporter: where `progress` goes.
+        progress: `progress(done, total=None, message=None)` tells the client how far the request is; what does not
+            grow from call to call is dropped.
     """
 
-    protocol_version: str
-    client: ClientInfo | None
-    cancellation: threading.Event
-    reporter: Reporter
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Return whether the client no longer wants the answer."""
-        return self.cancellation.is_set()
-
-    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the request is; `done` must grow from call to call, others are dropped."""
-        self.reporter(done, total, message)
+    terms: Terms
+    cancellation: threading.Event = field(default_factory=threading.Event)
+    progress: Callable[..., None] = lambda *_: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,39 +196,26 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerInfo:
-    """What the server says it is, and how a model should use it."""
+class Registry:
+    """All that a server offers. What has none of a kind does not declare the kind.
+
+    Attributes:
+        name, version, title: what the server says it is; `instructions` say how a model should use it.
+        resources: returns what can be read now; asked again for every list and every reading. None for no resources.
+    """
 
     name: str
     version: str
     title: str
     instructions: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """All that a server offers. What has none of a kind does not declare the kind.
-
-    Attributes:
-        resources: returns what can be read now; asked anew for every list and every reading. None for no resources.
-    """
-
-    info: ServerInfo
     tools: tuple[Tool, ...] = ()
     resources: Callable[[], Sequence[Resource]] | None = None
     prompts: tuple[Prompt, ...] = ()
 
 
-def capabilities_form(registry: Registry) -> dict[str, Any]:
+def capabilities(registry: Registry) -> dict[str, Any]:
     """Return the kinds of things that a server offers; none of its lists is announced when it changes."""
-    return {kind: {} for kind in ("tools", "resources", "prompts") if offers(registry, kind)}
-
-
-def offers(registry: Registry, kind: str) -> bool:
-    """Return whether a server offers things of a kind: tools, resources or prompts."""
-    if kind == "resources":
-        return registry.resources is not None
-    return bool(registry.tools if kind == "tools" else registry.prompts)
+    return {kind: {} for kind in ("tools", "resources", "prompts") if getattr(registry, kind)}
 
 
 def tool_form(tool: Tool) -> dict[str, Any]:
@@ -297,7 +259,16 @@ def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, dict):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a tool are an object")
-    return _form(_run(named[name], arguments, context))
+    result = _run(named[name], arguments, context)
+    text = result.text
+    if text is None:  # a result for machines is repeated as text, for the clients and versions that read only that
+        text = json.dumps(result.structured, ensure_ascii=False, separators=(",", ":"))
+    form: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+    if result.structured is not None:
+        form["structuredContent"] = result.structured
+    if result.is_error:
+        form["isError"] = True
+    return form
 
 
 def _run(tool: Tool, arguments: Mapping[str, Any], context: Context) -> ToolResult:
@@ -322,19 +293,6 @@ def report_defect(what: str, error: Exception) -> None:
     import logging
 
     logging.getLogger("commonplace.mcp").error(what, exc_info=error)
-
-
-def _form(result: ToolResult) -> dict[str, Any]:
-    """A result for machines is repeated as text, for the clients and versions that read only that."""
-    text = result.text
-    if text is None:
-        text = json.dumps(result.structured, ensure_ascii=False, separators=(",", ":"))
-    form: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
-    if result.structured is not None:
-        form["structuredContent"] = result.structured
-    if result.is_error:
-        form["isError"] = True
-    return form
 
 
 _LISTS_FRESH_MS = 300_000
@@ -369,7 +327,7 @@ def method_of(name: str, registry: Registry, terms: Terms) -> Method:
         ProtocolError: this version has none of that name, or the server offers nothing that it is about.
     """
     method = (_STATELESS if terms.is_stateless else _SESSION).get(name)
-    if method is None or (method.kind and not offers(registry, method.kind)):
+    if method is None or (method.kind and not getattr(registry, method.kind)):
         raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {name}")
     return method
 
@@ -378,7 +336,7 @@ def initialized(registry: Registry, terms: Terms) -> dict[str, Any]:
     """Return the answer to `initialize`."""
     return {
         "protocolVersion": terms.version,
-        "capabilities": capabilities_form(registry),
+        "capabilities": capabilities(registry),
         "serverInfo": _server_form(registry),
         **_instructions(registry),
     }
@@ -395,17 +353,17 @@ def completed(method: Method, result: dict[str, Any], registry: Registry, terms:
 
 
 def _server_form(registry: Registry) -> dict[str, str]:
-    return {name: getattr(registry.info, name) for name in ("name", "title", "version")}
+    return {"name": registry.name, "title": registry.title, "version": registry.version}
 
 
 def _instructions(registry: Registry) -> dict[str, str]:
-    return {"instructions": registry.info.instructions} if registry.info.instructions else {}
+    return {"instructions": registry.instructions} if registry.instructions else {}
 
 
 def _discover(registry: Registry, _params: Params, _context: Context) -> dict[str, Any]:
     return {
         "supportedVersions": list(STATELESS_VERSIONS),
-        "capabilities": capabilities_form(registry),
+        "capabilities": capabilities(registry),
         **_instructions(registry),
     }
 
@@ -433,8 +391,7 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
         text = resource.handler(uri, context)
     except NotFoundError as error:
         # The old code is never to be sent to a stateless client, and old clients look for it.
-        stateless = context.protocol_version in STATELESS_VERSIONS
-        code = INVALID_PARAMS if stateless else SESSION_RESOURCE_NOT_FOUND
+        code = INVALID_PARAMS if context.terms.is_stateless else SESSION_RESOURCE_NOT_FOUND
         raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
     return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": text}]}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import commonplace
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ResourceHandler, ServerInfo
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ResourceHandler, Terms
 from commonplace.mcp.tools import beginning, ending, tools_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Host:
 
 def registry_of(host: Host) -> Registry:
     """Return what the server offers."""
-    silent = Context("", None, threading.Event(), lambda *_: None)
+    silent = Context(Terms(""))
 
     def read(uri: str, context: Context) -> str:
         return _page(host.engine(context), uri)
@@ -95,9 +95,9 @@ def registry_of(host: Host) -> Registry:
 
     task = PromptArgument("task", "what is to be done; what is known of it is added")
     return Registry(
-        ServerInfo("commonplace", commonplace.__version__, "Commonplace", INSTRUCTIONS),
-        tools_of(host.engine),
-        resources,
+        *("commonplace", commonplace.__version__, "Commonplace", INSTRUCTIONS),
+        tools=tools_of(host.engine),
+        resources=resources,
         prompts=(Prompt("use-memory", "Use your memory", "How an agent uses this memory.", habits, (task,)),),
     )
 

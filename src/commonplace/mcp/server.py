@@ -40,6 +40,7 @@ from commonplace.formats.jsonrpc import (
     result_of,
 )
 from commonplace.mcp.protocol import (
+    BATCH_VERSIONS,
     SESSION_VERSIONS,
     Context,
     Method,
@@ -196,7 +197,7 @@ def _divert() -> None:
 
 ENDED, CLIENT_GONE = 0, 1
 
-_NEWEST = Terms(SESSION_VERSIONS[-1], None)
+_NEWEST = Terms(SESSION_VERSIONS[-1])
 
 Settle: TypeAlias = Callable[[bytes | None], None]
 
@@ -263,7 +264,7 @@ class _Progress:
         self._writer = writer
         self._done = float("-inf")
 
-    def __call__(self, done: float, total: float | None, message: str | None) -> None:
+    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
         if self._token is None or self._cancellation.is_set() or done <= self._done:
             return
         self._done = done
@@ -319,7 +320,7 @@ class _Connection:
             self._take(message, batch.settle)
 
     def _batch(self, values: Sequence[Any]) -> Sequence[Message]:
-        if self._session is None or not self._session.has_batches:
+        if self._session is None or self._session.version not in BATCH_VERSIONS:
             raise ProtocolError(
                 INVALID_REQUEST, "batches are part of version 2025-03-26 alone; send one message a line"
             )
@@ -344,7 +345,7 @@ class _Connection:
             with self._turn:
                 request = self._open.get(asked)
             if request is not None:
-                self._cancel(request)
+                self._settle(request, None)
 
     def _take_request(self, call: Call, call_id: RequestId, settle: Settle) -> None:
         try:
@@ -357,7 +358,7 @@ class _Connection:
         except ProtocolError as error:
             settle(encode(error_of(call_id, error)))
             return
-        work, deliver = partial(self._answer, call, request, terms, method), partial(self._close, request)
+        work, deliver = partial(self._answer, call, request, terms, method), partial(self._settle, request)
         if not method.runs_handlers:
             deliver(work())
         elif not self._pool.submit(work, deliver):
@@ -384,43 +385,36 @@ class _Connection:
         return request
 
     def _answer(self, call: Call, request: _Request, terms: Terms, method: Method) -> bytes:
-        reporter = _Progress(progress_token(call.params), request.cancellation, self._writer)
-        context = Context(terms.version, terms.client, request.cancellation, reporter)
-        return b"" if context.is_cancelled else answer(self._registry, call, request.id, terms, method, context)
+        progress = _Progress(progress_token(call.params), request.cancellation, self._writer)
+        context = Context(terms, request.cancellation, progress)
+        return b"" if request.cancellation.is_set() else answer(self._registry, call, request.id, method, context)
 
-    def _close(self, request: _Request, answer: bytes) -> None:
-        if self._closes(request):
-            request.settle(answer)
-
-    def _closes(self, request: _Request) -> bool:
-        """Return whether the request was open until now: answering and cancelling it may meet, and one of them wins."""
+    def _settle(self, request: _Request, answer: bytes | None) -> None:
+        """Settle a request, without an answer to cancel it; where both happen at once, the first wins."""
         with self._turn:
             if self._open.get(request.id) is not request:
-                return False
+                return
             del self._open[request.id]
-            return True
+        if answer is None:
+            request.cancellation.set()
+        request.settle(answer)
 
     def _cancel_all(self) -> None:
         with self._turn:
             requests = list(self._open.values())
         for request in requests:
-            self._cancel(request)
-
-    def _cancel(self, request: _Request) -> None:
-        if self._closes(request):
-            request.cancellation.set()
-            request.settle(None)
+            self._settle(request, None)
 
     def _send(self, answer: bytes | None) -> None:
         if answer is not None:
             self._writer.write(answer)
 
 
-def answer(registry: Registry, call: Call, call_id: RequestId, terms: Terms, method: Method, context: Context) -> bytes:
+def answer(registry: Registry, call: Call, call_id: RequestId, method: Method, context: Context) -> bytes:
     """Return the encoded answer to a request: a result, or an error."""
     try:
         result = method.answer(registry, call.params, context)
-        return encode(result_of(call_id, completed(method, result, registry, terms)))
+        return encode(result_of(call_id, completed(method, result, registry, context.terms)))
     except ProtocolError as error:
         refusal = error
     except UsageError as error:

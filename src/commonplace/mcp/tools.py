@@ -251,8 +251,8 @@ def _bound(
 ) -> Callable[[Arguments, Context], ToolResult]:
     def run(arguments: Arguments, context: Context) -> ToolResult:
         try:
-            if handler is _store and context.client is not None:
-                arguments = signed(arguments, visible(context.client.name)[:_MAX_NAME])
+            if handler is _store and context.terms.client:
+                arguments = signed(arguments, visible(context.terms.client)[:_MAX_NAME])
             return handler(opened(context), arguments)
         except UsageError as error:
             error.rename(_CALLED)

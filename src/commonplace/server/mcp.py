@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +23,6 @@ from commonplace.formats.jsonrpc import (
 from commonplace.mcp.protocol import (
     SESSION_VERSIONS,
     STATELESS_VERSIONS,
-    ClientInfo,
     Context,
     Registry,
     Terms,
@@ -91,9 +89,8 @@ def _answer(registry: Registry, call: Call, version: str | None, caller: Caller)
     except ProtocolError as error:
         return encode(error_of(call.id, error))
     # What a client says of itself is its own invention; a token is not.
-    client = ClientInfo(caller.source, "") if caller.source else terms.client
-    context = Context(terms.version, client, threading.Event(), lambda *_: None)
-    return answer(registry, call, call.id, terms, method, context)
+    context = Context(replace(terms, client=caller.source) if caller.source else terms)
+    return answer(registry, call, call.id, method, context)
 
 
 def _terms(call: Call, version: str | None) -> Terms:
@@ -109,7 +106,7 @@ def _terms(call: Call, version: str | None) -> Terms:
         raise Problem(400, "unknown-protocol-version", message, remedy=f"send one of {', '.join(known)}")
     if is_stateless(call.params) or call.method == "server/discover":
         return stateless_terms(call.params)
-    return Terms(version if version in SESSION_VERSIONS else _ASSUMED_VERSION, None)
+    return Terms(version if version in SESSION_VERSIONS else _ASSUMED_VERSION)
 
 
 def _of_scopes(registry: Registry, caller: Caller) -> Registry:

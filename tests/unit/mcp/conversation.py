@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from commonplace.mcp.protocol import Registry, ServerInfo
+from commonplace.mcp.protocol import Registry
 from commonplace.mcp.server import Limits, serve
 
-INFO = ServerInfo("toy", "1.2.3", "A toy", "Ask the toy.")
+INFO = "toy", "1.2.3", "A toy", "Ask the toy."
 LIMIT_S = 20
 
 

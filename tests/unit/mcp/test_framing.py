@@ -15,7 +15,7 @@ from commonplace.formats.jsonrpc import MAX_LINE_LENGTH, LineWriter
 from commonplace.mcp.protocol import Registry
 from commonplace.mcp.server import CLIENT_GONE, serve
 
-EMPTY = Registry(INFO)
+EMPTY = Registry(*INFO)
 PING = line("ping")
 PONG: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "result": {}}
 

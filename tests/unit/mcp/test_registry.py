@@ -72,7 +72,7 @@ PROMPTS = (
         "guide", "Guide", "Explain", guide, (PromptArgument("topic", "What of", True), PromptArgument("tone", "How"))
     ),
 )
-REGISTRY = Registry(INFO, TOOLS, lambda: RESOURCES, PROMPTS)
+REGISTRY = Registry(*INFO, TOOLS, lambda: RESOURCES, PROMPTS)
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_defect_in_a_resource_is_told_by_its_kind_alone(talk: Talk, caplog: pyte
 def test_resources_are_asked_for_anew_each_time() -> None:
     """A note of today is there today without a restart."""
     there: list[Resource] = []
-    with talking(Registry(INFO, resources=lambda: there)) as talk:
+    with talking(Registry(*INFO, resources=lambda: there)) as talk:
         talk.greet()
         assert talk.ask("resources/list")["result"]["resources"] == []
         there.append(RESOURCES[0])
@@ -256,7 +256,7 @@ def test_resources_that_cannot_be_listed_now_are_told_why() -> None:
     def busy() -> list[Resource]:
         raise StoreBusyError("the store is busy", remedy="try again")
 
-    with talking(Registry(INFO, resources=busy)) as talk:
+    with talking(Registry(*INFO, resources=busy)) as talk:
         talk.greet()
         assert talk.ask("resources/list")["error"] == {"code": -32603, "message": "the store is busy; try again"}
 

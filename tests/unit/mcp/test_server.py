@@ -33,7 +33,7 @@ class Gate:
             self.cancelled.set()
         else:
             assert self.open.wait(LIMIT_S)
-        return ToolResult({"cancelled": context.is_cancelled})
+        return ToolResult({"cancelled": context.cancellation.is_set()})
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def gate() -> Iterator[Gate]:
 
 
 def registry(gate: Gate) -> Registry:
-    return Registry(INFO, (Tool("wait", "Wait", "Wait", {"type": "object"}, gate.wait),))
+    return Registry(*INFO, (Tool("wait", "Wait", "Wait", {"type": "object"}, gate.wait),))
 
 
 def start(talk: Talk, gate: Gate, call_id: int | str, params: Mapping[str, Any] | None = None) -> None:
@@ -170,7 +170,7 @@ def tell(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     return ToolResult({})
 
 
-TELLING = Registry(INFO, (Tool("tell", "Tell", "Tell", {"type": "object"}, tell),))
+TELLING = Registry(*INFO, (Tool("tell", "Tell", "Tell", {"type": "object"}, tell),))
 
 
 @pytest.mark.parametrize("token", ["t", 0, 7])
@@ -248,7 +248,7 @@ def test_requests_one_after_another_need_one_thread() -> None:
         seen.add(threading.current_thread().name)
         return ToolResult({})
 
-    with talking(Registry(INFO, (Tool("who", "Who", "Who", {"type": "object"}, who),))) as talk:
+    with talking(Registry(*INFO, (Tool("who", "Who", "Who", {"type": "object"}, who),))) as talk:
         talk.greet()
         for _ in range(50):
             talk.ask("tools/call", {"name": "who"})
