@@ -12,7 +12,6 @@ from typing import Any
 from commonplace.errors import NotFoundError
 from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
 from commonplace.mcp.server import serve
-from commonplace.mcp.tools import READS
 
 LIMIT_S = 20
 NOTHING = {"type": "object", "additionalProperties": False}
@@ -68,6 +67,7 @@ def play(arguments: Mapping[str, str], context: Context) -> str:
     return f"Play with {arguments['toy']}"
 
 
+READS = {"readOnlyHint": True, "openWorldHint": False}
 COUNTING = {
     "type": "object",
     "properties": {"to": {"type": "integer", "minimum": 1, "maximum": 9}},

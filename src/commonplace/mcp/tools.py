@@ -1,6 +1,6 @@
 """The tools: each makes one call of the engine and renders its result as JSON and text.
 
-A model reads their schemas and descriptions in every session, so they are short.
+A model reads their schemas and descriptions (`tools.json`) in every session, so they are short.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import meant, visible
 from commonplace.mcp.protocol import Context, Tool, ToolResult
-from commonplace.mcp.schema import Schema
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 
 if TYPE_CHECKING:
@@ -30,10 +29,8 @@ Arguments = Mapping[str, Any]
 
 MAX_RESULTS: Final = 50
 DEFAULT_RESULTS: Final = 6
-MAX_LINES: Final = 400
 DEFAULT_LINES: Final = 120
 CONTEXT_TOKENS: Final = 2_000
-MAX_CONTEXT_TOKENS: Final = 8_000
 SNIPPET_CHARACTERS: Final = 200
 MEMORY_SNIPPET_CHARACTERS: Final = 400
 _MAX_IDS: Final = 20
@@ -524,163 +521,31 @@ Opened = Callable[[Context], "Engine"]
 """Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
 
 
+_HANDLERS: Final[Mapping[str, Callable[[Engine, Arguments], ToolResult]]] = {
+    "memory_search": _search,
+    "memory_get": _get,
+    "memory_context": _context,
+    "memory_store": _store,
+    "memory_link": link,
+    "memory_graph": graph,
+    "memory_why": _why,
+    "memory_forget": _forget,
+}
+
+
 def tools_of(opened: Opened) -> tuple[Tool, ...]:
-    """Return the tools over an engine."""
+    """Return the tools over an engine, as `tools.json` describes them."""
+    with open(__file__.removesuffix("py") + "json", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not loaded
+        forms = json.load(file)
     return tuple(
-        Tool(name, title, description, takes, _bound(handler, opened), gives, hints)
-        for handler, name, title, hints, description, takes, gives in _OFFERED
+        Tool(
+            form["name"],
+            form["title"],
+            form["description"],
+            form["inputSchema"],
+            _bound(_HANDLERS[form["name"]], opened),
+            form["outputSchema"],
+            form["annotations"],
+        )
+        for form in forms
     )
-
-
-def _object(properties: Mapping[str, Any]) -> Schema:
-    return {"type": "object", "properties": properties}
-
-
-def _closed(properties: Mapping[str, Any], *required: str) -> Schema:
-    must = {"required": list(required)} if required else {}
-    return {**_object(properties), **must, "additionalProperties": False}
-
-
-def _list(items: Schema, **values: Any) -> Schema:
-    return {"type": "array", "items": items, **values}
-
-
-def _text(description: str) -> Schema:
-    return {"type": "string", "description": description}
-
-
-def _count(most: int, least: int = 1) -> Schema:
-    return {"type": "integer", "minimum": least, "maximum": most}
-
-
-def _one_of(words: str, description: str) -> Schema:
-    return {"enum": words.split(), "description": description}
-
-
-def _each(kind: str, names: str) -> dict[str, Schema]:
-    return {name: {"type": kind} for name in names.split()}
-
-
-READS: Final = {"readOnlyHint": True, "openWorldHint": False}
-ADDS: Final = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-DESTROYS: Final = {"idempotentHint": True, "openWorldHint": False}
-_TEXT: Final[Schema] = {"type": "string"}
-_FLAG: Final[Schema] = {"type": "boolean"}
-_FOUND: Final = _object(
-    _each("string", "id path")
-    | _each("integer", "startLine endLine")
-    | _each("number", "score")
-    | _each("string", "confidence snippet source")
-)
-_OFFERED: Final[Sequence[tuple[Any, ...]]] = (
-    (
-        *(_search, "memory_search", "Search", READS),
-        "Find what was remembered or indexed; weak results may not answer. Give also: the query in other words.",
-        _closed(
-            {
-                "query": _TEXT,
-                "also": _list(_TEXT, maxItems=4),
-                "maxResults": _count(MAX_RESULTS),
-                "minScore": {"type": "number", "minimum": 0, "maximum": 1},
-                "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
-                "asOf": _text("known then, as 'last Tuesday'"),
-                "validAt": _text("true then"),
-            },
-            "query",
-        ),
-        _object({"results": _list(_FOUND)}),
-    ),
-    (
-        *(_get, "memory_get", "Read", READS),
-        "Read lines of a page, artifact or memory.",
-        _closed(
-            {
-                "path": _text("as memory_search gave it, or memory:ID"),
-                "from": {"type": "integer", "minimum": 1},
-                "lines": _count(MAX_LINES),
-            },
-            "path",
-        ),
-        _object(_each("string", "path text") | _each("integer", "nextFrom") | _each("boolean", "cut")),
-    ),
-    (
-        *(_context, "memory_context", "Context", READS),
-        "What to know before a task, within a budget. Call it first.",
-        _closed(
-            {
-                "task": _text("empty as a session starts"),
-                "maxTokens": _count(MAX_CONTEXT_TOKENS, 64),
-                "agent": _text("such as test-engineer"),
-            }
-        ),
-        _object(_each("string", "text") | _each("array", "references") | _each("integer", "tokens")),
-    ),
-    (
-        *(_store, "memory_store", "Remember", ADDS),
-        "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets.",
-        _closed(
-            {
-                "content": _text("self-contained: names, dates, reasons"),
-                "tier": {
-                    "enum": ["ultra", "short", "medium", "long"],
-                    "description": "short fades in days, long stays",
-                },
-                "tags": _list(_TEXT),
-                "category": _text("decision, preference, fact, context, lesson, event"),
-                "origin": _one_of("user agent tool document web", "who said it"),
-                "source": _TEXT,
-                "at": _text("when it happened"),
-                "id": _text("of a memory to correct"),
-            },
-            "content",
-        ),
-        _object(_each("string", "id outcome tier") | _each("array", "notices")),
-    ),
-    (
-        *(link, "memory_link", "Link", ADDS),
-        "Link two memories, or two names by a fact.",
-        _closed(
-            _each("string", "source target type")
-            | _each("number", "strength")
-            | {"fact": _text("a sentence; then of two names")},
-            *("source", "target"),
-        ),
-        _object(_each("string", "source target type") | _each("number", "strength") | _each("array", "notices")),
-    ),
-    (
-        *(graph, "memory_graph", "Graph", READS),
-        "Facts and when they held, entities, linked memories.",
-        _closed(
-            {"id": _text("or a name, or review: open questions")}
-            | _each("string", "query validAt asOf")
-            | _each("integer", "depth limit")
-        ),
-        _object(_each("array", "facts entities memories links")),
-    ),
-    (
-        *(_why, "memory_why", "Explain", READS),
-        "Why a query finds a result.",
-        _closed({"query": _TEXT, "id": _text("of a hit, or a path")}, "query", "id"),
-        _object(
-            _each("integer", "rank")
-            | _each("number", "score")
-            | _each("object", "signals")
-            | _each("array", "matched missing rejected")
-        ),
-    ),
-    (
-        *(_forget, "memory_forget", "Forget", DESTROYS),
-        "Delete memories with all copies. Without confirm it is a dry run.",
-        _closed(
-            {"ids": _list(_TEXT, maxItems=100)}
-            | _each("string", "tag source session")
-            | {"confirm": {**_FLAG, "description": "only if the user wants it"}}
-        ),
-        _object(
-            _each("boolean", "forgotten verified")
-            | _each("array", "ids")
-            | _each("object", "counts")
-            | _each("array", "notices")
-        ),
-    ),
-)

@@ -12,8 +12,8 @@ from tests.unit.mcp.conversation import INFO, Talk, talking
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
 from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
-from commonplace.mcp.tools import READS
 
+READS = {"readOnlyHint": True, "openWorldHint": False}
 ADDING = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "description": "the other"}},
