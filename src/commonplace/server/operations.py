@@ -211,9 +211,6 @@ def schema_of(parameter: inspect.Parameter) -> Schema:
     return schema
 
 
-SERVICES: Final = ("", "graph", "knowledge", "ledger")
-
-
 def class_of(service: str) -> type:
     """Return the class of a service of the engine, "" for the engine itself; loaded when a request needs it."""
     if service == "graph":

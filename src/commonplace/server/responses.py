@@ -1,11 +1,7 @@
-"""The JSON Schema of what each operation returns, made from the annotations of the engine's calls and their results.
-
-The names that modules import for type checkers alone are imported here, when the document is asked for.
-"""
+"""The JSON Schema of what each operation returns, made from the annotations of the engine's calls and their results."""
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import sys
@@ -18,8 +14,15 @@ from os import PathLike
 from typing import Any, Final, Literal
 
 from commonplace.dataclasses import fields, is_dataclass
-from commonplace.server.operations import SERVICES, Operation, Schema, class_of, section
+from commonplace.server.operations import Operation, Schema, section
 
+_MODULES: Final = (
+    "types types.graph types.ledger memory.view memory.injections engine.memory_api engine.maintenance engine.review "
+    "search.result search.context search.retrieval_log graph.views knowledge.maps knowledge.results "
+    "consolidation.base consolidation.results consolidation.runner consolidation.undo "
+    "erasure.receipt exchange.read exchange.import_ health.examine health.golden"
+).split()
+"""The modules of the results: others import their names for type checkers alone."""
 _UNIONS: Final = (typing.Union, types.UnionType)
 _REST: Final = "..."
 
@@ -199,42 +202,14 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _evaluate(text: Any, module: str) -> Any:
-    return eval(text, {}, _Names(module)) if isinstance(text, str) else text  # noqa: S307 - annotations of ours
-
-
-class _Names(dict[str, Any]):
-    """The names that an annotation of a module may have: its own, those of forms, and those of the engine."""
-
-    def __init__(self, module: str) -> None:
-        self._modules = (module, *(class_of(service).__module__ for service in SERVICES))
-
-    def __missing__(self, name: str) -> Any:
-        for module in self._modules:
-            names = vars(sys.modules[module])
-            if name in names:
-                return names[name]
-            if name in (imported := _imported(module)):
-                origin, attribute = imported[name]
-                found = importlib.import_module(origin)
-                return getattr(found, attribute, None) or importlib.import_module(f"{origin}.{attribute}")
-        if name in _FORMS:
-            return _form(name)
-        known = {"Any": Any, "Literal": Literal, "datetime": datetime}
-        return known[name] if name in known else getattr(__import__("builtins"), name)
+    if not isinstance(text, str):
+        return text
+    return eval(text, {**_names(), **vars(sys.modules[module])})  # noqa: S307 - annotations of ours
 
 
 @cache
-def _form(name: str) -> type:
-    return type(name, (), {})
-
-
-@cache
-def _imported(module: str) -> dict[str, tuple[str, str]]:
-    """Return where the names come from that a module imports for type checkers alone."""
-    found: dict[str, tuple[str, str]] = {}
-    for block in ast.parse(inspect.getsource(sys.modules[module])).body:
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-            for line in block.body:
-                if isinstance(line, ast.ImportFrom) and line.module:
-                    found |= {each.asname or each.name: (line.module, each.name) for each in line.names}
-    return found
+def _names() -> dict[str, Any]:
+    """Return the names that an annotation may have beside those of its own module."""
+    modules = [importlib.import_module(f"commonplace.{name}") for name in _MODULES]
+    found = {name: value for each in modules for name, value in vars(each).items()}
+    return {**{name: type(name, (), {}) for name in _FORMS}, **found, "views": sys.modules["commonplace.graph.views"]}
