@@ -60,15 +60,6 @@ def test_a_hit_in_a_document_is_named_by_its_line_and_keeps_its_lines(parcels: P
     assert "   -----" not in lines
 
 
-def test_a_list_is_wrapped_below_its_words_on_a_narrow_terminal(parcels: Program) -> None:
-    """What stands below the mark of a list looks like another item."""
-    shown = STYLE.sub("", on_terminal("search", "when is a request retried", COLUMNS="50"))
-    lines = results(shown)
-    first = lines.index("   * at once, when the connection was refused,")
-    assert lines[first + 1] == "     since a server that restarts is back in a"
-    assert max(map(len, shown.splitlines())) <= 66  # the line of what lies below the floor is in the limit too
-
-
 @pytest.mark.parametrize("columns", [50, 100])
 @pytest.mark.parametrize("form", ["--brief", "-l", "--why", "--verbose"])
 def test_a_path_is_never_broken(parcels: Program, form: str, columns: int) -> None:

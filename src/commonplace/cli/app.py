@@ -232,27 +232,22 @@ def opened(
     notify(told, invocation)
 
 
+_PLACES: Final = {name: place for section in (*SECTIONS.values(), SHORTCUTS) for name, place in section.items()}
+
+
 class Commands(Mapping[str, click.Command]):
     """All commands by name. The module of one is loaded when the command is asked for."""
 
-    def __init__(self) -> None:
-        self._places = {name: place for section in (*SECTIONS.values(), SHORTCUTS) for name, place in section.items()}
-        self._loaded: dict[str, click.Command] = {}
-
     def __getitem__(self, name: str) -> click.Command:
-        if name not in self._loaded:
-            module, _, attribute = self._places[name].partition(":")
-            self._loaded[name] = getattr(import_module(f"commonplace.cli.{module}"), attribute)
-        return self._loaded[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
+        module, _, attribute = _PLACES[name].partition(":")
+        command: click.Command = getattr(import_module(f"commonplace.cli.{module}"), attribute)
+        return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(_PLACES)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(_PLACES)
 
 
 class Program(Group):

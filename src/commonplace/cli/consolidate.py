@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from commonplace.consolidation.undo import Undone
     from commonplace.engine import Engine
 
-_SHARED: Final = ("dry_run", "rate_limit")
 _ID_FIELDS: Final = ("memory_id", "from_memory_id", "to_memory_id", "memory_ids", "source_ids", "new_memory_id")
 _FINDINGS: Final = {
     "decay": ("stale memory", "stale memories"),
@@ -70,25 +69,17 @@ _DECAY_ACTIONS: Final = {
 }
 
 
-_RATE: Final = "Maximum operations a minute; 0 is unlimited. [default: 100]"
-
-
-def _shared(heeded: Collection[str]) -> list[click.Parameter]:
-    # What a command does not heed may still stand before or after its name, as the contract has it; its help is silent.
-    dry_run: dict[str, Any] = {"is_flag": True, "help": "Show a diff of every change; change nothing."}
-    rate_limit: dict[str, Any] = {"type": click.IntRange(0, 1_000_000), "metavar": "N", "help": _RATE}
-    return [
-        shared_option("dry_run", "--dry-run", hidden="dry_run" not in heeded, **dry_run),
-        shared_option("rate_limit", "--rate-limit", hidden="rate_limit" not in heeded, **rate_limit),
-    ]
-
-
 class _Command(Command):
-    """A command that takes the options of all agents, too; its help lists those that it heeds."""
+    """A command that takes the options of all agents, too: before or after its name, as the contract has it."""
 
-    def __init__(self, *args: Any, heeds: Collection[str] = _SHARED, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*_shared(heeds), *self.params]
+        dry_run = shared_option(
+            "dry_run", "--dry-run", is_flag=True, help="Show a diff of every change; change nothing."
+        )
+        limit, text = click.IntRange(0, 1_000_000), "Maximum operations a minute; 0 is unlimited. [default: 100]"
+        rate_limit = shared_option("rate_limit", "--rate-limit", type=limit, metavar="N", help=text)
+        self.params = [dry_run, rate_limit, *self.params]
 
 
 class _Agents(_Command, Group):
@@ -142,49 +133,43 @@ def _result(agent: str, done: RunReport, texts: Mapping[str, str], found: tuple[
     if done.lost and outcome.decision == "applied":
         fate = "undone"
     fate = f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
-    yield from _RESULTS[agent](result, fate, texts)
+    name, known = _known(agent, result)
+    yield Row(name, (*known, fate))
+    if agent == "merge":
+        for line in result.content_diff.splitlines():
+            yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
+    else:
+        yield Line(getattr(result, "reasoning", ""), "dim", 1)
+        yield from (Body(texts.get(id_, id_ if agent == "cluster" else "")) for id_ in _ids(result))
     if outcome.why:
         yield Line(f"why: {outcome.why}", "dim", 1)
 
 
-def _decay(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
-    known = (_DECAY_ACTIONS[result.action], f"retention {result.score:.2f}", f"urgency {result.urgency}", fate)
-    yield Row(result.memory_id, known, texts.get(result.memory_id, ""))
-
-
-def _cluster(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
-    known = (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}", fate)
-    yield Row(f"{result.action} {len(result.memory_ids)}", known)
-    yield from (Body(texts.get(id_, id_)) for id_ in result.memory_ids)
-
-
-def _merge(result: Any, fate: str, _: Mapping[str, str]) -> Rows:
-    kept = filled("keeps {entities_preserved:n name}", result)
-    yield Row(result.new_memory_id, (f"of {len(result.source_ids)}", kept, fate))  # an imported issue's id may hold {}
-    for line in result.content_diff.splitlines():
-        yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
-
-
-def _promotion(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
-    known = (result.vault_path, joined([each.replace("_", " ") for each in result.criteria_met]), fate)
-    yield Row(result.memory_id, known, texts.get(result.memory_id, ""))
-
-
-def _relation(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
+def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
+    """Return what a result is called, and what is known of it."""
+    match agent:
+        case "decay":
+            return result.memory_id, (
+                _DECAY_ACTIONS[result.action],
+                f"retention {result.score:.2f}",
+                f"urgency {result.urgency}",
+            )
+        case "cluster":
+            name = f"{result.action} {len(result.memory_ids)}"
+            return name, (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}")
+        case "merge":
+            return result.new_memory_id, (
+                f"of {len(result.source_ids)}",
+                filled("keeps {entities_preserved:n name}", result),
+            )
+        case "promote":
+            return result.memory_id, (
+                result.vault_path,
+                joined([each.replace("_", " ") for each in result.criteria_met]),
+            )
     strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
-    ends = (result.from_memory_id, result.to_memory_id)
-    yield Row(" ↔ ".join(ends), (strength, f"confidence {result.confidence:.2f}", fate))
-    yield Line(result.reasoning, "dim", 1)
-    yield from (Body(texts.get(id_, "")) for id_ in ends)
-
-
-_RESULTS: Final[Mapping[str, Callable[[Any, str, Mapping[str, str]], Rows]]] = {
-    "decay": _decay,
-    "cluster": _cluster,
-    "merge": _merge,
-    "promote": _promotion,
-    "relations": _relation,
-}
+    name = f"{result.from_memory_id} ↔ {result.to_memory_id}"
+    return name, (strength, f"confidence {result.confidence:.2f}")
 
 
 def _status(found: ConsolidationStatus) -> Rows:
@@ -310,7 +295,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     return SUCCESS
 
 
-@ask(consolidate, _status, heeds=("rate_limit",))
+@ask(consolidate, _status)
 @click.argument("agent", required=False, type=click.Choice(AGENTS))
 def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
     """Show what is pending, in progress or blocked.
@@ -320,7 +305,7 @@ def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
     return engine.consolidation_status(agent, rate_limit=invocation_of(click.get_current_context()).rate_limit)
 
 
-@ask(consolidate, _runs, heeds=())
+@ask(consolidate, _runs)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
 def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
     """List recent runs that changed or proposed something.
@@ -357,7 +342,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
     return FAILURE if done.errors else SUCCESS
 
 
-@ask(consolidate, _UNDONE, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
+@ask(consolidate, _UNDONE, click.argument("id_", metavar="ISSUE|RUN"), has_notices=True)
 def undo(engine: Engine, /, id_: str) -> Undone:
     """Undo what ISSUE or RUN changed.
 
@@ -367,7 +352,7 @@ def undo(engine: Engine, /, id_: str) -> Undone:
     return engine.undo_consolidation(id_)
 
 
-@ask(consolidate, _UNDONE, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
+@ask(consolidate, _UNDONE, click.argument("memory", metavar="MEMORY"), has_notices=True)
 def unmerge(engine: Engine, /, memory: str) -> Undone:
     """Undo the merge that made MEMORY.
 

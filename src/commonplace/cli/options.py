@@ -127,14 +127,6 @@ def _beginning(context: click.Context, parameter: click.Parameter, value: str | 
         return value  # whoever uses it says what is wrong with it
 
 
-def _score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
-    """Return a number as such; the settings judge every other word, and the range."""
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return value
-
-
 def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
     """Return a duration such as `30m`, `1h` or `1d` in seconds.
 
@@ -180,7 +172,7 @@ also = click.option(
     "--also", multiple=True, metavar="TEXT", callback=_none_if_empty, help="The query in other words; up to four times."
 )
 _RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: auto]"
-min_score = click.option("--min-score", metavar="SCORE", callback=_score, help=_RANGE)
+min_score = click.option("--min-score", metavar="SCORE", help=_RANGE)
 artifacts = group(
     choice("--method", of=METHODS, help="How candidates are found and ranked."),
     choice("--type", "types", of=ARTIFACT_TYPES, many=True, help="Only this artifact type."),

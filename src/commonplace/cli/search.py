@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -63,8 +62,6 @@ _UNBOUND: Final = 10_000
 _BRIEF_CHARACTERS: Final = 160
 _MIN_BRIEF: Final = 16
 _MAX_HEADING: Final = 80
-_HANGING: Final = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)*")
-"""What the further lines of a broken line are indented by: its own indentation and the marks of a list or quotation."""
 
 
 def _show(
@@ -238,16 +235,8 @@ def _snippet(hit: Hit, query: str) -> Rows:
     for line in marked.split("\n"):
         if is_code(hit):
             line.truncate(width, overflow="ellipsis")
-        for part in [line] if is_code(hit) else _hanging(line, width):
+        for part in [line] if is_code(hit) else wrapped(line, width):
             yield styled(INDENT) + part
-
-
-def _hanging(line: Text, width: int) -> list[Text]:
-    """Return a line of text as lines of that width, the further ones below its first word."""
-    found = _HANGING.match(line.plain)
-    margin = found.end() if found and found.end() <= width // 3 else 0
-    first, *rest = wrapped(line[margin:], width - margin) or [styled()]
-    return [line[:margin] + first, *(styled(" " * margin) + part for part in rest)]
 
 
 def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:

@@ -135,16 +135,23 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
     from commonplace.cli.app import report
     from commonplace.cli.index import print_reports
 
-    bars = _Bars()
+    shown: list[Progress] = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        for show in shown:
+            show(what, done, total)
+
     with (
         stopped_by_signals(),
         # What has nothing to do all day leaves the work to processes that end.
-        invocation.open(loaded, create=True, progress=bars, low_memory=True) as engine,
+        invocation.open(loaded, create=True, progress=progress, low_memory=True) as engine,
         engine.index(place, watch=True, force=force) as runs,
     ):
-        with progress_bars(invocation) as bars.show:
+        # Bars are redrawn all the time, so they go when the first run is done.
+        with progress_bars(invocation) as bars:
+            shown += [] if bars is None else [bars]
             first = next(runs, None)
-        bars.show = None
+        shown.clear()
         is_indexed = False
         for run in () if first is None else chain([first], runs):
             if run.error is not None:
@@ -156,14 +163,3 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
             if run.report is not None and not is_indexed:
                 is_indexed = True
                 indexed()
-
-
-class _Bars:
-    """Draws progress while there are bars: they are redrawn all the time, so there are none while nothing is done."""
-
-    def __init__(self) -> None:
-        self.show: Progress | None = None
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if self.show is not None:
-            self.show(what, done, total)

@@ -218,7 +218,7 @@ def _layer(
             raise SettingsError(
                 f"{place} sets {key.dotted} twice, in two spellings", remedy=f"leave out {written} or the other"
             )
-        given[key.dotted] = _Given(key, parse(key, raw, origin, textual=textual), origin)
+        given[key.dotted] = _Given(key, parse(key, raw, origin, textual=textual and isinstance(raw, str)), origin)
     return given
 
 
@@ -253,7 +253,7 @@ def _from_environment(environment: Mapping[str, str]) -> _Layer:
 def _from_flags(flags: Mapping[str, object]) -> _Layer:
     by_name = _by_name()
     items = ((dotted, raw, "flag") for dotted, raw in flags.items() if raw is not None)
-    return _layer(items, by_name.get, "the flags", list(by_name))
+    return _layer(items, by_name.get, "the flags", list(by_name), textual=True)
 
 
 def _unknown(name: str, place: str, known: list[str]) -> SettingsError:

@@ -14,11 +14,8 @@ import click
 from click.testing import CliRunner
 
 import commonplace.cli
-from commonplace.cli import consolidate
 from commonplace.cli.app import SECTIONS, SHORTCUTS, Command, Commands, cli
 from commonplace.cli.consolidate import program
-from commonplace.cli.rows import Row
-from commonplace.consolidation.results import MergeResult
 
 
 def test_each_command_stands_under_its_own_name() -> None:
@@ -97,18 +94,3 @@ def test_completion_names_commands_and_no_shortcut() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
     )
     assert set(done.stdout.split()) == {f"plain,{name}" for name in set(Commands()) - set(SHORTCUTS)}
-
-
-def test_what_became_of_a_merge_may_hold_braces() -> None:
-    """It names an issue, whose id may have been imported."""
-    result = MergeResult(
-        new_memory_id="new",
-        source_ids=["a", "b"],
-        relation_ids=[],
-        content_diff="",
-        entities_preserved=2,
-        success=True,
-        beads_issue_id="x{y}",
-    )
-    (row,) = consolidate._merge(result, "merged, issue x{y}", {})
-    assert row == Row("new", ("of 2", "keeps 2 names", "merged, issue x{y}"))
