@@ -145,9 +145,9 @@ def run_spec(
         SettingsError: a settings file or variable is wrong.
     """
     from commonplace.settings import load
-    from commonplace.specs import Call, run
+    from commonplace.specs import run
 
-    return run(Call(spec, task, input, generator, system, user), settings or load())
+    return run(spec, task, input, generator, settings or load(), system=system, user=user)
 
 
 def __dir__() -> list[str]:

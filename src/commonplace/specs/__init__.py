@@ -5,6 +5,6 @@ from __future__ import annotations
 from commonplace.specs.check import Fault
 from commonplace.specs.document import CODES, REQUEST_CODES
 from commonplace.specs.plan import Verdict, validate
-from commonplace.specs.run import Call, run
+from commonplace.specs.run import run
 
-__all__ = ["CODES", "REQUEST_CODES", "Call", "Fault", "Verdict", "run", "validate"]
+__all__ = ["CODES", "REQUEST_CODES", "Fault", "Verdict", "run", "validate"]

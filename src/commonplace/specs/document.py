@@ -112,19 +112,11 @@ class Intelligence:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """The words for a model; None where a place of the spec has none."""
-
-    system: str | None = None
-    user: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Task:
     """One task.
 
     Attributes:
-        prompts: those that hold for it: its own, else those under its name, else the spec's, each looked for alone.
+        system, user: the prompts that hold for it: its own, else those under its name, else the spec's; None for none.
         contract: its behavioural contract, merged with the spec's.
         delegate: the reference of the spec that implements it, or None; `target` is the task's name there.
         refusal: why it cannot be run here, or "".
@@ -133,7 +125,8 @@ class Task:
     name: str
     input: Mapping[str, Any]
     output: Mapping[str, Any]
-    prompts: Prompts
+    system: str | None
+    user: str | None
     is_text: bool
     depends_on: tuple[str, ...]
     contract: Mapping[str, Any]
@@ -209,7 +202,8 @@ def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Ta
         name=name,
         input=task.get("input", {}),
         output=task.get("output", {}),
-        prompts=_prompts(document.get("prompts", {}), name, task.get("prompts", {})),
+        system=_prompt(document, name, task, "system"),
+        user=_prompt(document, name, task, "user"),
         is_text=task.get("response_format") == "text",
         depends_on=tuple(task.get("depends_on", ())),
         contract=merged(document.get("behavioural_contract", {}), task.get("behavioural_contract", {})),
@@ -220,15 +214,12 @@ def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Ta
     )
 
 
-def _prompts(shared: Mapping[str, Any], name: str, own: Mapping[str, Any]) -> Prompts:
+def _prompt(document: Mapping[str, Any], name: str, task: Mapping[str, Any], part: str) -> str | None:
+    shared = document.get("prompts", {})
     named = shared.get(name)
     by_name = named if isinstance(named, Mapping) else {}
-
-    def first(part: str) -> str | None:
-        found = own.get(part) or by_name.get(part) or shared.get(part)
-        return found if isinstance(found, str) else None
-
-    return Prompts(first("system"), first("user"))
+    found = task.get("prompts", {}).get(part) or by_name.get(part) or shared.get(part)
+    return found if isinstance(found, str) else None
 
 
 def _refusal(document: Mapping[str, Any], task: Mapping[str, Any]) -> str:

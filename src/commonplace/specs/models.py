@@ -63,9 +63,7 @@ class Engines:
     def __init__(
         self, given: Answerer | Mapping[str, Answerer] | None, settings: ModelSettings, environ: Mapping[str, str]
     ) -> None:
-        self._given = given
-        self._settings = settings
-        self._environ = environ
+        self._given, self._settings, self._environ = given, settings, environ
         self._budget: Budget = Budget(settings.max_calls, settings.max_tokens)
 
     def engine(self, step: Step) -> Engine:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import fault_of
@@ -20,7 +19,7 @@ from commonplace.redaction import redact
 from commonplace.settings import Settings
 from commonplace.specs import retriever
 from commonplace.specs.check import Fault, faults_of, joined
-from commonplace.specs.document import Prompts, Spec, SpecError, Task, plain, read_spec, understand
+from commonplace.specs.document import Spec, SpecError, Task, plain, read_spec, understand
 from commonplace.specs.models import Engine, Engines, open_reranker, options
 from commonplace.specs.plan import Planner, Source, Step, library_of, source_of
 
@@ -156,47 +155,56 @@ def written(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is asked of a spec.
-
-    Attributes:
-        spec: a file, or a document that was parsed already, which has no directory for references to start from.
-        task: None is the first that can be run.
-        generator: answers in the place of every model; or of those of the tasks that a mapping names.
-        system, user: prompts in the place of those of the task.
-    """
-
-    spec: str | Path | Mapping[str, Any]
-    task: str | None = None
-    input: Mapping[str, Any] | None = None
-    generator: Answerer | Mapping[str, Answerer] | None = None
-    system: str | None = None
-    user: str | None = None
-
-
-def run(
-    call: Call,
+def run(  # noqa: PLR0913 - the arguments of `commonplace.run_spec`, and what tests replace
+    spec: str | Path | Mapping[str, Any],
+    task: str | None,
+    values: Mapping[str, Any] | None,
+    generator: Answerer | Mapping[str, Answerer] | None,
     settings: Settings,
     *,
+    system: str | None = None,
+    user: str | None = None,
     environ: Mapping[str, str] | None = None,
     reranker: Callable[[], Reranker] = open_reranker,
 ) -> dict[str, Any]:
     """Return the envelope of a run: of its result, or of its error, which has a `code`.
 
     Args:
+        spec: a file, or a document that was parsed already, which has no directory for references to start from.
+        task: None is the first that can be run.
+        values: the input.
+        generator: answers in the place of every model; or of those of the tasks that a mapping names.
+        system, user: prompts in the place of those of the task.
         environ: None is the process's own.
     """
     chosen = os.environ if environ is None else environ
     try:
-        spec, source = opened(call.spec)
+        document, source = opened(spec)
         library = library_of(settings.specs.registry, network=settings.specs.network == "on")
-        step = Planner(library).plan(spec, source, call.task)
-        engines = Engines(call.generator, settings.models, chosen)
-        return _Run(call, step, engines, reranker).result()
+        step = Planner(library).plan(document, source, task)
+        values = copied({} if values is None else values, step.name)
+        _check(step, values, system, user)
+        engines = Engines(generator, settings.models, chosen)
+        # All of them before any is asked; by identity, since two steps may have the same name.
+        found = {id(each): engines.engine(each) for each in step}
+
+        def done(each: Step, system: str | None = None, user: str | None = None) -> dict[str, Any]:
+            return _result(each, found[id(each)], values, system, user, reranker)
+
+        chain: dict[str, Any] = {}
+        for before in step.before:
+            chain[before.name] = given = done(before)
+            if isinstance(given["output"], dict):
+                values.update(copied(given["output"], before.name))
+        envelope = done(step, system, user)
+        if chain:
+            envelope["chain"] = chain
+            if any(each.get("degraded") for each in chain.values()):
+                envelope["degraded"] = True
     except SpecError as fault:
         envelope = fault.envelope()
-        return {**envelope, "error": redact(without_keys(envelope["error"], chosen)).text}
+        envelope["error"] = redact(without_keys(envelope["error"], chosen)).text
+    return envelope
 
 
 def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
@@ -208,102 +216,91 @@ def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
     return understand(document, str(file)), source_of(file)
 
 
-class _Run:
-    """One run, whose checks that need no model are done before any is asked."""
+def _check(step: Step, values: Mapping[str, Any], system: object, user: object) -> None:
+    """Find what needs no model to be found, before any is asked."""
+    for part, prompt in (("system", system), ("user", user)):
+        if prompt is not None and not isinstance(prompt, str):
+            raise SpecError(f"`{part}` is {prompt!r:.80}; give a text", "RUN_ERROR", "run", step.name)
+    for each in step:
+        if each.refusal:
+            raise SpecError(f"the task cannot be run here: {each.refusal}", "RUN_ERROR", "run", each.name)
+    check_early(step, values)
 
-    def __init__(self, call: Call, step: Step, engines: Engines, reranker: Callable[[], Reranker]) -> None:
-        self._call = call
-        self._step = step
-        self._reranker = reranker
-        self._input = copied(call.input if call.input is not None else {}, step.name)
-        for part, prompt in (("system", call.system), ("user", call.user)):
-            if prompt is not None and not isinstance(prompt, str):
-                raise SpecError(f"`{part}` is {prompt!r:.80}; give a text", "RUN_ERROR", "run", step.name)
-        for each in step:
-            if each.refusal:
-                raise SpecError(f"the task cannot be run here: {each.refusal}", "RUN_ERROR", "run", each.name)
-        check_early(step, self._input)
-        # By identity: two steps may have the same name.
-        self._engines = {id(each): engines.engine(each) for each in step}
 
-    def result(self) -> dict[str, Any]:
-        values = copied(self._input, self._step.name)
-        chain: dict[str, Any] = {}
-        for before in self._step.before:
-            chain[before.name] = done = self._run(before, values, None, None)
-            if isinstance(done["output"], dict):
-                values.update(copied(done["output"], before.name))
-        envelope = self._run(self._step, values, self._call.system, self._call.user)
-        if chain:
-            envelope["chain"] = chain
-            if any(done.get("degraded") for done in chain.values()):
-                envelope["degraded"] = True
-        return envelope
+def _result(
+    step: Step,
+    engine: Engine,
+    given: Mapping[str, Any],
+    system: str | None,
+    user: str | None,
+    reranker: Callable[[], Reranker],
+) -> dict[str, Any]:
+    """Return the envelope of one step."""
+    task = step.task
+    is_retriever = retriever.is_retriever(task)
+    values = with_defaults(task, copied(given, step.name))
+    check_input(step, values)
+    system = (task.system or "") if system is None else system
+    template = user if user is not None else task.user
+    asked = written(values) if template is None else render(template, values)
+    envelope: dict[str, Any] = {
+        "task": step.name,
+        "output": None,
+        "input": values,
+        "prompt": f"{system}\n\n{asked}".strip(),
+        "engine": engine.name,
+        "model": engine.model,
+        "raw_output": "",
+    }
+    if step.delegated_to is not None:
+        envelope["delegated_to"] = step.delegated_to
+    if is_retriever:
+        envelope["degraded"] = False
+    if is_retriever and (engine.generator is None or retriever.needs_no_call(values)):
+        _rank(engine, step, envelope, reranker)
+    else:
+        _ask(engine, step, system, asked, envelope)
+    return envelope
 
-    def _run(self, step: Step, given: Mapping[str, Any], system: str | None, user: str | None) -> dict[str, Any]:
-        task, engine = step.task, self._engines[id(step)]
-        is_retriever = retriever.is_retriever(task)
-        values = with_defaults(task, copied(given, step.name))
-        check_input(step, values)
-        system = (task.prompts.system or "") if system is None else system
-        template = user if user is not None else task.prompts.user
-        asked = written(values) if template is None else render(template, values)
-        envelope: dict[str, Any] = {
-            "task": step.name,
-            "output": None,
-            "input": values,
-            "prompt": f"{system}\n\n{asked}".strip(),
-            "engine": engine.name,
-            "model": engine.model,
-            "raw_output": "",
+
+def _rank(engine: Engine, step: Step, envelope: dict[str, Any], reranker: Callable[[], Reranker]) -> None:
+    values = envelope["input"]
+    if retriever.needs_no_call(values):
+        envelope["output"] = retriever.retrieved(())
+    else:
+        try:
+            envelope["output"] = retriever.rank(reranker(), values)
+        except CommonplaceError as error:
+            raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
+        if engine.degraded:
+            envelope.update(degraded=True, degraded_reason=engine.degraded)
+    envelope["raw_output"] = json.dumps(envelope["output"], ensure_ascii=False)
+    check_output(step.task, envelope["output"])
+
+
+def _ask(engine: Engine, step: Step, system: str, asked: str, envelope: dict[str, Any]) -> None:
+    task, values = step.task, envelope["input"]
+    answer = _answer(engine, step, system, asked, values)
+    envelope["raw_output"] = answer.text
+    output = output_of(task, answer.text)
+    if retriever.is_retriever(task):
+        output = retriever.repair(task, output, values)
+    check_output(task, output)
+    envelope["output"] = output
+    if answer.input_tokens or answer.output_tokens:
+        envelope["usage"] = {
+            "prompt_tokens": answer.input_tokens,
+            "completion_tokens": answer.output_tokens,
+            "total_tokens": answer.input_tokens + answer.output_tokens,
         }
-        if step.delegated_to is not None:
-            envelope["delegated_to"] = step.delegated_to
-        if is_retriever:
-            envelope["degraded"] = False
-        if is_retriever and (engine.generator is None or retriever.needs_no_call(values)):
-            self._rank(engine, step, envelope)
-        else:
-            self._ask(engine, step, Prompts(system, asked), envelope)
-        return envelope
-
-    def _rank(self, engine: Engine, step: Step, envelope: dict[str, Any]) -> None:
-        values = envelope["input"]
-        if retriever.needs_no_call(values):
-            envelope["output"] = retriever.retrieved(())
-        else:
-            try:
-                envelope["output"] = retriever.rank(self._reranker(), values)
-            except CommonplaceError as error:
-                raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
-            if engine.degraded:
-                envelope.update(degraded=True, degraded_reason=engine.degraded)
-        envelope["raw_output"] = json.dumps(envelope["output"], ensure_ascii=False)
-        check_output(step.task, envelope["output"])
-
-    def _ask(self, engine: Engine, step: Step, prompts: Prompts, envelope: dict[str, Any]) -> None:
-        task, values = step.task, envelope["input"]
-        answer = _answer(engine, step, prompts, values)
-        envelope["raw_output"] = answer.text
-        output = output_of(task, answer.text)
-        if retriever.is_retriever(task):
-            output = retriever.repair(task, output, values)
-        check_output(task, output)
-        envelope["output"] = output
-        if answer.input_tokens or answer.output_tokens:
-            envelope["usage"] = {
-                "prompt_tokens": answer.input_tokens,
-                "completion_tokens": answer.output_tokens,
-                "total_tokens": answer.input_tokens + answer.output_tokens,
-            }
 
 
-def _answer(engine: Engine, step: Step, prompts: Prompts, values: Mapping[str, Any]) -> Generated:
+def _answer(engine: Engine, step: Step, system: str, asked: str, values: Mapping[str, Any]) -> Generated:
     """Ask a model: the system prompt, the history as it came, the user's prompt."""
     assert engine.generator is not None
-    messages = [Message("system", prompts.system)] if prompts.system else []
+    messages = [Message("system", system)] if system else []
     messages += [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
-    messages.append(Message("user", prompts.user or ""))
+    messages.append(Message("user", asked))
     schema = None if step.task.is_text or not step.task.output else {"type": "object", **step.task.output}
     try:
         answer = engine.generator.generate(messages, schema=schema, options=options(step.intelligence))

@@ -9,7 +9,7 @@ from typing import Any
 
 from commonplace.models.llm import ScriptedGenerator
 from commonplace.settings import Settings
-from commonplace.specs import Call, run
+from commonplace.specs import run
 
 ROOT = Path(__file__).resolve().parents[3]
 RETRIEVER = ROOT / "examples/memory-retriever.oas.yaml"
@@ -52,7 +52,7 @@ def asked(
     texts = [reply if isinstance(reply, str | Exception) else json.dumps(reply) for reply in replies]
     settings = more.pop("settings", Settings())
     generator = more.pop("generator", ScriptedGenerator(texts))
-    return run(Call(document, task, values or {}, generator, **more), settings, environ={})
+    return run(document, task, values or {}, generator, settings, environ={}, **more)
 
 
 def written(place: Path, name: str, document: Mapping[str, Any]) -> Path:

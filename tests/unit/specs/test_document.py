@@ -10,7 +10,7 @@ import pytest
 from tests.unit.specs.runner import RETRIEVER, ROOT, asked, fields, spec, written
 
 from commonplace.settings import Settings
-from commonplace.specs import Call, Fault, check, run, validate
+from commonplace.specs import Fault, check, run, validate
 from commonplace.specs.check import MAX_FAULTS, faults_of
 
 HEAD = "agent: {name: a, description: b}\nintelligence: {type: llm, engine: openai, model: m}\n"
@@ -18,7 +18,7 @@ BODY = f'open_agent_spec: "1.4.0"\n{HEAD}'
 
 
 def error(file: Path) -> str:
-    done = run(Call(file, None, {}, lambda system, user: "{}"), Settings(), environ={})
+    done = run(file, None, {}, lambda system, user: "{}", Settings(), environ={})
     assert (done["code"], done["stage"]) == ("SPEC_LOAD_ERROR", "load"), done
     message: str = done["error"]
     return message

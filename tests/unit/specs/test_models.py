@@ -22,7 +22,7 @@ from tests.unit.specs.runner import CANDIDATES, RETRIEVER, SEOUL, asked, fields,
 from commonplace.models.llm import ScriptedGenerator
 from commonplace.settings import Settings
 from commonplace.settings.schema import ModelSettings
-from commonplace.specs import Call, run
+from commonplace.specs import run
 
 KEY = "sk-stub-openai"
 FAST = replace(Settings(), models=ModelSettings(timeout_s=0.2, total_timeout_s=0.6, retries=0))
@@ -42,7 +42,7 @@ def ran(
     values: Mapping[str, Any] | None = None,
     settings: Settings = FAST,
 ) -> dict[str, Any]:
-    return run(Call(document, None, values or {}), settings, environ=environ)
+    return run(document, None, values or {}, None, settings, environ=environ)
 
 
 def simple(engine: str, **more: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_an_address_of_the_spec_that_the_user_names_too_gets_the_key() -> None:
     with ModelServer([good("1"), good("2")]) as server:
         ran(simple("openai", endpoint=f"{server.openai_url}/"), server.environ)
         named = replace(FAST, models=replace(FAST.models, openai_url=server.openai_url))
-        run(Call(simple("custom", endpoint=server.openai_url)), named, environ={"OPENAI_API_KEY": KEY})
+        run(simple("custom", endpoint=server.openai_url), None, None, None, named, environ={"OPENAI_API_KEY": KEY})
         assert [each.headers["authorization"] for each in server.asked] == [f"Bearer {KEY}"] * 2
 
 
@@ -118,7 +118,7 @@ def test_the_providers_own_address_in_a_spec_is_where_the_user_says_the_provider
 def test_a_model_that_cannot_be_asked_is_told_before_any_is(document: dict[str, Any], code: str, told: str) -> None:
     tasks = {"first": {"description": "first"}, "t": {**document["tasks"]["t"], "depends_on": ["first"]}}
     first = ScriptedGenerator(["1"])
-    done = run(Call({**document, "tasks": tasks}, "t", {}, {"first": first}), FAST, environ={})
+    done = run({**document, "tasks": tasks}, "t", {}, {"first": first}, FAST, environ={})
     assert (done["code"], done["stage"], done["task"]) == (code, "run", "t")
     assert told in done["error"]
     assert first.calls == []
@@ -247,7 +247,7 @@ def test_a_key_that_a_model_says_is_in_no_part_of_an_envelope(engine: str) -> No
         document = simple(engine, endpoint=server.openai_url) if engine == "custom" else simple(engine)
         first = {**document["tasks"]["t"], "output": fields("said", said="string")}
         tasks = {"first": first, "t": {**document["tasks"]["t"], "depends_on": ["first"]}}
-        done = run(Call({**document, "tasks": tasks}, "t", {}), FAST, environ=environ)
+        done = run({**document, "tasks": tasks}, "t", {}, None, FAST, environ=environ)
         sent = json.dumps([dict(each.headers) for each in server.asked])
     assert "you came with" in done["raw_output"]
     assert "you came with" in done["chain"]["first"]["output"]["said"]
@@ -262,7 +262,7 @@ def test_a_key_in_what_a_generator_raises_is_not_told() -> None:
     def model(system: str, user: str) -> str:
         raise ConnectionError("401 for company-token-1234567")
 
-    done = run(Call(spec({"t": {}}), "t", {}, model), FAST, environ=environ)
+    done = run(spec({"t": {}}), "t", {}, model, FAST, environ=environ)
     assert done["error"] == "the generator failed: ConnectionError: 401 for [key]"
 
 
@@ -277,7 +277,7 @@ def test_a_key_in_what_a_generator_raises_is_not_told() -> None:
 )
 def test_what_is_no_text_in_a_call_is_an_envelope_too(more: dict[str, Any], code: str, told: str) -> None:
     values: dict[str, Any] = {"task": "t", "generator": lambda system, user: pytest.fail("asked"), **more}
-    done = run(Call(spec({"t": {}}), input={}, **values), FAST, environ={})
+    done = run(spec({"t": {}}), values=None, settings=FAST, environ={}, **values)
     assert (done["code"], done["error"]) == (code, told)
 
 
@@ -300,7 +300,7 @@ def test_a_chain_says_that_it_is_degraded_if_a_part_of_it_is() -> None:
 
     document = yaml.safe_load(RETRIEVER.read_text("utf-8"))
     document["tasks"]["chat"] = {"description": "chat", "depends_on": ["retrieve"], "response_format": "text"}
-    done = run(Call(document, "chat", ASKED, {"chat": lambda system, user: "hello"}), FAST, environ={})
+    done = run(document, "chat", ASKED, {"chat": lambda system, user: "hello"}, FAST, environ={})
     assert (done["output"], done["degraded"], done["chain"]["retrieve"]["degraded"]) == ("hello", True, True)
     assert done["input"]["history"] == [SEOUL]
 

@@ -13,7 +13,7 @@ from commonplace.errors import ModelError
 from commonplace.models.contract import RerankResult
 from commonplace.models.llm import ScriptedGenerator
 from commonplace.settings import Settings
-from commonplace.specs import Call, run
+from commonplace.specs import run
 
 ASKED = {"query": "where do I live?", "candidates": CANDIDATES}
 
@@ -185,7 +185,7 @@ class Backwards:
 
 
 def test_without_a_key_our_own_reranker_answers_and_says_so() -> None:
-    done = run(Call(RETRIEVER, "retrieve", {**ASKED, "top_k": 3}), Settings(), environ={}, reranker=Backwards)
+    done = run(RETRIEVER, "retrieve", {**ASKED, "top_k": 3}, None, Settings(), environ={}, reranker=Backwards)
     assert done["output"] == {"history": [NOTED, REX, BILLING], "memory_count": 3}
     assert (done["engine"], done["model"], done["degraded"]) == ("commonplace", "minilm", True)
     assert "OPENAI_API_KEY" in done["degraded_reason"]
@@ -193,14 +193,14 @@ def test_without_a_key_our_own_reranker_answers_and_says_so() -> None:
 
 
 def test_turns_that_are_hardly_relevant_are_left_out_by_our_own_reranker() -> None:
-    done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=Backwards)
+    done = run(RETRIEVER, "retrieve", ASKED, None, Settings(), environ={}, reranker=Backwards)
     assert done["output"]["history"] == [NOTED, REX, BILLING]
 
 
 def test_our_own_reranker_finds_the_turn_that_answers() -> None:
-    done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={})
+    done = run(RETRIEVER, "retrieve", ASKED, None, Settings(), environ={})
     assert done["output"] == {"history": [SEOUL], "memory_count": 1}
-    nothing = run(Call(RETRIEVER, None, {**ASKED, "query": "quantum chromodynamics"}), Settings(), environ={})
+    nothing = run(RETRIEVER, None, {**ASKED, "query": "quantum chromodynamics"}, None, Settings(), environ={})
     assert nothing["output"] == {"history": [], "memory_count": 0}
 
 
@@ -233,7 +233,7 @@ DAYS: list[dict[str, str]] = [
 )
 def test_a_message_about_something_else_recalls_nothing(query: str) -> None:
     """The nearest turn is always somewhat near: what is put before a chat for it leads it astray."""
-    done = run(Call(RETRIEVER, "retrieve", {"query": query, "candidates": DAYS}), Settings(), environ={})
+    done = run(RETRIEVER, "retrieve", {"query": query, "candidates": DAYS}, None, Settings(), environ={})
     assert done["output"] == {"history": [], "memory_count": 0}
 
 
@@ -252,7 +252,7 @@ def test_a_message_about_something_else_recalls_nothing(query: str) -> None:
     ],
 )
 def test_a_message_however_long_recalls_the_turns_that_answer_it(query: str, places: list[int]) -> None:
-    done = run(Call(RETRIEVER, "retrieve", {"query": query, "candidates": DAYS}), Settings(), environ={})
+    done = run(RETRIEVER, "retrieve", {"query": query, "candidates": DAYS}, None, Settings(), environ={})
     assert done["output"]["history"] == [DAYS[place] for place in places]
 
 
@@ -269,7 +269,7 @@ def test_the_sentences_of_a_message_are_asked_of_the_nearest_turns_alone() -> No
     history = [{"role": "user", "content": f"Remark {number}"} for number in range(200)]
     query = "The first question is this. The second question is that."
     done = run(
-        Call(RETRIEVER, "retrieve", {"query": query, "candidates": history}), Settings(), environ={}, reranker=Spy
+        RETRIEVER, "retrieve", {"query": query, "candidates": history}, None, Settings(), environ={}, reranker=Spy
     )
     nearest = [f"Remark {number}" for number in range(199, 149, -1)]
     assert asked_of == [[turn["content"] for turn in history], nearest, nearest]
@@ -298,7 +298,7 @@ def test_orders_in_what_was_stored_or_asked_change_ranking_alone(order: str, pla
     resisted = asked(RETRIEVER, "retrieve", values, turns(SEOUL))
     assert resisted["output"] == {"history": [SEOUL], "memory_count": 1}
     assert resisted["prompt"].count(json.dumps(order)[1:-1] if place == "candidate" else order) == 1
-    ours = run(Call(RETRIEVER, "retrieve", values), Settings(), environ={})
+    ours = run(RETRIEVER, "retrieve", values, None, Settings(), environ={})
     assert SEOUL in ours["output"]["history"]
     assert all(turn in values["candidates"] for turn in ours["output"]["history"])
 
@@ -307,7 +307,7 @@ def test_our_own_reranker_without_its_data_is_a_run_error() -> None:
     def missing() -> Backwards:
         raise ModelError("the table is gone", remedy="install Commonplace again")
 
-    done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=missing)
+    done = run(RETRIEVER, "retrieve", ASKED, None, Settings(), environ={}, reranker=missing)
     assert done == {
         "error": "the table is gone; install Commonplace again",
         "code": "RUN_ERROR",
