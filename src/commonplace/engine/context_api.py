@@ -20,17 +20,13 @@ from commonplace.search.context import (
     assemble,
     context_of,
     distinct,
-    in_turn,
     of_the_first_owners,
     one_line_artifacts,
-    unsaid,
-    without_old_news,
 )
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
-from commonplace.search.request import MAX_LIMIT, chosen
+from commonplace.search.request import MAX_LIMIT, Wishes, chosen
 from commonplace.search.result import SearchResult, joined, reference
-from commonplace.search.strategy import Wishes
-from commonplace.types import KINDS, Kind, Passage, Selection, StoredMemory, Tier
+from commonplace.types import KINDS, Kind, Selection, StoredMemory, Tier
 
 _log = logging.getLogger(__name__)
 
@@ -91,8 +87,6 @@ class ContextApi(Service):
         if not asked.task.strip():
             return self._counted(self._opening(asked), touch)
         result = self._found(asked, asked.kinds)
-        if asked.limit is None and not asked.wishes.agent:
-            result = replace(result, hits=without_old_news(result.hits))
         few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
         has_floor = asked.wishes.min_score is not None or self._settings.search.min_score is not None
         return self._counted(self._made(result, asked, None if has_floor else few), touch)
@@ -126,18 +120,8 @@ class ContextApi(Service):
         return made
 
     def _made(self, result: SearchResult, asked: Asked, weak: int | None) -> Context:
-        """Return the context of some hits, with what stands under the headings among them."""
-        bare = unsaid(result)
-        held = self._store.passages(self._namespace, [*bare, *(number + 1 for number in bare)])
-        following: dict[int, Passage] = {
-            number: held[number + 1]
-            for number in bare
-            if {number, number + 1} <= held.keys() and held[number].owner_number == held[number + 1].owner_number
-        }
         count = self._runtime.tokens.count_tokens
-        return context_of(
-            result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following, weak=weak
-        )
+        return context_of(result, max_tokens=asked.max_tokens, count=count, form=self._form, weak=weak)
 
     def _find(self, asked: Asked, limit: int, kinds: Sequence[Kind], agent: str | None = None) -> SearchResult:
         return self._search(
@@ -168,13 +152,12 @@ class ContextApi(Service):
         if not kinds and not (counts["memories"] or counts["knowledge"] or self._runtime.has_ultra):
             others = []
         found = [] if kinds and "artifact" not in kinds else [self._find(asked, passages, ["artifact"], wishes.agent)]
-        standing_in = set(found[0].wanted.types).difference(wishes.types or ()) if found else set()
         if others:
             found.append(self._find(asked, passages, others))
         result = joined(found, passages)
         hits = result.hits
         if limit is None:
-            hits = of_the_first_owners(without_old_news(in_turn(distinct(hits), standing_in)), most)
+            hits = of_the_first_owners(distinct(hits), most)
         notices = tuple(dict.fromkeys((*wishes.notices, *result.notices)))
         return replace(result, hits=hits, agent=wishes.agent, notices=notices)
 

@@ -36,9 +36,8 @@ from commonplace.memory.view import Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
 from commonplace.retention import DAY_S
-from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen, wishes_of
 from commonplace.search.result import Receipt, SearchResult
-from commonplace.search.strategy import wishes_of
 from commonplace.settings import Settings
 from commonplace.settings.paths import LOGS
 from commonplace.types import (
@@ -580,7 +579,7 @@ class Engine:
                 search.rerank, "none".
             agent: use this agent's strategy, else that of `default`, for limit, min_score, types, phases and tags that
                 this call leaves open; an empty list lifts a filter. It finds only artifacts, unless it has no types.
-                Types and tags that the index lacks are replaced, with a notice.
+                Its tags are not asked where files of one of its types have none; a notice says so.
             also: one to four other phrasings; hits are ranked by the mean of all.
         """
         now = self._runtime.now()

@@ -5,7 +5,7 @@ A search does not log itself: only who answers a question of a person's or an ag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from commonplace.dataclasses import replace
@@ -14,9 +14,8 @@ from commonplace.engine.runtime import Service
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.memory.validate import one_of
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.request import MAX_LIMIT, FadingRule, Request, kinds_of, phrasings
-from commonplace.search.result import Receipt, SearchResult, joined, merged, rerank
-from commonplace.search.strategy import Wishes, about, for_part
+from commonplace.search.request import MAX_LIMIT, FadingRule, Request, Wishes, kinds_of, phrasings
+from commonplace.search.result import Receipt, SearchResult, merged, rerank
 from commonplace.settings.schema import SearchSettings
 from commonplace.text.query import subject_of
 from commonplace.types import RERANK_MODES, SEARCH_FIELDS, Filter, Method, RerankMode
@@ -30,8 +29,6 @@ MAX_TRIES: Final = 4
 
 class SearchApi(Service):
     """Answers searches. Safe for threads."""
-
-    _types_of_change: tuple[int, Mapping[str, bool]] | None = None
 
     def search(  # noqa: PLR0913 - the options of a facade
         self,
@@ -48,6 +45,9 @@ class SearchApi(Service):
     ) -> SearchResult:
         """Search as is wished, with the settings for what is None; say why nothing was found."""
         settings, policy = self._settings.search, self._runtime.retention
+        if wishes.agent and wishes.tags and not wishes.has_own_tags:
+            wishes = self._with_tags_in_use(wishes)
+            wanted = replace(wanted, tags=tuple(wishes.tags or ()))
         is_named = wanted.kinds or wishes.agent or wanted.types or wanted.paths
         if not is_named and self._settings.index.enabled == "off":
             wanted = replace(wanted, kinds=_NO_FILES)
@@ -74,14 +74,14 @@ class SearchApi(Service):
         asked = self._settings.models.reranker if rerank is None else rerank
         mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
         self._runtime.pick_up()
+        found = self._answered(request, mode)
         if not wishes.agent:
-            found = self._answered(request, mode)
             return replace(found, notices=(*found.notices, *self._why_none(found)))
-        parts = wishes.fitted(self._artifact_types())
-        found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
-        # What the strategy lets pass is told below; here is asked whether there is anything.
+        # The strategy's own filters are named here; whether there is any file at all, is asked below.
         why_none = self._why_none(replace(found, wanted=Filter(kinds=("artifact",))))
-        notices = (*found.notices, *about(parts, found.hits or why_none), *why_none)
+        notices = (*found.notices, *wishes.notices, *why_none)
+        if not found.hits and not why_none and wishes.limits:
+            notices = (*notices, f"agent {wishes.agent} finds only what is {wishes.limits}")
         return replace(found, agent=wishes.agent, notices=notices)
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
@@ -144,10 +144,14 @@ class SearchApi(Service):
         """Say which files the index lacks yet, where files are looked for."""
         return self._runtime.maintenance.incomplete(self._namespace) if "artifact" in kinds_of(wanted) else ()
 
-    def _artifact_types(self) -> Mapping[str, bool]:
-        """Return the types of artifacts that there are, and whether some of the type has tags."""
-        change = self._store.change(self._namespace)
-        known = self._types_of_change
-        if known is None or known[0] != change:
-            known = self._types_of_change = change, self._store.artifact_types(self._namespace)
-        return known[1]
+    def _with_tags_in_use(self, wishes: Wishes) -> Wishes:
+        """Lift the tag filter of a strategy where files of one of its types have no tags: it would leave out them all.
+
+        Most often that is source code, which has no place for tags.
+        """
+        held = self._store.artifact_types(self._namespace)
+        untagged = [each for each in wishes.types or held if held.get(each) is False]
+        if not untagged:
+            return wishes
+        told = f"no {' and no '.join(untagged)} has a tag, so agent {wishes.agent} finds files with any tag or none"
+        return replace(wishes, tags=(), notices=(*wishes.notices, told))

@@ -2,15 +2,13 @@
 
 Passages of one owner are kept together in reading order, and overlaps and duplicates are written once. The best fill
 the budget first; the last that does not fit is cut at the end of a sentence.
-
-Repetition and outdated statements give way to other passages.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Final
 
@@ -18,11 +16,10 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.patterns import late_pattern
-from commonplace.search.hits import without_secrets
 from commonplace.search.result import SearchResult, hit_json, label, reference
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
-from commonplace.types import Hit, Passage
+from commonplace.types import Hit
 
 GAP: Final = "\n\n[…]\n\n"
 _SENTENCE_END: Final = late_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
@@ -31,11 +28,6 @@ _NO_END: Final = late_pattern(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|D
 _HEADING: Final = late_pattern(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
 _FENCE: Final = late_pattern(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _RULE: Final = late_pattern(r"\s*([=\-~^\"*#+])\1{2,}\s*")
-_IMPORT: Final = late_pattern(
-    r"\s*(?:from\s+\S+\s+import\b|import\b|using\s|use\s|package\s|#\s*include\b|export\s.*\bfrom\b"
-    r"|(?:const|let|var)\s.*\brequire\()"
-)
-_COMMENT: Final = late_pattern(r"\s*(?:#|//)\s")
 _MAX_SHARED: Final = 4_000
 """Characters that two neighbouring passages have in common at most."""
 _MIN_SHARED, _MIN_SHARED_NEXT = 12, 4
@@ -47,18 +39,16 @@ CountTokens = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A passage, or the beginning of one, with its place in its text.
+    """A hit with its text, or the beginning of it, as it stands in a context.
 
     Attributes:
-        lines: first and last, from 1, where the text has lines that are counted.
-        numbers: of the first and last passage in it, in a store that numbers those of one text without a gap; else
-            None.
-        is_cut: whether it ends before its passage does.
+        number: of its passage, in a store that numbers those of one text without a gap; else None.
+        is_cut: whether the text ends before its passage does.
     """
 
+    hit: Hit
     text: str
-    lines: tuple[int, int] | None = None
-    numbers: tuple[int, int] | None = None
+    number: int | None = None
     is_cut: bool = False
 
 
@@ -66,13 +56,11 @@ def together(pieces: Sequence[Piece]) -> str:
     """Return pieces of one text, in the order in which they are read, as one text."""
     whole = pieces[0].text
     for before, piece in pairwise(pieces):
-        is_next = is_apart = False
-        if before.numbers and piece.numbers:
-            is_next = before.numbers[1] + 1 == piece.numbers[0]
-            is_apart = before.numbers[1] + 1 < piece.numbers[0]
+        steps = 0 if before.number is None or piece.number is None else piece.number - before.number
+        is_next, is_apart = steps == 1, steps > 1
         gap = GAP if before.is_cut or not is_next else "\n\n"
-        if before.lines and piece.lines:
-            lines = piece.lines[0] - before.lines[1]
+        if before.hit.lines and piece.hit.lines:
+            lines = piece.hit.lines[0] - before.hit.lines[1]
             is_apart = lines > 0  # they are known to have nothing in common
             if gap != GAP:
                 gap = "\n" * min(lines, _MAX_BLANK) if lines > 0 else " "
@@ -115,20 +103,6 @@ def says_nothing(text: str, path: str) -> bool:
     return not _without_last_heading("\n".join(lines))
 
 
-def only_imports(text: str, path: str) -> bool:
-    """Return whether a passage of code names what the file uses and nothing else."""
-    if not is_code(path):
-        return False
-    depth, imports = 0, 0
-    for line in text.split("\n"):
-        if not depth and line.strip() and not _COMMENT.match(line):
-            if not _IMPORT.match(line):
-                return False
-            imports += 1
-        depth = max(0, depth + sum(map(line.count, "({")) - sum(map(line.count, ")}")))
-    return imports > 0
-
-
 def _without_last_heading(text: str) -> str:
     lines = text.rstrip().split("\n")
     while lines:
@@ -154,14 +128,7 @@ def _shared(first: str, second: str, fewest: int) -> int:
     return next((length for length in lengths if first.endswith(second[:length])), 0)
 
 
-HISTORIES: Final = 2
-"""So many changelogs and pages of release notes are in a context; a project may have hundreds that say little."""
 LINE: Final = 120
-_HISTORY: Final = late_pattern(
-    r"(?:^|/)(?:releases?|release[-_ ]?notes?|change[-_ ]?logs?|changes|whats[-_ ]?new|news(?:fragments)?|history)"
-    r"(?:/|\.\w+$|$)",
-    re.IGNORECASE,
-)
 
 
 def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -170,29 +137,6 @@ def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     for hit in hits:
         first.setdefault(" ".join(hit.text.split()), hit)
     return tuple(first.values())
-
-
-def in_turn(hits: Sequence[Hit], standing_in: Collection[str]) -> tuple[Hit, ...]:
-    """Return the hits so that of any number of the first at most half, rounded up, stand in for other types.
-
-    Prose answers a task in so many words and would fill a budget before the code comes that it is about.
-    """
-    own = [hit for hit in hits if hit.type not in standing_in]
-    others = [hit for hit in hits if hit.type in standing_in]
-    chosen: list[Hit] = []
-    place = 0
-    for hit in own:
-        while place < len(others) and others[place].score > hit.score and 2 * place <= len(chosen):
-            chosen.append(others[place])
-            place += 1
-        chosen.append(hit)
-    return (*chosen, *others[place:])
-
-
-def without_old_news(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits with those of the first changelogs and release notes alone."""
-    owners = list(dict.fromkeys(hit.owner_id for hit in hits if is_history(hit.path)))
-    return tuple(hit for hit in hits if hit.owner_id not in owners[HISTORIES:])
 
 
 def one_line_artifacts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -208,11 +152,6 @@ def one_line_artifacts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(found.values())
 
 
-def is_history(path: str) -> bool:
-    """Return whether a text tells by its path that it is about what changed: a changelog, a page of release notes."""
-    return bool(_HISTORY.search(path)) and language_of(path.rpartition("/")[2]) in PROSE
-
-
 def of_the_first_owners(hits: Sequence[Hit], most: int) -> tuple[Hit, ...]:
     """Return the hits of the first owners, at most so many of them, in their order."""
     owners = set(list(dict.fromkeys((hit.kind, hit.owner_id) for hit in hits))[:most])
@@ -225,9 +164,6 @@ _CONTEXT_HEADING: Final = "Possibly related:"
 _LAST_LINE: Final = "References:"
 _MIN_TOKENS: Final = 24
 """A piece with fewer is not worth its label."""
-
-Spans = Mapping[str, tuple[int, int]]
-"""Of hits, by their ids, the store's numbers of the first and the last passage that they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,31 +229,29 @@ def context_of(
     max_tokens: int,
     count: CountTokens,
     form: Form = Form(),
-    following: Mapping[int, Passage] | None = None,
     weak: int | None = POSSIBLY_RELATED,
 ) -> Context:
     """Return the context that the hits of a result make: what is likely, and a few memories that are weak.
+
+    A heading without what stands under it tells nothing and is left out.
 
     Args:
         weak: how many of these at most; None takes every hit as it comes.
         max_tokens: the text has at most so many.
         count: the tokens of a text; that of two texts is at most the sum of theirs.
-        following: for hits that say nothing by themselves, as `unsaid` names them, what comes next in their texts, by
-            the number of the hit's passage.
     """
-    hits, spans = _completed(result, following or {})
-    found = distinct(hits)
-    likely = {hit.id for hit in hits if weak is None or hit.confidence != "weak"}
+    found = distinct([hit for hit in result.hits if not says_nothing(hit.text, hit.path)])
+    likely = {hit.id for hit in found if weak is None or hit.confidence != "weak"}
     # What may have overtaken something likely is worth as much, however little of the question it repeats.
     likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
     certain = [hit for hit in found if hit.id in likely]
     related = [hit for hit in found if hit.kind == "memory" and hit not in certain][:weak]
-    text, hits = assemble(certain, related, max_tokens=max_tokens, count=count, form=form, spans=spans)
-    named = tuple(dict.fromkeys(reference(hit) for hit in hits))
+    numbers = result.trace.numbers
+    text, hits = assemble(certain, related, max_tokens=max_tokens, count=count, form=form, numbers=numbers)
     return Context(
         task=result.query,
         text=text,
-        references=named,
+        references=tuple(dict.fromkeys(map(reference, hits))),
         hits=hits,
         tokens=count(text),
         degraded=result.degraded,
@@ -329,60 +263,6 @@ def context_of(
     )
 
 
-def unsaid(result: SearchResult) -> list[int]:
-    """Return the numbers of the passages among the hits that are a heading without what stands under it."""
-    numbers = result.trace.numbers
-    return [numbers[hit.id] for hit in result.hits if hit.id in numbers and says_nothing(hit.text, hit.path)]
-
-
-def _completed(result: SearchResult, following: Mapping[int, Passage]) -> tuple[tuple[Hit, ...], Spans]:
-    """Return the hits that say something: a heading has what stands under it with it, or is left out.
-
-    Where both were found they are one hit, in the place and with the score of the better.
-    """
-    numbers, bare = result.trace.numbers, set(unsaid(result))
-    found = {numbers[hit.id]: hit for hit in result.hits if hit.id in numbers}
-    heads = {following[number].number: number for number in bare if number in following}
-    hits: list[Hit] = []
-    spans: dict[str, tuple[int, int]] = {}
-    told: set[int] = set()
-    for hit in result.hits:
-        if only_imports(hit.text, hit.path):
-            continue
-        number = numbers.get(hit.id)
-        if number is None:
-            hits.append(hit)
-            continue
-        head = number if number in bare else heads.get(number)
-        if head is None:
-            hits.append(hit)
-            spans[hit.id] = number, number
-        elif head in following and head not in told:
-            told.add(head)
-            whole = _with(found[head], following[head])
-            hits.extend(without_secrets([replace(hit, text=whole.text, lines=whole.lines)]))
-            spans[hit.id] = head, following[head].number
-    return tuple(hits), spans
-
-
-def _with(hit: Hit, after: Passage) -> Hit:
-    """Return a hit with the passage that follows it in its text."""
-    if hit.lines is None:
-        return replace(hit, text=f"{hit.text}\n\n{after.chunk.text}")
-    first, last = after.chunk.start_line, after.chunk.end_line
-    pieces = Piece(hit.text, hit.lines, (0, 0)), Piece(after.chunk.text, (first, last), (1, 1))
-    return replace(hit, text=together(pieces), lines=(hit.lines[0], last))
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """A hit that has room, with as much of its text as has."""
-
-    hit: Hit
-    text: str
-    is_cut: bool = False
-
-
 def assemble(
     hits: Sequence[Hit],
     related: Sequence[Hit] = (),
@@ -390,68 +270,63 @@ def assemble(
     max_tokens: int,
     count: CountTokens,
     form: Form = Form(),
-    spans: Spans | None = None,
+    numbers: Mapping[str, int] | None = None,
 ) -> tuple[str, tuple[Hit, ...]]:
     """Return the text of as many hits as there is room for, best first, and these hits.
 
     Args:
         related: what comes under a heading after them, where there is room left.
+        numbers: of the passages of hits, by their ids; see `Piece`.
     """
     room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE if form.references else ''}")
-    chosen = _fitting(hits, room, count, form)
-    room -= sum(_cost(each.hit, each.text, count, form) for each in chosen)
-    room -= count(f"{_CONTEXT_HEADING}\n{OPENING}\n{CLOSING}\n") if chosen else count(_CONTEXT_HEADING)
-    beside = (
-        [] if any(each.is_cut for each in chosen) or len(chosen) < len(hits) else _fitting(related, room, count, form)
-    )
-    named = tuple(each.hit for each in (*chosen, *beside))
-    return _rendered(chosen, beside, form, spans or {}) if named else "", named
+    known = numbers or {}
+    chosen, room = _fitting(hits, room, count, form, known)
+    beside: list[Piece] = []
+    if len(chosen) == len(hits) and not any(piece.is_cut for piece in chosen):
+        room -= count(f"{_CONTEXT_HEADING}\n{OPENING}\n{CLOSING}\n") if chosen else count(_CONTEXT_HEADING)
+        beside, _ = _fitting(related, room, count, form, known)
+    parts = [_fenced(chosen, form)] if chosen else []
+    if beside:
+        parts.append(f"{_CONTEXT_HEADING}\n{_fenced(beside, form)}")
+    named = tuple(piece.hit for piece in (*chosen, *beside))
+    if form.references and named:
+        parts.append(f"{_LAST_LINE} {', '.join(f'@{each}' for each in dict.fromkeys(map(reference, named)))}")
+    return "\n\n".join(parts), named
 
 
-def _fitting(hits: Sequence[Hit], room: int, count: CountTokens, form: Form) -> list[_Chosen]:
-    """Return the first hits that there is room for, the last of them cut where it is too long."""
-    chosen: list[_Chosen] = []
+def _fitting(
+    hits: Sequence[Hit], room: int, count: CountTokens, form: Form, numbers: Mapping[str, int]
+) -> tuple[list[Piece], int]:
+    """Return the first hits that there is room for, the last cut where it is too long, and what room is left."""
+    chosen: list[Piece] = []
     for hit in hits:
         # As it goes out: what is written out takes more room.
-        text = visible(hit.text)
+        text, number = visible(hit.text), numbers.get(hit.id)
         cost = _cost(hit, text, count, form)
         if cost > room:
-            piece = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
-            if count(piece) >= _MIN_TOKENS:
-                chosen.append(_Chosen(hit, piece, is_cut=True))
+            text = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
+            if count(text) >= _MIN_TOKENS:
+                chosen.append(Piece(hit, text, number, is_cut=True))
             break
-        chosen.append(_Chosen(hit, text))
+        chosen.append(Piece(hit, text, number))
         room -= cost
-    return chosen
+    return chosen, room
 
 
-def _rendered(chosen: Sequence[_Chosen], beside: Sequence[_Chosen], form: Form, spans: Spans) -> str:
-    parts = [_fenced(chosen, form, spans)] if chosen else []
-    if beside:
-        parts.append(f"{_CONTEXT_HEADING}\n{_fenced(beside, form, spans)}")
-    if form.references:
-        named = dict.fromkeys(reference(each.hit) for each in (*chosen, *beside))
-        parts.append(f"{_LAST_LINE} {', '.join(f'@{each}' for each in named)}")
-    return "\n\n".join(parts)
-
-
-def _fenced(chosen: Sequence[_Chosen], form: Form, spans: Spans) -> str:
-    groups: dict[tuple[str, str], list[_Chosen]] = {}
-    for each in chosen:
-        groups.setdefault((each.hit.kind, each.hit.owner_id), []).append(each)
-    return fence([_item(group, form, spans) for group in groups.values()])
-
-
-def _item(group: Sequence[_Chosen], form: Form, spans: Spans) -> FenceItem:
-    """Return what is chosen of one owner, best first, as one text in reading order."""
-    read = sorted(group, key=lambda each: (each.hit.lines or (0, 0), spans.get(each.hit.id, (0, 0))))
-    pieces = [Piece(each.text, each.hit.lines, spans.get(each.hit.id), each.is_cut) for each in read]
-    names = list(dict.fromkeys(reference(each.hit) for each in read))
-    path = group[0].hit.path
-    others = (name.removeprefix(path).removeprefix(":") if path else name for name in names[1:])
-    return FenceItem(
-        ", ".join((names[0], *others)), together(pieces), _described(group[0].hit, [each.hit for each in read], form)
-    )
+def _fenced(chosen: Sequence[Piece], form: Form) -> str:
+    """Return pieces as fenced data: those of one owner are one text in reading order."""
+    groups: dict[tuple[str, str], list[Piece]] = {}
+    for piece in chosen:
+        groups.setdefault((piece.hit.kind, piece.hit.owner_id), []).append(piece)
+    items = []
+    for group in groups.values():
+        read = sorted(group, key=lambda piece: (piece.hit.lines or (0, 0), piece.number or 0))
+        best, path = group[0].hit, group[0].hit.path
+        names = list(dict.fromkeys(reference(piece.hit) for piece in read))
+        others = (name.removeprefix(path).removeprefix(":") if path else name for name in names[1:])
+        told = _described(best, [piece.hit for piece in read], form)
+        items.append(FenceItem(", ".join((names[0], *others)), together(read), told))
+    return fence(items)
 
 
 def _cost(hit: Hit, text: str, count: CountTokens, form: Form) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from sys import getsizeof
 from typing import Any, Final
@@ -12,12 +12,13 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import distinct
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
+from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.store.graph_rules import is_reserved
 from commonplace.text.query import analyse_query, terms_of_words
 from commonplace.text.tokens import without_other_scripts, without_unspaced
@@ -33,6 +34,8 @@ MAX_PHRASINGS = 4
 
 
 MAX_RETENTION_WEIGHT = 10.0
+MAX_NAME_CHARACTERS = 100
+"""Of an agent's name, as in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +254,72 @@ def kinds_of(wanted: Filter) -> set[str]:
     if wanted.tiers or wanted.sessions or wanted.sources or wanted.valid_at is not None:
         kinds &= {"memory"}
     return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What an agent's strategy asks of a search; None leaves it to the settings or, of a filter, restricts nothing.
+
+    Attributes:
+        agent: whose strategy it is, in the spelling of settings; "" without one.
+        has_own_tags: whether the call gave the tags itself.
+        notices: for people.
+    """
+
+    limit: int | None = None
+    min_score: float | None = None
+    types: Sequence[str] | None = None
+    phases: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    agent: str = ""
+    has_own_tags: bool = field(default=False, compare=False)
+    notices: tuple[str, ...] = ()
+
+    def under(self, **given: Any) -> Wishes:
+        """Return these wishes with the arguments of a call in their place; an empty list lifts a filter."""
+        own = {name: value for name, value in given.items() if value is not None}
+        return replace(self, has_own_tags="tags" in own, **own)
+
+    @property
+    def limits(self) -> str:
+        """What the strategy restricts hits to, for a notice; "" for nothing."""
+        limits = (
+            self.types and f"of the types {', '.join(self.types)}",
+            self.phases and f"of the phases {', '.join(self.phases)} or of none",
+            self.tags and f"with one of the tags {', '.join(self.tags)}",
+            self.min_score and f"scored {self.min_score:.2f} or more",
+        )
+        return ", ".join(str(limit) for limit in limits if limit)
+
+
+def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
+    """Return what the strategy of an agent asks; one without a strategy has that of `default`, and a notice says so.
+
+    Args:
+        agent: in either spelling, `test_engineer` or `test-engineer`; None for no agent.
+
+    Raises:
+        UsageError: it is no name, or longer than one may be.
+    """
+    if agent is None:
+        return Wishes()
+    if not isinstance(agent, str) or not agent.strip() or len(agent) > MAX_NAME_CHARACTERS:
+        raise UsageError(
+            f"agent is {agent!r:.80}", remedy=f"name one, in 1 to {MAX_NAME_CHARACTERS} characters: {', '.join(known)}"
+        )
+    name = agent_name(agent)
+    notices: tuple[str, ...] = ()
+    if name not in known:
+        there = f"there are: {', '.join(known)}"
+        notices = (f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; {there}",)
+        name = DEFAULT_AGENT
+    strategy = known[name]
+    return Wishes(
+        limit=strategy.top_k,
+        min_score=strategy.threshold,
+        types=strategy.context_types,
+        phases=strategy.phase_filter,
+        tags=strategy.tag_filter,
+        agent=name,
+        notices=notices,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -481,38 +481,27 @@ def without_copies(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
-    """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
-
-    Of their filters the types are joined; all else is the first's.
-    """
-    if len(results) == 1:
-        return replace(results[0], hits=results[0].hits[:limit])
-    hits = without_copies(merged([each.hits for each in results]))
+    """Return results of several searches for one query as one: the best hits, ties by id, and what all of them took."""
+    first, *others = results
+    if not others:
+        return replace(first, hits=first.hits[:limit])
     stages: dict[str, Stage] = {}
-    for stage in (stage for each in results for stage in each.stages):
+    for stage in chain.from_iterable(each.stages for each in results):
         before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
         stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
     traces = [each.trace for each in results]
-    numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
     return replace(
-        results[0],
-        wanted=replace(results[0].wanted, types=types_of(each.wanted.types for each in results)),
+        first,
         trace=replace(
-            traces[0],
+            first.trace,
             make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
-            numbers=numbers,
+            numbers=dict(chain.from_iterable(each.numbers.items() for each in traces)),
             moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
             held_back=HeldBack.of_all([each.held_back for each in traces]),
         ),
-        hits=hits[:limit],
+        hits=without_copies(merged([each.hits for each in results]))[:limit],
         stages=tuple(stages.values()),
         latency_ms=sum(each.latency_ms for each in results),
         degraded=any(each.degraded for each in results),
         notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
     )
-
-
-def types_of(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the types that parts of a search have together, each once; none is all of them."""
-    found = tuple(parts)
-    return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()

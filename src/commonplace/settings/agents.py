@@ -30,7 +30,7 @@ class Strategy:
         (), "only artifacts of these phases, and those that have none; an empty list is all"
     )
     tag_filter: tuple[str, ...] = setting(
-        (), "only artifacts with one of these tags, and those of types in which none has any; an empty list is all"
+        (), "only artifacts with one of these tags, unless files of one of the types have none; an empty list is all"
     )
 
 

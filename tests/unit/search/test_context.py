@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commonplace.formats.fence import unfence
-from commonplace.search.context import Form, assemble, context_of, shortened, unsaid
+from commonplace.search.context import Form, assemble, context_of, shortened
 from commonplace.search.result import SearchResult, Trace
-from commonplace.types import Chunk, Confidence, Filter, Hit, Passage
+from commonplace.types import Confidence, Filter, Hit
 
 
 def count(text: str) -> int:
@@ -89,7 +89,7 @@ def test_code_is_told_by_its_name_too_since_its_reference_has_lines_alone() -> N
 
 def test_the_passages_of_one_text_that_follow_each_other_have_nothing_left_out_between_them() -> None:
     found = [hit("1", "one", lines=(1, 3)), hit("2", "two", lines=(5, 6)), hit("3", "three", lines=(8, 9))]
-    text, _ = assemble(found, max_tokens=500, count=count, spans={"1": (4, 4), "2": (5, 5), "3": (7, 7)})
+    text, _ = assemble(found, max_tokens=500, count=count, numbers={"1": 4, "2": 5, "3": 7})
     assert unfence(text).recalled == ("one\n\ntwo\n\n[…]\n\nthree",)
 
 
@@ -107,56 +107,12 @@ def result(*hits: Hit) -> SearchResult:
     return SearchResult("q", "n", "two-stage", Filter(), hits, (), 0, degraded=False, notices=(), trace=trace)
 
 
-def test_a_heading_comes_with_what_stands_under_it_or_not_at_all() -> None:
-    """A title is found by its words and tells nothing."""
-    found = result(
-        hit("1", "# Tea", lines=(1, 1)), hit("5", "# Coffee", owner="b.md"), hit("2", "At four.", lines=(3, 3))
-    )
-    assert unsaid(found) == [1, 5]
-    following = {1: Passage(2, "2", 1, 1, Chunk("At four.", 3, 3))}
-    made = context_of(found, max_tokens=500, count=count, following=following)
-    assert unfence(made.text).recalled == ("# Tea\n\nAt four.",)
-    assert [(each.id, each.lines) for each in made.hits] == [("1", (1, 3))]
+def test_a_heading_alone_is_left_out() -> None:
+    """A title is found by its words and tells nothing; what stands under it is a passage of its own."""
+    found = result(hit("1", "# Tea", lines=(1, 1)), hit("2", "At four.", lines=(3, 3)))
+    made = context_of(found, max_tokens=500, count=count)
+    assert unfence(made.text).recalled == ("At four.",)
     assert made.left_out == 0
-    made = context_of(result(replace(found.hits[0], lines=None)), max_tokens=500, count=count, following=following)
-    assert unfence(made.text).recalled == ("# Tea\n\nAt four.",)
-
-
-def test_what_stands_under_a_heading_keeps_its_place_where_it_is_the_better_hit() -> None:
-    """A weak hit on the title would take the best passage out of a small budget."""
-    others = [hit(str(number), f"Tea at {number}.", owner=f"{number}.md", score=0.8) for number in range(10, 20)]
-    found = result(hit("2", "At four.", lines=(3, 3)), *others, hit("1", "# Tea", score=0.6))
-    following = {1: Passage(2, "2", 1, 1, Chunk("At four.", 3, 3))}
-    made = context_of(found, max_tokens=100, count=count, following=following)
-    assert unfence(made.text).recalled[0] == "# Tea\n\nAt four."
-    assert [(each.id, each.score, each.lines) for each in made.hits[:2]] == [("2", 0.9, (1, 3)), ("10", 0.8, (1, 1))]
-    assert len(made.hits) + made.left_out == 11
-
-
-def test_headings_under_headings_each_come_with_what_is_next() -> None:
-    found = result(hit("3", "At four.", lines=(5, 5)), hit("2", "## When", lines=(3, 3)), hit("1", "# Tea"))
-    following = {
-        1: Passage(2, "2", 1, 1, Chunk("## When", 3, 3)),
-        2: Passage(3, "3", 1, 1, Chunk("At four.", 5, 5)),
-    }
-    made = context_of(found, max_tokens=500, count=count, following=following)
-    assert unfence(made.text).recalled == ("# Tea\n\n## When\n\nAt four.",)
-    assert [each.id for each in made.hits] == ["3", "1"]
-
-
-def test_the_imports_of_a_file_alone_are_left_out() -> None:
-    found = result(
-        hit("1", "import tea\nfrom tea import (\n    cup,\n)", owner="a.py"), hit("2", "import tea", owner="a.md")
-    )
-    assert [each.id for each in context_of(found, max_tokens=500, count=count).hits] == ["2"]
-
-
-def test_a_secret_under_a_heading_is_replaced() -> None:
-    """It may have been stored before secrets were looked for."""
-    following = {1: Passage(2, "2", 1, 1, Chunk("password = 'hunter2hunter2'", 3, 3))}
-    made = context_of(result(hit("1", "# Access")), max_tokens=500, count=count, following=following)
-    assert "hunter2" not in made.text
-    assert "# Access" in made.text
 
 
 def test_what_is_not_said_of_texts_makes_room_for_more_of_them() -> None:

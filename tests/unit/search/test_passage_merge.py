@@ -4,66 +4,72 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.search.context import Piece, is_code, only_imports, says_nothing, shortened, together
+from commonplace.search.context import Piece, is_code, says_nothing, shortened, together
+from commonplace.types import Hit
 
 
 def count(text: str) -> int:
     return len(text.split())
 
 
+def piece(text: str, lines: tuple[int, int] | None, number: int | None = None, *, is_cut: bool = False) -> Piece:
+    hit = Hit(id=text, owner_id="a", kind="artifact", text=text, score=0.9, signals={}, lines=lines)
+    return Piece(hit, text, number, is_cut)
+
+
 def test_blank_lines_alone_between_two_passages_are_nothing_left_out() -> None:
     """Methods of a class are a line apart, functions two."""
-    first, second = Piece("def one(): ...", (1, 1), (7, 7)), Piece("def two(): ...", (4, 4), (8, 8))
+    first, second = piece("def one(): ...", (1, 1), 7), piece("def two(): ...", (4, 4), 8)
     assert together([first, second]) == "def one(): ...\n\n\ndef two(): ..."
-    far = Piece("def two(): ...", (9, 9), (8, 8))
+    far = piece("def two(): ...", (9, 9), 8)
     assert together([first, far]) == "def one(): ...\n\n\ndef two(): ..."
-    near = Piece("def two(): ...", (2, 2), (8, 8))
+    near = piece("def two(): ...", (2, 2), 8)
     assert together([first, near]) == "def one(): ...\ndef two(): ..."
 
 
 def test_a_passage_between_two_others_is_left_out_however_few_lines_it_has() -> None:
-    first, third = Piece("one", (1, 1), (7, 7)), Piece("three", (3, 3), (9, 9))
+    first, third = piece("one", (1, 1), 7), piece("three", (3, 3), 9)
     assert together([first, third]) == "one\n\n[…]\n\nthree"
-    assert together([Piece("one", (1, 1)), Piece("three", (3, 3))]) == "one\n\n[…]\n\nthree"
+    assert together([piece("one", (1, 1)), piece("three", (3, 3))]) == "one\n\n[…]\n\nthree"
 
 
 def test_what_comes_after_the_place_of_a_cut_is_left_out() -> None:
-    first = Piece("One.", (1, 9), (7, 7), is_cut=True)
-    assert together([first, Piece("Two.", (10, 11), (8, 8))]) == "One.\n\n[…]\n\nTwo."
+    first = piece("One.", (1, 9), 7, is_cut=True)
+    assert together([first, piece("Two.", (10, 11), 8)]) == "One.\n\n[…]\n\nTwo."
 
 
 def test_passages_without_lines_are_paragraphs_where_they_are_next_to_each_other() -> None:
-    first, second = Piece("One.", None, (7, 7)), Piece("Two.", None, (8, 8))
+    first, second = piece("One.", None, 7), piece("Two.", None, 8)
     assert together([first, second]) == "One.\n\nTwo."
-    assert together([second, Piece("Nine.", None, (15, 15))]) == "Two.\n\n[…]\n\nNine."
+    assert together([second, piece("Nine.", None, 15)]) == "Two.\n\n[…]\n\nNine."
 
 
 def test_what_two_passages_share_stands_once_by_lines_or_in_the_middle_of_one() -> None:
-    lines = Piece("one\ntwo\nthree", (1, 3), (7, 7)), Piece("three\nfour", (3, 4), (8, 8))
+    lines = piece("one\ntwo\nthree", (1, 3), 7), piece("three\nfour", (3, 4), 8)
     assert together(lines) == "one\ntwo\nthree\nfour"
-    within = Piece("A long line goes on and on", (1, 1), (7, 7)), Piece("goes on and on, and ends.", (1, 1), (8, 8))
+    within = piece("A long line goes on and on", (1, 1), 7), piece("goes on and on, and ends.", (1, 1), 8)
     assert together(within) == "A long line goes on and on, and ends."
     cjk = (
-        Piece("第一句话在这里结束。第二句话也在这里结束。", (1, 1), (7, 7)),
-        Piece("第二句话也在这里结束。第三句。", (1, 1), (8, 8)),
+        piece("第一句话在这里结束。第二句话也在这里结束。", (1, 1), 7),
+        piece("第二句话也在这里结束。第三句。", (1, 1), 8),
     )
     assert together(cjk) == "第一句话在这里结束。第二句话也在这里结束。第三句。"
 
 
 def test_words_that_happen_to_repeat_are_not_taken_for_an_overlap_within_a_line() -> None:
-    first, second = Piece("on the way to the end", (1, 1), (7, 7)), Piece("end of it", (1, 1), (8, 8))
+    first, second = piece("on the way to the end", (1, 1), 7), piece("end of it", (1, 1), 8)
     assert together([first, second]) == "on the way to the end end of it"
 
 
 def test_equal_lines_that_are_apart_are_no_overlap() -> None:
     """A closing brace ends one function and begins nothing."""
-    first, second = Piece("f {\n}", (1, 2), (7, 7)), Piece("}\ng", (5, 6), (9, 9))
+    first, second = piece("f {\n}", (1, 2), 7), piece("}\ng", (5, 6), 9)
     assert together([first, second]) == "f {\n}\n\n[…]\n\n}\ng"
 
 
 def test_passages_without_lines_share_nothing_where_others_stand_between_them() -> None:
     """Each part of a list may end and begin with the same line."""
-    first, last = Piece("one\nThank you very much.", None, (7, 7)), Piece("Thank you very much.\nnine", None, (9, 9))
+    first, last = piece("one\nThank you very much.", None, 7), piece("Thank you very much.\nnine", None, 9)
     assert together([first, last]) == "one\nThank you very much.\n\n[…]\n\nThank you very much.\nnine"
 
 
@@ -116,25 +122,6 @@ def test_code_ends_with_a_line_wherever_a_full_stop_stands() -> None:
 )
 def test_a_heading_without_what_stands_under_it_says_nothing(text: str, path: str, *, is_silent: bool) -> None:
     assert says_nothing(text, path) == is_silent
-
-
-@pytest.mark.parametrize(
-    ("text", "path", "is_so"),
-    [
-        ("import os\n\nfrom a import (\n    b,\n)\nfrom c import d", "a.py", True),
-        ("import {\n  a,\n} from 'b';\nconst c = require('d');", "a.ts", True),
-        ("#include <stdio.h>", "a.c", True),
-        ('package main\n\nimport (\n\t"fmt"\n)', "a.go", True),
-        ('"""Pour tea."""\n\nimport os', "a.py", False),
-        ("import os\nx = 1", "a.py", False),
-        ("# Tea is at four.", "a.py", False),
-        ("# Tea\nimport tea", "a.py", True),
-        ("import os", "a.md", False),
-        ("import os", "", False),
-    ],
-)
-def test_imports_and_nothing_else_are_known_as_such(text: str, path: str, *, is_so: bool) -> None:
-    assert only_imports(text, path) == is_so
 
 
 @pytest.mark.parametrize(
