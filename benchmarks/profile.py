@@ -26,7 +26,7 @@ from commonplace.types import Document
 PARTS: Final = {
     "state of index and store": (
         ("commonplace.engine.maintenance", "IndexMaintenance.freshen"),
-        ("commonplace.search.delta", "DeltaReader.tail"),
+        ("commonplace.search.recall", "DeltaReader.tail"),
         ("commonplace.index.generations", "Index.reader"),
     ),
     "analyse the query": (
@@ -34,10 +34,10 @@ PARTS: Final = {
         ("commonplace.search.retrieve", "prepare"),
     ),
     "embed it": (("commonplace.models.static", "StaticEmbedder.embed"),),
-    "its tokens' weights": (("commonplace.search.signals", "Phrasing.weights"),),
+    "its tokens' weights": (("commonplace.models.static", "StaticEmbedder.similarities"),),
     "words: postings": (("commonplace.index.lexical", "PackedLexicalIndex.search"),),
     "words: scores of the others": (
-        ("commonplace.search.recall", "LocalState._scores"),
+        ("commonplace.search.recall", "RecallState._scores"),
         ("commonplace.ranking.bm25", "Matches.scores"),
     ),
     "meaning: sign bits": (("commonplace.index.dense", "ChunkedDenseIndex._candidates"),),
@@ -47,11 +47,11 @@ PARTS: Final = {
         ("commonplace.store.store", "Store.tokens_beside"),
         ("commonplace.search.recall", "token_rows"),
     ),
-    "late interaction": (("commonplace.search.signals", "TokenWeights.shares"),),
+    "late interaction": (("commonplace.search.signals", "Phrasing.shares"),),
     "other signals": (
         ("commonplace.search.signals", "Phrasing.candidates"),
-        ("commonplace.search.recall", "LocalState._unindexed"),
-        ("commonplace.search.recall", "LocalState._of_owners"),
+        ("commonplace.search.recall", "RecallState._unindexed"),
+        ("commonplace.search.recall", "RecallState._of_owners"),
     ),
     "fusion": (("commonplace.search.retrieve", "order"),),
     "selection": (("commonplace.search.retrieve", "select"),),

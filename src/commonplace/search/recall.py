@@ -1,11 +1,13 @@
-"""Recall: what a search reads of a store. The port, and its implementation by the index beside the store.
+"""Recall: find the passages of a store that a search ranks, by the index beside the store.
 
 The index lags behind the store and holds nothing of the past. What it lacks is read from the store, in the snapshot
-that the search sees, and takes part as if the index held it.
+that the search sees, and takes part as if the index held it. A database that keeps a store on a server answers in place
+of the index, see `recall_postgres`.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,15 +18,14 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
 from commonplace.index.generations import Index
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
-from commonplace.ranking.bm25 import Statistics, TermRows
-from commonplace.search.delta import DeltaReader, Tail
+from commonplace.ranking.bm25 import Statistics, TermRows, pack
 from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
 from commonplace.search.signals import (
     DENSE,
@@ -37,11 +38,25 @@ from commonplace.search.signals import (
     token_rows,
 )
 from commonplace.store.store import Store
-from commonplace.text.tokens import fields_of
-from commonplace.types import EMBEDDED_KIND_OF, Embedding, Filter, Head, IndexEntry, TokenEntry
+from commonplace.text.tokens import fields_of, passage_language
+from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, IndexEntry, TokenEntry
 
 StageOf = Callable[[str], AbstractContextManager[list[int]]]
 """Times a stage of a name; in the block, the number of candidates that it leaves is appended to the list given."""
+
+OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
+ENTRY_BYTES = 2_000
+"""About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
+MAX_NEAR, MAX_TAIL_READ = 20, 200
+"""So many passages of the index and of the tail are read for words that a misspelt one may be meant for."""
+MAX_TAIL_CANDIDATES = 200
+"""A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
+ROUNDS, GROWTH = 4, 4
+"""A stage that one long text fills is asked again without it, so often at most, for so many times more each time."""
+MAX_ANALYSED = 20_000
+"""So many analysed passages that a search does not ask for are kept, some 10 MB; then it begins anew."""
+_READ_AT_ONCE: Final = 500
+_NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,67 +74,6 @@ class Recalled:
     lexical: Sequence[NDArray[np.float32]]
     statistics: Sequence[Statistics]
     beside: dict[int, set[int]]
-
-
-class RecallState(Protocol):
-    """One namespace in one state, as one request may see it: every call sees the same."""
-
-    @property
-    def state(self) -> tuple[str, ...]:
-        """What is found is the same as long as this is."""
-        ...
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages in which passages are stemmed, sorted; English goes without saying."""
-        ...
-
-    @property
-    def owners(self) -> NDArray[np.int64] | None:
-        """The owners that pass the request's filter, ascending; None where the filter is empty, or their kind tells."""
-        ...
-
-    def passing(self, rows: TokenRows) -> NDArray[np.bool_]:
-        """Return which rows pass the request's filter, bool, shape (n,)."""
-        ...
-
-    def search(
-        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
-    ) -> Recalled:
-        """Return the best passages by words and by meaning for any of the phrasings, with all that ranks them.
-
-        One call for a search: a database may answer it with one statement.
-
-        Args:
-            request: says by which methods, how many of each, and of how many owners there must be some.
-            besides: passages that are candidates whatever they say, ascending.
-        """
-        ...
-
-    def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
-        """Return the term counts of passages that `search` gave, in their order; see `commonplace.ranking.bm25`."""
-        ...
-
-    def holds(self, terms: Sequence[str]) -> bool:
-        """Return whether any passage holds one of the terms."""
-        ...
-
-    def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:
-        """Return some passages that may hold a term at most so many edits away from one of these."""
-        ...
-
-
-class Recall(Protocol):
-    """Finds the passages of a store that a search ranks. Safe for threads."""
-
-    def reading(self, request: Request) -> AbstractContextManager[RecallState]:
-        """Give what a request may see; until the block ends, the store is read in this state too.
-
-        Raises:
-            EmbedderMismatchError: the store's vectors are another embedder's.
-            IndexFaultError: an index is damaged or not of this store's history.
-        """
-        ...
 
 
 class Parts(Protocol):
@@ -141,22 +95,87 @@ class TokenReader(Protocol):
     ) -> tuple[Mapping[int, TokenEntry], Sequence[tuple[int, int]]]: ...
 
 
-OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
-ENTRY_BYTES = 2_000
-"""About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
-MAX_NEAR, MAX_TAIL_READ = 20, 200
-"""So many passages of the index and of the tail are read for words that a misspelt one may be meant for."""
-MAX_TAIL_CANDIDATES = 200
-"""A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
-ROUNDS, GROWTH = 4, 4
-"""A stage that one long text fills is asked again without it, so often at most, for so many times more each time."""
-_NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the index lacks of one namespace.
+
+    Attributes:
+        base, upto: the rows are the passages written in the changes (base, upto] of the namespace.
+        token: of the change `upto`; a store with another one there has another history.
+        rows: those of them that still exist, by number ascending.
+        dead: numbers of the passages deleted in (base, upto], ascending; int64, shape (n,).
+    """
+
+    base: int
+    upto: int
+    token: str
+    rows: TokenRows
+    dead: NDArray[np.int64]
 
 
-class LocalRecall:
-    """A `Recall` by the index of this machine, and by what the store has that it lacks."""
+@dataclass(frozen=True, slots=True)
+class _Analysed:
+    """Term counts and languages of passages, by number; a store with another token at `change` has another history."""
 
-    _tells_kinds = False
+    change: int
+    token: str
+    known: dict[int, tuple[bytes, str]] = field(default_factory=dict)
+
+
+class DeltaReader:
+    """Reads and keeps what the index lacks: the delta since its last update. Safe for threads."""
+
+    def __init__(self, store: Store, spaces: Spaces) -> None:
+        self._store = store
+        self._spaces = spaces
+        self._lock = threading.Lock()
+        self._tails: dict[str, Tail] = {}
+        self._analysed: dict[str, _Analysed] = {}
+
+    def tail(self, namespace: str, base: int) -> Tail:
+        """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
+        upto, token = self._store.head(namespace)
+        with self._lock:
+            known = self._tails.get(namespace)
+        if (
+            known is None
+            or known.base != base
+            or known.upto > upto
+            or known.token != self._store.token(namespace, known.upto)
+        ):
+            nothing = token_rows([], self._spaces)
+            known = Tail(base, base, self._store.token(namespace, base), nothing, np.empty(0, dtype=np.int64))
+        if known.upto == upto:
+            return known
+        gone = np.array(self._store.deleted_since(namespace, known.upto, upto), dtype=np.int64)
+        rows = concatenate(known.rows, token_rows(self._store.tail(namespace, known.upto), self._spaces))
+        tail = Tail(base, upto, token, rows.select(~within(rows.numbers, gone)), union(known.dead, gone))
+        with self._lock:
+            self._tails[namespace] = tail
+        return tail
+
+    def analysed(self, namespace: str, rows: TokenRows) -> list[tuple[bytes, str]]:
+        """Return the term counts and the language of each row, b"" and "" for one that is gone.
+
+        They are kept: to analyse passages costs most of a search that the index does not serve.
+        """
+        with self._lock:
+            held, numbers = self._analysed.get(namespace), rows.numbers.tolist()
+            is_too_much = held is not None and len(held.known) > MAX_ANALYSED + len(numbers)
+            if held is None or is_too_much or self._store.token(namespace, held.change) != held.token:
+                held = self._analysed[namespace] = _Analysed(*self._store.head(namespace))
+            missing = [number for number in numbers if number not in held.known]
+            for begin in range(0, len(missing), _READ_AT_ONCE):
+                for entry in self._store.entries(namespace, missing[begin : begin + _READ_AT_ONCE]).values():
+                    language = passage_language(entry)
+                    held.known[entry.number] = pack(fields_of(entry, language)), language
+            return [held.known.get(number, (b"", "")) for number in numbers]
+
+
+class Recall:
+    """Finds the passages of a store that a search ranks, by the index of this machine. Safe for threads."""
+
+    finds_kinds = False
     """Whether passages that are found by meaning can be told apart by kind; those found by words always can."""
 
     def __init__(self, store: Store, index: Index | None, stamp: Embedding) -> None:
@@ -169,8 +188,13 @@ class LocalRecall:
 
     @contextmanager
     def reading(self, request: Request) -> Iterator[RecallState]:
-        """Give what a request may see; see `Recall.reading`."""
-        namespace = request.namespace
+        """Give what a request may see; until the block ends, the store is read in this state too.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another embedder's.
+            IndexFaultError: an index is damaged or not of this store's history.
+        """
+        namespace, wanted = request.namespace, request.wanted
         # First the generation, then the state: so the state holds all that the generation does.
         with (
             self._parts(namespace) as (generation, reader),
@@ -183,48 +207,48 @@ class LocalRecall:
             if self._store.token(namespace, held.change) != held.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._delta.tail(namespace, held.change)
-            wanted = self._needed(request)
-            owners = self._matching(namespace, wanted, tail.token, by_meaning=request.method != "bm25")
-            rows = tail.rows
+            scope, rows = self._scope(request, tail), tail.rows
             if wanted.as_of is not None or wanted.valid_at is not None:
-                rows = concatenate(rows, self._delta.past(namespace, wanted.as_of, wanted.valid_at))
-                rows = rows if owners is None else rows.select(within(rows.owners, owners))
-            kinds = wanted.kinds if owners is None else ()
-            scope = Scope(namespace, owners, tail.dead, fields=request.fields, kinds=kinds)
+                past = token_rows(self._store.past(namespace, wanted.as_of, wanted.valid_at), self._spaces)
+                rows = concatenate(rows, past)
+                rows = rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
             yield self._state(self._store, self._delta, self._spaces, generation, reader, tail, rows, scope)
 
-    def _state(self, *given: Any) -> LocalState:
-        return LocalState(*given)
+    def _state(self, *given: Any) -> RecallState:
+        return RecallState(*given)
 
     @contextmanager
-    def _parts(self, namespace: str) -> Iterator[tuple[Parts, TokenReader]]:  # noqa: ARG002 - others read one alone
+    def _parts(self, namespace: str) -> Iterator[tuple[Parts, TokenReader]]:  # noqa: ARG002 - a database reads one alone
         """Give what finds passages, and what reads their tokens."""
         assert self._index is not None
         with self._index.reading() as generation:
             yield generation, self._store
 
-    def _needed(self, request: Request) -> Filter:
-        """Return a request's filter, the empty one where nothing is stored but the kinds that it names."""
-        wanted, counts = request.wanted, self._store.counts(request.namespace)
-        held = sum(counts.get(EMBEDDED_KIND_OF[kind], 0) for kind in set(wanted.kinds))
-        return Filter() if wanted.is_of_kinds and held == counts["owners"] else wanted
+    def _scope(self, request: Request, tail: Tail) -> Scope:
+        """Return what a request may find: some kinds or owners, or all; owners only where they must be known.
 
-    def _matching(self, namespace: str, wanted: Filter, token: str, *, by_meaning: bool) -> NDArray[np.int64] | None:
-        """Return the owners that pass a filter, None where they need not be known: there may be very many."""
-        if wanted.is_empty or (wanted.is_of_kinds and (self._tells_kinds or not by_meaning)):
-            return None
-        key = (namespace, wanted, token)
-        owners = self._owners.get(key)
-        if owners is None:
-            owners = np.array(self._store.matching_owners(namespace, wanted), dtype=np.int64)
-            self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
-        return owners
+        There may be very many of them.
+        """
+        namespace, wanted, kinds, owners = request.namespace, request.wanted, request.wanted.kinds, None
+        is_of_owners = not wanted.is_empty
+        if wanted.is_of_kinds:
+            counts = self._store.counts(namespace)
+            is_all = sum(counts.get(EMBEDDED_KIND_OF[kind], 0) for kind in set(kinds)) == counts["owners"]
+            is_of_owners = not (is_all or self.finds_kinds or request.method == "bm25")
+            kinds = () if is_all else kinds
+        if is_of_owners:
+            key = (namespace, wanted, tail.token)
+            owners, kinds = self._owners.get(key), ()
+            if owners is None:
+                owners = np.array(self._store.matching_owners(namespace, wanted), dtype=np.int64)
+                self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
+        return Scope(namespace, owners, tail.dead, fields=request.fields, kinds=kinds)
 
 
 def recall_of(store: Store, index: Index, stamp: Embedding) -> Recall:
     """Return what finds the passages of a store: the database that keeps it on a server, else the index beside it."""
     if store.postings is None:
-        return LocalRecall(store, index, stamp)
+        return Recall(store, index, stamp)
     from commonplace.search.recall_postgres import DatabaseRecall
 
     return DatabaseRecall(store, store.postings, stamp)
@@ -241,8 +265,11 @@ def parts_of(store: Store, index: Index) -> AbstractContextManager[Parts]:
 
 
 @dataclass
-class LocalState:
-    """A `RecallState` of the index and of the rows that it lacks: the tail, or what was live or true at a time."""
+class RecallState:
+    """One namespace in one state, as one request may see it: every call sees the same.
+
+    It is that of the index and of the rows that it lacks: the tail, or what was live or true at a time.
+    """
 
     _store: Store
     _delta: DeltaReader
@@ -255,13 +282,16 @@ class LocalState:
 
     @property
     def state(self) -> tuple[str, ...]:
+        """What is found is the same as long as this is."""
         return self._generation.head(self._scope.namespace).token, self._tail.token
 
     @property
     def owners(self) -> NDArray[np.int64] | None:
+        """The owners that pass the request's filter, ascending; None where the filter is empty, or their kind tells."""
         return self._scope.owners
 
     def passing(self, rows: TokenRows) -> NDArray[np.bool_]:
+        """Return which rows pass the request's filter, bool, shape (n,)."""
         scope = self._scope
         if scope.owners is not None:
             return within(rows.owners, scope.owners)
@@ -269,28 +299,36 @@ class LocalState:
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        namespace, each = self._scope.namespace, (self._tail.rows, self._rows)
-        unindexed = (self._delta.languages(namespace, rows) for rows in each if len(rows))
-        return tuple(sorted(self._generation.lexical.languages(namespace).union(*unindexed)))
+        """The languages in which passages are stemmed, sorted; English goes without saying."""
+        namespace, unindexed = self._scope.namespace, (self._tail.rows, self._rows)
+        found = {language for rows in unindexed if len(rows) for _, language in self._delta.analysed(namespace, rows)}
+        return tuple(sorted(self._generation.lexical.languages(namespace) | (found - {""})))
 
     def search(
         self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
     ) -> Recalled:
+        """Return the best passages by words and by meaning for any of the phrasings, with all that ranks them.
+
+        Args:
+            request: says by which methods, how many of each, and of how many owners there must be some.
+            besides: passages that are candidates whatever they say, ascending.
+        """
         with stage("tail") as count:
-            unindexed = [self._unindexed(each.query) for each in phrasings]
-            rows = unindexed[0].rows
+            in_scope = self.passing(self._rows)
+            rows = self._rows.select(in_scope)
+            unindexed = [self._unindexed(phrasing.query, in_scope) for phrasing in phrasings]
             kept = within(rows.numbers, besides)
             if not request.is_bounded:
-                for phrasing, own in zip(phrasings, unindexed, strict=True):
-                    kept |= own.worth_ranking(phrasing, request)
+                for phrasing, (lexical, statistics) in zip(phrasings, unindexed, strict=True):
+                    kept |= _worth_ranking(rows, phrasing, lexical, statistics, request)
             count.append(int(kept.sum()))
         found = [
-            self._nominated(request, phrasing.query, own.statistics, stage)
-            for phrasing, own in zip(phrasings, unindexed, strict=True)
+            self._nominated(request, phrasing.query, statistics, stage)
+            for phrasing, (_, statistics) in zip(phrasings, unindexed, strict=True)
         ]
-        if request.is_bounded:
-            for phrasing, own, parts in zip(phrasings, unindexed, found, strict=True):
-                kept |= own.bound(phrasing.query, parts, request.stage1_limit)
+        if request.is_bounded and len(rows):
+            for phrasing, (lexical, _), parts in zip(phrasings, unindexed, found, strict=True):
+                kept |= _bound(rows, lexical, phrasing.query, parts, request.stage1_limit)
         with stage("signals"):
             parts_of_all = (part.numbers for parts in found for part in parts.values())
             recalled = distinct(np.concatenate([without(besides, self._rows.numbers), *parts_of_all]))
@@ -299,30 +337,33 @@ class LocalState:
             asked = without(numbers, rows.numbers).tolist()
             held = token_rows([entries[number] for number in asked if number in entries], self._spaces)
             here = within(rows.numbers, numbers)
-            lexical = [
-                np.concatenate((self._scores(phrasing.query, held.numbers, parts, own.statistics), own.lexical[here]))
-                for phrasing, own, parts in zip(phrasings, unindexed, found, strict=True)
+            scores = [
+                np.concatenate((self._scores(phrasing.query, held.numbers, parts, statistics), lexical[here]))
+                for phrasing, (lexical, statistics), parts in zip(phrasings, unindexed, found, strict=True)
             ]
             order = np.argsort(np.concatenate((held.numbers, rows.numbers[here])))
             return Recalled(
                 concatenate(held, rows.select(here)),
-                [each[order] for each in lexical],
-                [own.statistics for own in unindexed],
+                [each[order] for each in scores],
+                [statistics for _, statistics in unindexed],
                 beside,
             )
 
     def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
+        """Return the term counts of passages that `search` gave, in their order; see `commonplace.ranking.bm25`."""
         found = list(self._generation.lexical.rows(numbers))
         for place in np.flatnonzero(within(numbers, self._rows.numbers)).tolist():
             found[place] = self._terms[int(np.searchsorted(self._rows.numbers, numbers[place]))]
         return found
 
     def holds(self, terms: Sequence[str]) -> bool:
+        """Return whether any passage holds one of the terms."""
         return len(self._generation.lexical.search(terms, self._scope, 1).numbers) > 0 or any(
             not set(terms).isdisjoint(chain.from_iterable(fields_of(entry).values())) for entry in self._newest
         )
 
     def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:
+        """Return some passages that may hold a term at most so many edits away from one of these."""
         lexical, scope = self._generation.lexical, self._scope
         found = {number for term in terms for number in lexical.similar(term, distance, scope, MAX_NEAR)}
         return [*self._store.entries(scope.namespace, sorted(found)).values(), *self._newest]
@@ -336,17 +377,17 @@ class LocalState:
     @cached_property
     def _terms(self) -> Sequence[bytes]:
         """The term counts of what the index lacks."""
-        return self._delta.terms(self._scope.namespace, self._rows) if len(self._rows) else []
+        known = self._delta.analysed(self._scope.namespace, self._rows) if len(self._rows) else []
+        return [terms for terms, _ in known]
 
-    def _unindexed(self, query: PreparedQuery) -> _Unindexed:
-        """Return the rows in scope that the index lacks, with what BM25 says of them."""
-        scope, rows = self._scope, self._rows
+    def _unindexed(self, query: PreparedQuery, in_scope: NDArray[np.bool_]) -> tuple[NDArray[np.float32], Statistics]:
+        """Return BM25 of the rows in scope that the index lacks, and the statistics of the index with all it lacks."""
+        scope = self._scope
         asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
         matches = TermRows(self._terms).find(asked)
         statistics = self._generation.lexical.statistics(list(asked), scope) + matches.statistics
         scores = matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)
-        keep = self.passing(rows)
-        return _Unindexed(rows.select(keep), scores[keep], statistics)
+        return scores[in_scope], statistics
 
     def _nominated(
         self, request: Request, query: PreparedQuery, statistics: Statistics, stage: StageOf
@@ -442,43 +483,35 @@ class LocalState:
         return scores
 
 
-@dataclass(frozen=True, slots=True)
-class _Unindexed:
-    """Rows in scope that the index does not hold, of the tail and of the past.
+def _worth_ranking(
+    rows: TokenRows, phrasing: Phrasing, lexical: NDArray[np.float32], statistics: Statistics, request: Request
+) -> NDArray[np.bool_]:
+    """Return which rows that the index lacks are worth ranking: the best by words and by meaning, of enough owners."""
+    if len(rows) <= MAX_TAIL_CANDIDATES:
+        return np.ones(len(rows), dtype=np.bool_)
+    late = phrasing.shares(rows, statistics).late
+    keep = np.zeros(len(rows), dtype=np.bool_)
+    for values in (lexical, late + cosines(rows, phrasing.query.vectors)):
+        order = np.argsort(-values, kind="stable")
+        keep[order[:MAX_TAIL_CANDIDATES]] = True
+        keep[order[first_places(rows.owners[order], request.per_owner, request.limit)]] = True
+    return keep
 
-    Attributes:
-        lexical: BM25, float32, shape (n,).
-        statistics: of the index and all that it lacks.
-    """
 
-    rows: TokenRows
-    lexical: NDArray[np.float32]
-    statistics: Statistics
-
-    def worth_ranking(self, phrasing: Phrasing, request: Request) -> NDArray[np.bool_]:
-        """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
-        if len(self.rows) <= MAX_TAIL_CANDIDATES:
-            return np.ones(len(self.rows), dtype=np.bool_)
-        late = phrasing.weights(self.statistics).shares(self.rows).late
-        keep = np.zeros(len(self.rows), dtype=np.bool_)
-        for values in (self.lexical, late + cosines(self.rows, phrasing.query.vectors)):
-            order = np.argsort(-values, kind="stable")
-            keep[order[:MAX_TAIL_CANDIDATES]] = True
-            keep[order[first_places(self.rows.owners[order], request.per_owner, request.limit)]] = True
-        return keep
-
-    def bound(self, query: PreparedQuery, found: dict[str, Scored], limit: int) -> NDArray[np.bool_]:
-        """Let what each method found keep its best of index and rows together; return which rows are among them."""
-        among = np.zeros(len(self.rows), dtype=np.bool_)
-        for name, part in found.items() if len(self.rows) else ():
-            values = self.lexical if name == LEXICAL else cosines(self.rows, query.vectors)
-            scores = np.concatenate((part.scores, values))
-            kept = np.zeros(len(scores), dtype=np.bool_)
-            kept[np.lexsort((np.concatenate((part.numbers, self.rows.numbers)), -scores))[:limit]] = True
-            inside, own = np.split(kept, [len(part.numbers)])
-            found[name] = Scored(part.numbers[inside], part.scores[inside])
-            among |= own & (values > 0) if name == LEXICAL else own
-        return among
+def _bound(
+    rows: TokenRows, lexical: NDArray[np.float32], query: PreparedQuery, found: dict[str, Scored], limit: int
+) -> NDArray[np.bool_]:
+    """Let what each method found keep its best of index and rows together; return which rows are among them."""
+    among = np.zeros(len(rows), dtype=np.bool_)
+    for name, part in found.items():
+        values = lexical if name == LEXICAL else cosines(rows, query.vectors)
+        scores = np.concatenate((part.scores, values))
+        kept = np.zeros(len(scores), dtype=np.bool_)
+        kept[np.lexsort((np.concatenate((part.numbers, rows.numbers)), -scores))[:limit]] = True
+        inside, own = np.split(kept, [len(part.numbers)])
+        found[name] = Scored(part.numbers[inside], part.scores[inside])
+        among |= own & (values > 0) if name == LEXICAL else own
+    return among
 
 
 def all_of(parts: Sequence[Scored]) -> Scored:

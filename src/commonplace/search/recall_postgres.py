@@ -21,7 +21,7 @@ from commonplace.index.dense import CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import ranked, restore, within
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts
-from commonplace.search.recall import LocalRecall, LocalState, Recalled, StageOf
+from commonplace.search.recall import Recall, Recalled, RecallState, StageOf
 from commonplace.search.request import Request
 from commonplace.search.signals import Phrasing
 from commonplace.store.postings import POSTING, PostingsReader
@@ -37,8 +37,8 @@ _LOOKED_UP: Final = 1_000
 _GROWTH: Final = 8
 
 
-class _RecallState(LocalState):
-    """A `RecallState` of a database, which is asked for what is near together with what holds the words."""
+class _DatabaseState(RecallState):
+    """A state of a database, which is asked for what is near together with what holds the words."""
 
     def search(
         self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
@@ -51,17 +51,17 @@ class _RecallState(LocalState):
         return super().search(request, phrasings, besides, stage)
 
 
-class DatabaseRecall(LocalRecall):
-    """A `Recall` by the database that keeps the store."""
+class DatabaseRecall(Recall):
+    """Finds passages by the database that keeps the store."""
 
-    _tells_kinds = True
+    finds_kinds = True
 
     def __init__(self, store: Store, reader: PostingsReader, stamp: Embedding) -> None:
         super().__init__(store, None, stamp)
         self._reader = reader
 
-    def _state(self, *given: Any) -> LocalState:
-        return _RecallState(*given)
+    def _state(self, *given: Any) -> RecallState:
+        return _DatabaseState(*given)
 
     @contextmanager
     def _parts(self, namespace: str) -> Iterator[tuple[DatabaseState, DatabaseState]]:

@@ -288,31 +288,6 @@ class Shares(NamedTuple):
     coverage: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenWeights:
-    """The query's tokens as late interaction sees them.
-
-    Attributes:
-        idf: of the words that they are pieces of, over the passages of the namespace; float32, shape (q,).
-        weights: what each tells in any text; float32, shape (q,).
-    """
-
-    similarities: Similarities
-    idf: NDArray[np.float32]
-    weights: NDArray[np.float32]
-
-    def shares(self, rows: TokenRows) -> Shares:
-        """Return how much of the query each row covers."""
-        columns = self.similarities.columns.take(rows.token_ids)
-        matches = find_matches(self.similarities.cosines, columns, rows.lengths)
-        best = matches.best()
-        return Shares(
-            late=weighted_share(matches.best(FADING), self.idf),
-            literal=weighted_share((best >= LITERAL).astype(np.float32), self.idf),
-            coverage=weighted_share(best, self.weights),
-        )
-
-
 @dataclass(slots=True)
 class Phrasing:
     """One way of putting a query, and the signals that it gives passages."""
@@ -320,25 +295,33 @@ class Phrasing:
     text: str
     query: PreparedQuery
     model: StaticEmbedder
-    _weights: TokenWeights | None = None
+    _tokens: tuple[Similarities, NDArray[np.float32], NDArray[np.float32]] | None = None
+    """The query's rarest tokens: what is like them, the IDF of their words, and what each weighs in any text."""
 
-    def weights(self, statistics: Statistics) -> TokenWeights:
-        """Return the rarest tokens of the query with the IDF of their words, each by its term that is held most often.
+    def shares(self, rows: TokenRows, statistics: Statistics) -> Shares:
+        """Return how much of the query each row covers, by its rarest tokens with the IDF of their words.
 
         A word's rarity and not the piece's own: what "##s" ends is rare or not. Nor is the name of a programming
-        language rare where all is written in it, for it stands among the tags.
+        language rare where all is written in it, for it stands among the tags: of a word's terms the one that is held
+        most often counts.
 
         Args:
             statistics: of the passages, the same each time.
         """
-        if self._weights is None:
+        if self._tokens is None:
             rarities = (map(min, (map(statistics.rarity, terms) for terms in words)) for words in self.query.spelled)
             idf = np.array([max(each, default=STOP_WORD) for each in rarities], dtype=np.float32)
             kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
             token_ids = self.query.token_ids[kept]
-            similarities = self.model.similarities(token_ids)
-            self._weights = TokenWeights(similarities, idf[kept], self.model.weights(token_ids))
-        return self._weights
+            self._tokens = self.model.similarities(token_ids), idf[kept], self.model.weights(token_ids)
+        similarities, idf, weights = self._tokens
+        matches = find_matches(similarities.cosines, similarities.columns.take(rows.token_ids), rows.lengths)
+        best = matches.best()
+        return Shares(
+            late=weighted_share(matches.best(FADING), idf),
+            literal=weighted_share((best >= LITERAL).astype(np.float32), idf),
+            coverage=weighted_share(best, weights),
+        )
 
     def candidates(
         self,
@@ -352,7 +335,7 @@ class Phrasing:
         Args:
             terms_of: returns the term counts of passages.
         """
-        shares, query, tokenize = self.weights(statistics).shares(rows), self.query, self.model.tokenize
+        shares, query, tokenize = self.shares(rows, statistics), self.query, self.model.tokenize
         words = literal_share(bm25, total_rarity(query.words, statistics))
         dense = cosines(rows, query.vectors)
         first, speakers = rows.beginnings(2), np.zeros(len(rows), dtype=np.int8)
