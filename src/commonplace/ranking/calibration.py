@@ -86,11 +86,6 @@ def calibration_of(embedder: str) -> Calibration:
     return BY_EMBEDDER.get(embedder, BY_EMBEDDER[""])
 
 
-def is_fitted(embedder: str) -> bool:
-    """Return whether the cosines of an embedder of that name have a part in probabilities."""
-    return embedder in BY_EMBEDDER
-
-
 def leads(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return how far each cosine lies above the mean of the `RIVALS` best others, float32, shape (n,).
 

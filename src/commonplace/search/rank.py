@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.patterns import late_pattern
-from commonplace.ranking.arrays import distinct, within
+from commonplace.ranking.arrays import within
 from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import ASSISTANT, CROWDING, DENSE, LATE, LEXICAL, TIME, USER, Candidates
@@ -127,13 +127,6 @@ class Ranking:
     newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     begins: Mapping[int, float] = field(default_factory=dict)
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the arrays, at most: some signals are the candidates' own."""
-        named = chain.from_iterable(getattr(self, name).values() for name in _NAMED)
-        own: int = sum(array.nbytes for array in (self.values, self.odds, *named))
-        return self.candidates.size_bytes + own
-
     def standing(self, now: float | None) -> tuple[Ranking, Mapping[int, tuple[int, ...]]]:
         """Return this without what has yet to begin, and what stands before each: what holds before that."""
         later = {place for place, begins in self.begins.items() if now is not None and begins > now}
@@ -144,10 +137,6 @@ class Ranking:
         for place, others in self.newer.items():
             before |= {each: (*before.get(each, ()), place) for each in others if each in later}
         return replace(self, newer=newer), before
-
-    def lacks_owners(self, count: int) -> bool:
-        """Return whether the candidates are of fewer owners."""
-        return len(self.candidates) < count or len(distinct(self.candidates.owners)) < count
 
     def followed_by(self, wider: Ranking) -> Ranking:
         """Return these candidates and, behind them, those of a wider ranking for the same query that are not here."""

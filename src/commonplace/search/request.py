@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
-from sys import getsizeof
 from typing import Any, Final
 from unicodedata import normalize
 
@@ -144,12 +142,6 @@ class PreparedQuery:
     def embedder(self) -> str:
         """The name of what made the first vector there is, "" where nothing did."""
         return next(filter(None, self.embedders), "")
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the arrays and terms."""
-        texts = (*self.terms, *self.words, *chain.from_iterable(self.spelled))
-        return self.vectors.nbytes + self.token_ids.nbytes + sum(map(getsizeof, texts))
 
 
 def prepare(

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
-from commonplace.ranking.calibration import is_fitted
+from commonplace.ranking.calibration import BY_EMBEDDER
 from commonplace.retention import age, retention
 from commonplace.search.hits import select
 from commonplace.search.rank import COMPARABLE, POOL, Context, Ranking, competitors, order, together
@@ -31,7 +31,6 @@ from commonplace.search.result import SearchResult, Trace
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
 from commonplace.search.supersession import Wordings
 from commonplace.search.time import (
-    NO_TIMES,
     ONSETS,
     AskedTimes,
     DatedOwners,
@@ -51,14 +50,19 @@ RANKING_CACHE: Final = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60
 POOL_OWNERS: Final = 10
 """Recall goes on until it has passages of so many owners; what a larger limit needs besides stands behind these."""
 
+CANDIDATE_BYTES: Final = 300
+CHARACTER_BYTES: Final = 30
+"""About what a ranking keeps of each candidate, and a prepared query of each character, in words and terms."""
+
 _NUMBER: Final = re.compile(r"[^\W_]*\d[^\W_]*")
 
 
 @dataclass
-class _Clock:
-    """Collects the stages of one search."""
+class _Run:
+    """One search: what it is asked beside its request, what it reads, and how long each of its stages took."""
 
-    started: float = field(default_factory=time.perf_counter)
+    asked: AskedTimes
+    recall: RecallState
     stages: dict[str, Stage] = field(default_factory=dict)
 
     @contextmanager
@@ -70,20 +74,6 @@ class _Clock:
         before = self.stages.get(name, Stage(name, 0, 0.0))
         spent_ms = (time.perf_counter() - begun) * 1000
         self.stages[name] = Stage(name, before.candidates + sum(counted), before.ms + spent_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What all steps of one search share."""
-
-    request: Request
-    asked: AskedTimes
-    recall: RecallState
-    clock: _Clock
-
-    def asking(self, **changes: Any) -> _Run:
-        """Return the run with some values of its request changed."""
-        return replace(self, request=replace(self.request, **changes))
 
 
 class Searcher:
@@ -115,13 +105,13 @@ class Searcher:
             EmbedderMismatchError: the store's vectors are another embedder's.
             IndexFaultError: the current generation of the index is damaged or not of this store's history.
         """
-        clock, corrected, told = _Clock(), "", [*notices]
+        started, corrected, told = time.perf_counter(), "", [*notices]
         with self._recall.reading(request) as recall:
-            run = _Run(request, _asked_times(request), recall, clock)
-            ranking, hits, trace = self._found(run)
+            run = _Run(asked_times(request), recall)
+            ranking, hits, trace = self._found(run, request)
             if request.method != "semantic" and not (hits and (ranking.candidates.lexical > 0).any()):
-                query = self._respelled(run)
-                others = self._found(run.asking(query=query)) if query != request.query else None
+                query = self._respelled(run, request.query)
+                others = self._found(run, replace(request, query=query)) if query != request.query else None
                 if others and others[1]:
                     ranking, hits, trace = others
                     corrected = query
@@ -135,59 +125,54 @@ class Searcher:
             method=request.method,
             wanted=request.wanted,
             hits=hits,
-            stages=tuple(clock.stages.values()),
-            latency_ms=round((time.perf_counter() - clock.started) * 1000),
+            stages=tuple(run.stages.values()),
+            latency_ms=round((time.perf_counter() - started) * 1000),
             degraded=degraded or bool(ranking.fault),
             notices=tuple(told),
             trace=trace,
-            calibrated=all(is_fitted(stamp.name) for stamp in self._spaces.stamps),
+            calibrated=all(stamp.name in BY_EMBEDDER for stamp in self._spaces.stamps),
             corrected=corrected,
         )
 
-    def _found(self, run: _Run) -> tuple[Ranking, tuple[Hit, ...], Trace]:
+    def _found(self, run: _Run, request: Request) -> tuple[Ranking, tuple[Hit, ...], Trace]:
         """Rank candidates for as many hits as are asked for, and choose these.
 
         They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
         """
-        request, ranking = run.request, self._ranking(run.asking(limit=POOL_OWNERS))
+        ranking = self._ranking(run, replace(request, limit=POOL_OWNERS))
         is_filled = request.is_bounded or len(ranking.candidates) < request.stage1_limit
-        if not is_filled and ranking.lacks_owners(request.limit):
-            ranking = ranking.followed_by(self._ranking(run))
-        with run.clock.stage("hits") as count:
+        if not is_filled and len(distinct(ranking.candidates.owners)) < request.limit:
+            ranking = ranking.followed_by(self._ranking(run, request))
+        with run.stage("hits") as count:
             hits, trace = select(ranking, request, self._store)
             count.append(len(hits))
         return ranking, hits, trace
 
-    def _ranking(self, run: _Run) -> Ranking:
+    def _ranking(self, run: _Run, request: Request) -> Ranking:
         """Return what ranks the candidates, as it is remembered or anew."""
-        request = run.request
         if request.retention_weight:  # use changes retention without a change of the store
-            return self._rank(run)
+            return self._rank(run, request)
         key = (replace(request, now=0.0), run.asked, *run.recall.state)
         ranking = self._rankings.get(key)
         if ranking is None:
-            ranking = self._rank(run)
+            ranking = self._rank(run, request)
             if not ranking.fault:
-                characters = sum(map(len, (request.query, *request.also)))
-                self._rankings.put(key, ranking, ranking.size_bytes + characters + ENTRY_BYTES)
+                size = CANDIDATE_BYTES * len(ranking.candidates) + len(request.query) + sum(map(len, request.also))
+                self._rankings.put(key, ranking, size + ENTRY_BYTES)
         return ranking
 
-    def _rank(self, run: _Run) -> Ranking:
+    def _rank(self, run: _Run, request: Request) -> Ranking:
         """Prepare each phrasing of the query, and rank what any of them recalls."""
-        request, recall, clock = run.request, run.recall, run.clock
-        with clock.stage("query"):
-            spaces = () if request.by_words else self._spaces_of(request)
-            phrasings = [
-                Phrasing(text, self._prepared(text, spaces, recall.languages), self._tokens)
-                for text in (request.query, *request.also)
-            ]
+        recall, asked = run.recall, run.asked
+        with run.stage("query"):
+            phrasings = self._phrasings(request, recall.languages)
             queries = [each.query for each in phrasings]
             if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
                 request = replace(request, method="bm25")
         with ONE_BLAS_THREAD:
-            dated, of_time = self._dated(run)
-            found = recall.search(request, phrasings, of_time, clock.stage)
-            with clock.stage("signals") as count:
+            dated, besides = self._dated(run, request) if asked.times else (None, np.empty(0, np.int64))
+            found = recall.search(request, phrasings, besides, run.stage)
+            with run.stage("signals") as count:
                 # What is next to a candidate may be out of scope.
                 kept = recall.passing(found.rows)
                 rows = found.rows.select(kept)
@@ -196,41 +181,44 @@ class Searcher:
                     for each, bm25, statistics in zip(phrasings, found.lexical, found.statistics, strict=True)
                 ]
                 count.append(len(rows))
-            with clock.stage("fusion"):
-                retained = self._retention(request, signals[0])
-                context = Context(found.beside, run.asked, dated, retained, found.statistics[0].documents)
+            with run.stage("fusion"):
+                weighs_use = request.retention_weight and request.method == "two-stage"
+                retained = self._retention(request, signals[0]) if weighs_use else None
+                context = Context(found.beside, asked, dated, retained, found.statistics[0].documents)
                 ranking = together(
                     [
                         order(replace(request, query=each.text, also=()), each.query, own, context)
                         for each, own in zip(phrasings, signals, strict=True)
                     ]
                 )
+                newer: dict[int, tuple[int, ...]] = {}
                 # Who asks for a time is not told of another.
                 # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
-                is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
-                newer = {} if is_left else self._newer(queries[0], request, rows, ranking)
-                begins = self._begins(request.namespace, rows, ranking.candidates, newer)
+                if request.method == "two-stage" and not asked.times and not any(query.unspaced for query in queries):
+                    newer = self._newer(queries[0], request, rows, ranking)
+                begins = self._begins(request.namespace, rows, ranking.candidates, newer) if newer else {}
                 fault = next((query.fault for query in queries if query.fault), "")
                 return replace(ranking, fault=fault, newer=newer, begins=begins)
 
-    def _spaces_of(self, request: Request) -> tuple[int, ...]:
-        """Return the codes of the spaces in which something may be found: no other embedder is asked."""
+    def _phrasings(self, request: Request, languages: tuple[str, ...]) -> list[Phrasing]:
+        """Prepare each phrasing, as it is remembered or anew; no embedder is asked of whose kinds nothing is there."""
         kinds: Sequence[str] = request.wanted.kinds or (GRAPH_KINDS if is_reserved(request.namespace) else KINDS)
         if len(self._spaces.stamps) > 1 and request.wanted.as_of is None and len(kinds) > 1:
             counts = self._store.counts(request.namespace)
             kinds = [kind for kind in kinds if counts.get(EMBEDDED_KIND_OF[kind], 1)] or kinds
-        return tuple(sorted({self._spaces.codes[kind] for kind in kinds}))
+        spaces = () if request.by_words else tuple(sorted({self._spaces.codes[kind] for kind in kinds}))
+        phrasings = []
+        for text in (request.query, *request.also):
+            key = (text, spaces, languages)
+            query = self._queries.get(key)
+            if query is None:
+                query = prepare(text, self._tokens.tokenize, self._embedder, spaces, languages)
+                if not query.fault:
+                    self._queries.put(key, query, query.vectors.nbytes + CHARACTER_BYTES * len(text) + ENTRY_BYTES)
+            phrasings.append(Phrasing(text, query, self._tokens))
+        return phrasings
 
-    def _prepared(self, text: str, spaces: tuple[int, ...], languages: tuple[str, ...]) -> PreparedQuery:
-        key = (text, spaces, languages)
-        prepared = self._queries.get(key)
-        if prepared is None:
-            prepared = prepare(text, self._tokens.tokenize, self._embedder, spaces, languages)
-            if not prepared.fault:
-                self._queries.put(key, prepared, prepared.size_bytes + len(text) + ENTRY_BYTES)
-        return prepared
-
-    def _respelled(self, run: _Run) -> str:
+    def _respelled(self, run: _Run, query: str) -> str:
         """Return the query with words that passages hold for those that none does and that are in no dictionary."""
         recall = run.recall
 
@@ -242,28 +230,24 @@ class Searcher:
             for entry in recall.similar(analyse_query(word, recall.languages).terms, slips(word)):
                 yield f"{entry.title} {entry.heading} {entry.text} {' '.join(entry.tags)}"
 
-        return respelled(run.request.query, is_word, near)
+        return respelled(query, is_word, near)
 
-    def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
+    def _dated(self, run: _Run, request: Request) -> tuple[DatedOwners, NDArray[np.int64]]:
         """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
-        if not run.asked.times:
-            return None, np.empty(0, dtype=np.int64)
-        with run.clock.stage(TIME) as count:
-            wants_none = "memory" not in kinds_of(run.request.wanted)
+        with run.stage(TIME) as count:
+            wants_none = "memory" not in kinds_of(request.wanted)
             in_scope = np.empty(0, np.int64) if wants_none else run.recall.owners
-            dated = dated_owners(self._store, run.request, run.asked, in_scope)
-            passages = passages_worth_recalling(self._store, run.request.namespace, dated)
+            dated = dated_owners(self._store, request, run.asked, in_scope)
+            passages = passages_worth_recalling(self._store, request.namespace, dated)
             count.append(len(passages))
         return dated, passages
 
-    def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32] | None:
-        """Return the retention of each candidate's owner, 0–1, float32, shape (n,); None where it has no weight.
+    def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32]:
+        """Return the retention of each candidate's owner, 0–1, float32, shape (n,).
 
         What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
         """
-        now, rule, half_lives = request.now, request.fading, dict(request.fading.half_lives)
-        if not request.retention_weight or now is None or request.method != "two-stage":
-            return None
+        rule, half_lives, now = request.fading, dict(request.fading.half_lives), request.now or 0.0
         memories = self._store.memory_records(request.namespace, distinct(candidates.owners).tolist())
         known: dict[int, float] = {}
         for number, record in ((number, memory.record) for number, memory in memories.items()):
@@ -356,11 +340,3 @@ class Searcher:
     @cached_property
     def _onsets(self) -> NDArray[np.uint16]:
         return np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
-
-
-def _asked_times(request: Request) -> AskedTimes:
-    """Return the times that the first phrasing names which names any; several say more than the time."""
-    if not request.also:
-        return asked_times(request)
-    each = (asked_times(replace(request, query=text, also=())) for text in (request.query, *request.also))
-    return replace(next((asked for asked in each if asked.times), NO_TIMES), is_all=False)

@@ -85,11 +85,6 @@ class Candidates:
         return len(self.numbers)
 
     @property
-    def size_bytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(column.nbytes for column in self.columns)
-
-    @property
     def columns(self) -> list[NDArray[Any]]:
         """The arrays, in the order of the fields."""
         return [getattr(self, name) for name in self.__slots__]

@@ -83,32 +83,34 @@ NO_TIMES = AskedTimes()
 
 
 def asked_times(request: Request) -> AskedTimes:
-    """Return the times that a request's query names, resolved against the time that it is asked of.
+    """Return the times that the first phrasing which names any does, resolved against the time that it is asked of.
 
     None where no time is known to resolve them against; where no memory is wanted, for files have no times but their
-    last change; and in a pasted page, which names dates in passing.
+    last change; and in a pasted page, which names dates in passing. Several phrasings say more than a time.
     """
     now = request.now if request.wanted.as_of is None else request.wanted.as_of
     kinds = request.wanted.kinds
-    is_page = len(request.query) > MAX_CHARACTERS
-    if now is None or is_page or request.method != "two-stage" or (kinds and "memory" not in kinds):
+    if now is None or request.method != "two-stage" or (kinds and "memory" not in kinds):
         return NO_TIMES
-    found = mentions(request.query, now=moment_of(now))
-    if not found:
-        return NO_TIMES
-    rest = _WORD.findall(without(request.query, found).lower())
-    texts: dict[tuple[float, float], str] = {}
-    for mention in found:
-        texts.setdefault((mention.since, mention.until), mention.text)
-    is_all = all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest)
-    return AskedTimes(
-        times=tuple(
+    for query in (request.query, *request.also):
+        found = mentions(query, now=moment_of(now)) if len(query) <= MAX_CHARACTERS else []
+        if not found:
+            continue
+        rest = _WORD.findall(without(query, found).lower())
+        texts: dict[tuple[float, float], str] = {}
+        for mention in found:
+            texts.setdefault((mention.since, mention.until), mention.text)
+        is_all = all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest)
+        times = (
             AskedTime(text, since, until, 0.0 if is_all else _margin(text, now - until))
             for (since, until), text in texts.items()
-        )[:MAX_TIMES],
-        is_all=is_all,
-        is_written=any(character.isdigit() for mention in found for character in mention.text),
-    )
+        )
+        return AskedTimes(
+            times=tuple(times)[:MAX_TIMES],
+            is_all=is_all and not request.also,
+            is_written=any(character.isdigit() for mention in found for character in mention.text),
+        )
+    return NO_TIMES
 
 
 def _margin(text: str, ago: float) -> float:
