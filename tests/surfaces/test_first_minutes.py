@@ -199,15 +199,15 @@ NOTHING = {
     ),
     "a misspelt tag": (
         ("search", "invoices", "--tag", "secrity"),
-        "nothing that is stored has the tag 'secrity'; did you mean --tag security?",
+        "nothing that is stored has the tag 'secrity'; there is security",
     ),
     "a misspelt path": (
         ("search", "invoices", "--path", "dosc/**"),
-        "no indexed path matches 'dosc/**'; did you mean --path 'docs/**'?",
+        "no indexed file has the path 'dosc/**'; there is docs/, src/, test/",
     ),
     "a path of another project": (
         ("search", "invoices", "--path", "zebra/**"),
-        "no indexed path matches 'zebra/**'; there is docs/, src/, test/",
+        "no indexed file has the path 'zebra/**'; there is docs/, src/, test/",
     ),
     "filters that nothing passes together": (
         ("search", "invoices", "--type", "code", "--tag", "security"),

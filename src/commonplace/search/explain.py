@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from difflib import get_close_matches
 from itertools import chain
 from shlex import quote
 from typing import Final
@@ -23,7 +22,6 @@ from commonplace.search.result import (
     SignalShare,
     reference,
 )
-from commonplace.store.filters import path_matcher
 from commonplace.store.store import Store
 from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import Filter, Selection
@@ -40,11 +38,10 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
-    unfound = {name: value for name, value in candidate.standardised.items() if name not in candidate.signals}
     entry = store.entries(result.namespace, [number]).get(number)
     held = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
     written = _written(" ".join((result.corrected or result.query, *result.also)))
-    reranked = {name: hit.signals[name] for name in (FIRST_STAGE, RERANK) if name in hit.signals}
+    reranked = [SignalShare(name, hit.signals[name]) for name in (FIRST_STAGE, RERANK) if name in hit.signals]
     matched, missing = (
         [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
     )
@@ -55,16 +52,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         rank=place + 1 if result.reranked_by else candidate.rank,
         score=hit.score,
         min_score=result.trace.min_score,
-        signals=tuple(
-            SignalShare(
-                name,
-                value,
-                candidate.standardised.get(name, 0.0),
-                candidate.weights.get(name, 0.0),
-                value * candidate.evidence.get(name, 0.0),
-            )
-            for name, value in {**candidate.signals, **unfound, **reranked}.items()
-        ),
+        signals=(*candidate.signals.values(), *reranked),
         matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
         missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
         rejected=_rejected(store, result),
@@ -177,14 +165,8 @@ def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str
         if store.matching_owners(namespace, Filter(kinds=wanted.kinds, **{name: values})):
             continue
         has_fault = True
-        if name == "paths":
-            yield _path_fault(store, namespace, values)
-            continue
         there = sorted(_present(store, namespace, name))
-        close = [near for value in values for near in get_close_matches(value, there, 1)]
         instead = f"there is {_listed(there, len(there))}" if there else f"leave out --{word}"
-        if close:
-            instead = f"did you mean --{word} {quote(close[0])}?"
         yield f"{what} has the {word} {' or '.join(map(repr, values))}; {instead}"
     if not has_fault:
         options = ", ".join(f"--{word}" for word, _ in given.values()) or "the filters"
@@ -201,25 +183,12 @@ def _present(store: Store, namespace: str, name: str) -> set[str]:
     if name == "sessions":
         return {each.owner.session for each in memories} - {""}
     owners = [owner for _, owner in store.artifacts(namespace)]
+    if name == "paths":
+        tops = (owner.path.partition("/") for owner in owners)
+        return {f"{top}/" if rest else top for top, _, rest in tops}
     if name == "phases":
         return {owner.phase for owner in owners} - {""}
     return {tag for owner in (*owners, *(each.owner for each in memories)) for tag in owner.tags}
-
-
-def _path_fault(store: Store, namespace: str, globs: Collection[str]) -> str:
-    """Say that no path matches, and which one was meant: each part of a glob is held against those of the paths."""
-    paths = [owner.path for _, owner in store.artifacts(namespace)]
-    parts = {part for path in paths for part in path.split("/")}
-    for glob in globs:
-        meant = "/".join(
-            part if part in parts or not part.strip("*?!") else next(iter(get_close_matches(part, parts, 1)), part)
-            for part in glob.split("/")
-        )
-        if meant != glob and any(map(path_matcher([meant]), paths)):
-            return f"no indexed path matches {glob!r}; did you mean --path {quote(meant)}?"
-    tops = sorted({f"{top}/" if rest else top for top, _, rest in (path.partition("/") for path in paths)})
-    shown = " or ".join(map(repr, globs))
-    return f"no indexed path matches {shown}; there is {_listed(tops, len(tops))}"
 
 
 def _listed(names: Collection[str] | Iterator[str], count: int) -> str:

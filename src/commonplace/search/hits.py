@@ -17,7 +17,7 @@ from commonplace.ranking.calibration import scores as scores_of
 from commonplace.redaction import find_secrets, redact
 from commonplace.search.rank import Ranking, placed
 from commonplace.search.request import Request
-from commonplace.search.result import Candidate, HeldBack, Reason, Trace, without_copies
+from commonplace.search.result import Candidate, HeldBack, Reason, SignalShare, Trace, without_copies
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
@@ -221,17 +221,23 @@ def _raw(ranking: Ranking, place: int) -> dict[str, float]:
 
 
 def _candidate(ranking: Ranking, rank: int, place: int, score: float, reason: Reason | None) -> Candidate:
-    def column(named: Mapping[str, NDArray[np.float32]]) -> dict[str, float]:
-        return {name: float(values[place]) for name, values in named.items()}
+    raw = _raw(ranking, place)
+    # What orders beside the signals, as the rank behind a pool, has no value of its own.
+    values = {**raw, **{name: float(part[place]) for name, part in ranking.parts.items() if name not in raw}}
+
+    def of(named: Mapping[str, NDArray[np.float32]], name: str) -> float:
+        return float(named[name][place]) if name in named else 0.0
 
     return Candidate(
         number=int(ranking.candidates.numbers[place]),
         owner_number=int(ranking.candidates.owners[place]),
         rank=rank + 1,
         score=score,
-        signals=_raw(ranking, place),
-        standardised=column(ranking.parts),
-        weights=column(ranking.weights),
-        evidence=column(ranking.evidence),
+        signals={
+            name: SignalShare(
+                name, value, of(ranking.parts, name), of(ranking.weights, name), value * of(ranking.evidence, name)
+            )
+            for name, value in values.items()
+        },
         rejected=reason,
     )

@@ -232,22 +232,31 @@ Reason = Literal["below the floor", "same owner as a better hit", "same text as 
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """One ranked candidate. `rank` counts from 1; `rejected` is None for a hit.
+class SignalShare:
+    """One signal of a hit: its raw value, what of it was added up, and what that weighs in the order.
 
     Attributes:
-        standardised, weights: of each signal, what was added up and what it weighed; empty for a single-signal method.
-        evidence: what each signal weighs in the log-odds of the probability.
+        standardised: over the candidates; a date's fit, 0–1, and what neighbours lend are added as they are. The sum of
+            all, each times its weight, is the value that orders the hits, "fused".
+        evidence: what it adds to the log-odds of relevance.
     """
+
+    name: str
+    value: float
+    standardised: float = 0.0
+    weight: float = 0.0
+    evidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One ranked candidate. `rank` counts from 1; `rejected` is None for a hit."""
 
     number: int
     owner_number: int
     rank: int
     score: float
-    signals: Mapping[str, float]
-    standardised: Mapping[str, float]
-    weights: Mapping[str, float]
-    evidence: Mapping[str, float]
+    signals: Mapping[str, SignalShare]
     rejected: Reason | None
 
 
@@ -289,23 +298,6 @@ class Trace:
     def candidates(self) -> Sequence[Candidate]:
         """The best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits."""
         return self.make()
-
-
-@dataclass(frozen=True, slots=True)
-class SignalShare:
-    """One signal of a hit: its raw value, what of it was added up, and what that weighs in the order.
-
-    Attributes:
-        standardised: over the candidates; a date's fit, 0–1, and what neighbours lend are added as they are. The sum of
-            all, each times its weight, is the value that orders the hits, "fused".
-        evidence: what it adds to the log-odds of relevance.
-    """
-
-    name: str
-    value: float
-    standardised: float
-    weight: float
-    evidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class TestRetention:
         # The power law after 30 days: .0814 by the curve's own half-life, 31 ** 0.6 times that for 30 uses.
         assert retained["new"] == pytest.approx(0.0814, abs=1e-3)
         assert retained["used"] == pytest.approx(0.0814 * 31**0.6, abs=1e-2)
-        assert result.trace.candidates[0].weights["retention"] == 1.0
+        assert result.trace.candidates[0].signals["retention"].weight == 1.0
 
     def test_what_is_no_memory_is_neither_favoured_nor_held_back(self, faded: Notebook) -> None:
         """A file does not fade: it stands at the mean of the memories."""

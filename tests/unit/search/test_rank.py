@@ -221,8 +221,8 @@ def test_the_first_hits_do_not_depend_on_the_limit(
     assert len(more) >= (40 if method == "bm25" else 50)
     if method == "two-stage":
         ranked = rows.search("who opened the valve", limit=50, **asked).trace.candidates
-        fused = [sum(each.standardised[name] * each.weights[name] for name in each.weights) for each in ranked]
-        assert fused == pytest.approx([each.signals["fused"] for each in ranked], abs=1e-4)
+        fused = [sum(share.standardised * share.weight for share in each.signals.values()) for each in ranked]
+        assert fused == pytest.approx([each.signals["fused"].value for each in ranked], abs=1e-4)
         assert fused == sorted(fused, reverse=True)
 
 

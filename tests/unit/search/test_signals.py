@@ -130,7 +130,7 @@ def test_what_a_receipt_says_of_the_signals_adds_up_to_the_score(
     result = book.search(query, min_score=0.0, **asked)
     [hit] = result.hits
     [candidate] = result.trace.candidates
-    adds = sum(value * candidate.evidence.get(name, 0.0) for name, value in hit.signals.items())
+    adds = sum(share.evidence for share in candidate.signals.values())
     bare = (
         -5.0 if query.startswith("what happened") else calibration_of("" if "by_words" in asked else "static").intercept
     )

@@ -246,8 +246,8 @@ class TestTimeBesideWords:
         assert plain.hits[0].owner_id == dated.hits[0].owner_id == "fence"
         assert dated.hits[0].score > plain.hits[0].score
         assert "time" not in plain.hits[0].signals
-        assert dated.trace.candidates[0].weights["time"] > 0.0
-        assert dated.trace.candidates[0].standardised["time"] > 0.0
+        assert dated.trace.candidates[0].signals["time"].weight > 0.0
+        assert dated.trace.candidates[0].signals["time"].standardised > 0.0
 
     def test_indexed_and_unindexed_memories_are_found_alike(self, book: Notebook) -> None:
         """Whether the index has caught up changes nothing about time."""
