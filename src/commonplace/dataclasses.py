@@ -1,20 +1,18 @@
 """Dataclasses that are cheap to define and to make a few values of.
 
 `dataclasses.dataclass` compiles six functions for each class, used or not: more than half of the time in which a
-command imports some 200 classes, of which it makes 80, most of them once. Here the first values of a class are filled
-field by field, and its initialiser is compiled for those that follow; the library describes a class when it is asked
-to. What is wrong with a field shows at the first use. Annotations are strings, as `from __future__ import annotations`
+command imports some 200 classes, of which it makes values of 80, most of them once. Here all classes share one
+`__repr__`, `__eq__` and `__hash__`, which read the fields; the first values of a class are filled field by field, and
+its initialiser is compiled for those that follow. Annotations must be strings, as `from __future__ import annotations`
 leaves them. What is not listed, such as `InitVar` and `order`, is not supported.
 """
 
 from __future__ import annotations
 
-import abc
 import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import attrgetter
 from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -44,22 +42,28 @@ else:
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, repr=True):  # noqa: A002 - as there
         """Make a dataclass of a class, as `dataclasses.dataclass` does."""
+        options = {"frozen": frozen, "slots": slots, "eq": eq, "repr": repr}
         if cls is None:
-            return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, repr=repr)
-        given = {name: getattr(cls, name) for name in cls.__annotations__ if hasattr(cls, name)}
-        options = {"frozen": frozen, "slots": slots, "weakref_slot": False, "eq": eq, "repr": repr}
+            return partial(dataclass, **options)
         rest = {"init": True, "order": False, "unsafe_hash": False, "match_args": True, "kw_only": False}
-        late = (_FIELDS, _SPECS, "__match_args__", *["__repr__"] * repr, *["__eq__"] * eq, *["__hash__"] * frozen * eq)
-        members = {_PARAMS: SimpleNamespace(**options, **rest), "__replace__": replace}
-        members |= {name: _Late(given) for name in late} | {"__init__": _LateInitialiser(given)}
+        specs = _specs(cls)
+        members = {
+            _PARAMS: SimpleNamespace(**options, weakref_slot=False, **rest),
+            _SPECS: specs,
+            _FIELDS: _Late(_described),
+            "__init__": _Initialiser(_compiled),
+            "__match_args__": tuple(name for name, each in specs.items() if not each.kw_only),
+            "__replace__": replace,
+        }
+        if repr:
+            members["__repr__"] = _shown
+        if eq:
+            members |= {"__eq__": _equal, "__hash__": _hashed if frozen else None}
         if frozen:
             members |= {"__setattr__": _assign, "__delattr__": _delete}
-        elif eq:
-            members["__hash__"] = None
         if frozen and slots:
             members |= {"__getstate__": _state, "__setstate__": _restore}
-        members = {name: members[name] for name in members.keys() - cls.__dict__.keys()}
-        return _with_slots(cls, members) if slots else _with_members(cls, given, members)
+        return _with_slots(cls, specs, members) if slots else _with_members(cls, members)
 
     def field(*, default=MISSING, default_factory=MISSING, repr=True, compare=True, metadata=None, kw_only=False):  # noqa: A002
         """Say more of a field, as `dataclasses.field` does."""
@@ -84,7 +88,7 @@ else:
 
 
 class _Spec:
-    __slots__ = ("compare", "default", "default_factory", "kw_only", "metadata", "name", "repr", "type")
+    __slots__ = ("compare", "default", "default_factory", "is_preset", "kw_only", "metadata", "name", "repr", "type")
     name: str
     type: str
     init = True
@@ -92,89 +96,17 @@ class _Spec:
 
     def __init__(self, *said: Any) -> None:
         self.default, self.default_factory, self.repr, self.compare, self.metadata, self.kw_only = said
-
-    @property
-    def is_preset(self) -> bool:
-        return self.default is not MISSING or self.default_factory is not MISSING
+        self.is_preset = self.default is not MISSING or self.default_factory is not MISSING
 
 
-def _with_slots(cls: type, more: Mapping[str, Any]) -> type:
-    """Return the class anew with more members, as a class has its slots from its beginning."""
-    inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
-    names = [name for name, kind in cls.__annotations__.items() if not _CLASS_VARIABLE.match(kind)]
-    left_out = {"__dict__", "__weakref__", *names}
-    members = {name: value for name, value in cls.__dict__.items() if name not in left_out}
-    members["__slots__"] = tuple(name for name in names if name not in inherited)
-    return type(cls)(cls.__name__, cls.__bases__, {**members, **more, "__qualname__": cls.__qualname__})
-
-
-def _with_members(cls: Any, given: Mapping[str, Any], more: Mapping[str, Any]) -> type:
-    """Return the class itself with more members, and with the defaults that fields give."""
-    for name, value in given.items():
-        if type(value) is _Spec:
-            delattr(cls, name) if value.default is MISSING else setattr(cls, name, value.default)
-    for name, member in more.items():
-        setattr(cls, name, member)
-        if isinstance(member, _Late):
-            member.__set_name__(cls, name)
-    return abc.update_abstractmethods(cls)
-
-
-class _Late:
-    """A member of a dataclass until it is first asked for, when it is made."""
-
-    __slots__ = ("_cls", "_filled", "_given", "_name")
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given, self._filled = given, 0
-
-    def __set_name__(self, cls: type, name: str) -> None:
-        self._cls, self._name = cls, name
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        cls, name = self._cls, self._name
-        with _making:
-            if cls.__dict__[name] is self:
-                setattr(cls, name, _MAKERS[name](cls, self._given))
-        member = cls.__dict__[name]
-        return member.__get__(instance, owner) if hasattr(member, "__get__") else member
-
-
-class _LateInitialiser(_Late):
-    """The initialiser, which fills the first values."""
-
-    __slots__ = ()
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        self._filled += 1
-        if instance is None or self._filled > _FILLED:
-            return super().__get__(instance, owner)
-        return partial(self._fill, instance)
-
-    def _fill(self, value: Any, /, *arguments: Any, **named: Any) -> Any:
-        cls = self._cls
-        specs: Mapping[str, _Spec] = getattr(cls, _SPECS)
-        given = dict(zip(getattr(cls, "__match_args__"), arguments, strict=False)) | named  # noqa: B009 - made late
-        needed = {name for name, each in specs.items() if not each.is_preset}
-        if len(given) < len(arguments) + len(named) or not needed <= given.keys() <= specs.keys():
-            return super().__get__(value)(*arguments, **named)  # which says what is wrong
-        assign = object.__setattr__ if cls.__dict__[_PARAMS].frozen else setattr
-        for name, each in specs.items():
-            if name in given:
-                assign(value, name, given[name])
-            else:
-                assign(value, name, each.default if each.default_factory is MISSING else each.default_factory())
-        return value.__post_init__() if hasattr(cls, "__post_init__") else None
-
-
-def _specs(cls: type, given: Mapping[str, Any]) -> dict[str, _Spec]:
+def _specs(cls: type) -> dict[str, _Spec]:
     """Return the fields of a class by their names, those of its bases first."""
     known: dict[str, _Spec] = {}
     for base in cls.__mro__[:0:-1]:
         known |= getattr(base, _SPECS, {})
     for name, kind in cls.__annotations__.items():
         if not _CLASS_VARIABLE.match(kind):
-            value = given.get(name, MISSING)
+            value = getattr(cls, name, MISSING)
             known[name] = spec = value if type(value) is _Spec else _Spec(value, MISSING, True, True, {}, False)
             spec.name, spec.type = name, kind
             if type(spec.default).__hash__ is None:
@@ -182,39 +114,67 @@ def _specs(cls: type, given: Mapping[str, Any]) -> dict[str, _Spec]:
     return known
 
 
-def _places(cls: type, _: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name, each in getattr(cls, _SPECS).items() if not each.kw_only)
+def _with_slots(cls: type, specs: Mapping[str, _Spec], more: Mapping[str, Any]) -> type:
+    """Return the class made anew with more members: its slots are fixed from its beginning."""
+    own = [name for name in cls.__annotations__ if name in specs]
+    inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
+    members = {name: value for name, value in cls.__dict__.items() if name not in {"__dict__", "__weakref__", *own}}
+    members["__slots__"] = tuple(name for name in own if name not in inherited)
+    return type(cls)(cls.__name__, cls.__bases__, {**more, **members, "__qualname__": cls.__qualname__})
 
 
-def _compared(cls: type) -> Callable[[Any], tuple[Any, ...]]:
-    names = [name for name, each in getattr(cls, _SPECS).items() if each.compare]
-    return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
+def _with_members(cls: Any, more: Mapping[str, Any]) -> type:
+    """Return the class itself with more members, and with the defaults that fields give."""
+    for name, value in list(cls.__dict__.items()):
+        if type(value) is _Spec:
+            delattr(cls, name) if value.default is MISSING else setattr(cls, name, value.default)
+    for name, member in more.items():
+        if name not in cls.__dict__:
+            setattr(cls, name, member)
+            if isinstance(member, _Late):
+                member.__set_name__(cls, name)
+    return cls  # type: ignore[no-any-return]
 
 
-def _equality(cls: type, _: Mapping[str, Any]) -> Callable[[Any, Any], Any]:
-    values = _compared(cls)
-    return lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented
+class _Late:
+    """A member of a dataclass until it is first asked for, when it is made."""
+
+    def __init__(self, make: Callable[[type], Any]) -> None:
+        self._make = make
+
+    def __set_name__(self, cls: type, name: str) -> None:
+        self._cls, self._name = cls, name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        with _making:
+            if self._cls.__dict__[self._name] is self:
+                setattr(self._cls, self._name, self._make(self._cls))
+        member = self._cls.__dict__[self._name]
+        return member.__get__(instance, owner) if hasattr(member, "__get__") else member
 
 
-def _hasher(cls: type, _: Mapping[str, Any]) -> Callable[[Any], int]:
-    values = _compared(cls)
-    return lambda self: hash(values(self))
+class _Initialiser(_Late):
+    """The initialiser of a dataclass, which fills the first values before it is compiled."""
 
+    _uses = 0
 
-def _shown(cls: type, _: Mapping[str, Any]) -> Callable[[Any], str]:
-    names = [name for name, each in getattr(cls, _SPECS).items() if each.repr]
-    return lambda self: f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        self._uses += 1
+        if instance is None or self._uses > _FILLED:
+            return super().__get__(instance, owner)
+        return partial(self._fill, instance)
 
-
-def _described(cls: type, _: Mapping[str, Any]) -> Any:
-    import dataclasses
-
-    described = []
-    for each in getattr(cls, _SPECS).values():
-        said = {name: getattr(each, name) for name in _Spec.__slots__ if name not in ("name", "type")}
-        own = dataclasses.field(**{name: value for name, value in said.items() if value is not MISSING})
-        described.append((each.name, each.type, own))
-    return getattr(dataclasses.make_dataclass(cls.__name__, described, init=False, repr=False, eq=False), _FIELDS)
+    def _fill(self, value: Any, /, *arguments: Any, **named: Any) -> Any:
+        specs: Mapping[str, _Spec] = getattr(self._cls, _SPECS)
+        given = dict(zip(getattr(self._cls, "__match_args__"), arguments, strict=False)) | named  # noqa: B009 - mypy
+        needed = {name for name, each in specs.items() if not each.is_preset}
+        if len(given) < len(arguments) + len(named) or not needed <= given.keys() <= specs.keys():
+            return super().__get__(value)(*arguments, **named)  # which says what is wrong
+        for name, each in specs.items():
+            if name not in given:
+                given[name] = each.default if each.default_factory is MISSING else each.default_factory()
+            object.__setattr__(value, name, given[name])
+        return value.__post_init__() if hasattr(value, "__post_init__") else None
 
 
 class _FromFactory:
@@ -225,7 +185,7 @@ class _FromFactory:
 _FACTORY = _FromFactory()
 
 
-def _initialiser(cls: type, _: Mapping[str, Any]) -> Callable[..., None]:
+def _compiled(cls: type) -> Callable[..., None]:
     """Compile `__init__`, for which the library would compile two functions more where the class is frozen."""
     is_frozen = cls.__dict__[_PARAMS].frozen
     known: list[_Spec] = sorted(getattr(cls, _SPECS).values(), key=lambda each: each.kw_only)
@@ -251,15 +211,33 @@ def _initialiser(cls: type, _: Mapping[str, Any]) -> Callable[..., None]:
     return made
 
 
-_MAKERS: dict[str, Callable[[type, Mapping[str, Any]], Any]] = {
-    _SPECS: _specs,
-    "__init__": _initialiser,
-    "__match_args__": _places,
-    "__eq__": _equality,
-    "__hash__": _hasher,
-    "__repr__": _shown,
-    _FIELDS: _described,
-}
+def _described(cls: type) -> Any:
+    """Return the fields as the library describes them."""
+    import dataclasses
+
+    described = []
+    for each in getattr(cls, _SPECS).values():
+        names = ("default", "default_factory", "repr", "compare", "metadata", "kw_only")
+        said = {name: value for name in names if (value := getattr(each, name)) is not MISSING}
+        described.append((each.name, each.type, dataclasses.field(**said)))
+    return getattr(dataclasses.make_dataclass(cls.__name__, described, init=False, repr=False, eq=False), _FIELDS)
+
+
+def _compared(self: Any) -> tuple[Any, ...]:
+    return tuple([getattr(self, name) for name, each in getattr(type(self), _SPECS).items() if each.compare])
+
+
+def _equal(self: Any, other: object) -> Any:
+    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+
+
+def _hashed(self: Any) -> int:
+    return hash(_compared(self))
+
+
+def _shown(self: Any) -> str:
+    names = [name for name, each in getattr(type(self), _SPECS).items() if each.repr]
+    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 def _refuse_change(value: object, name: str, act: str) -> None:
