@@ -147,7 +147,9 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            error.rename({each.name: _shown_name(each, ctx) for each in self.params if each.name})
+            names = {each.name: _shown_name(each, ctx) for each in self.params if each.name}
+            # Some options stand for settings of the search, as `--limit` for `search.limit`.
+            error.rename(names | {f"search.{name}": shown for name, shown in names.items()})
             raise
 
 

@@ -301,7 +301,9 @@ _memory_options = options.group(
     options.also,
     options.forms,
 )
-@options.number("--stage1-topk", "Maximum number of lexical and dense candidates, each.")
+@click.option(
+    "--stage1-topk", "stage1_limit", type=int, metavar="N", help="Maximum number of lexical and dense candidates, each."
+)
 @click.option("-n", "--limit", "--stage2-topk", "limit", type=int, metavar="N", help="Maximum number of results.")
 @options.choice("--rerank", of=RERANK_MODES, help="Re-rank by a language model: a call for each hit, or one for all.")
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
@@ -315,7 +317,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     options.refuse_short_json(form, as_json=invocation.as_json)
     loaded = invocation.settings(
         search_method=values["method"],
-        search_stage1_limit=values["stage1_topk"],
+        search_stage1_limit=values["stage1_limit"],
         search_limit=values["limit"],
         search_min_score=values["min_score"],
         models_reranker=values["rerank"],

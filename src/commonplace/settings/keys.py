@@ -117,7 +117,10 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
         if isinstance(value, int | float):
             is_allowed = rule.minimum <= value <= rule.maximum
     if not is_allowed:
-        raise SettingsError(f"{key.dotted} is {raw!r} ({origin})", remedy=f"give it {key.range}")
+        remedy = f"give it {key.range}"
+        if origin == "flag":  # a command says which of its options that is
+            raise SettingsError(f"{key.dotted} is {raw!r}", remedy=remedy, parameters=(key.dotted,))
+        raise SettingsError(f"{key.dotted} is {raw!r} ({origin})", remedy=remedy)
     return value
 
 
