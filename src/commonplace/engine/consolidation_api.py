@@ -90,6 +90,7 @@ class ConsolidationApi(Service):
         from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime, scale_of
         from commonplace.consolidation.vault import NoVault, Vault
         from commonplace.ledger.ledger import actor_of
+        from commonplace.memory.content import writes_of
 
         chosen = self._settings.consolidation
         return ConsolidationRuntime(
@@ -101,7 +102,7 @@ class ConsolidationApi(Service):
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=self._runtime.now,
             sleep=self._wait,
-            write_of=self._runtime.memory.write_of,
+            write_of=lambda owner, record: writes_of(self._runtime.destination(), [(owner, record)])[0],
             stamp=lambda: self._runtime.destination().embedder.stamp,
             calibrated=scale_of(self._runtime.embedder.stamp.name),
             likeness=self._likeness,

@@ -145,7 +145,7 @@ class MemoryApi(Service):
                     "some of the memories are of the tier ultra", remedy="give those in a call of their own"
                 )
             return runtime.ultra.remember(items, force=force)
-        kept = runtime.memory_so_far.remember(items, force=force)
+        kept = runtime.memory.remember(items, force=force)
         if wait and len(items) > 1:
             runtime.backlog.drain(runtime.progress)
         if len(items) > PROJECTED_AT_ONCE:
@@ -234,20 +234,35 @@ class MemoryApi(Service):
         return [Fading(moment_of(at), min(1.0, policy.raw(then, at))) for then, at in times]
 
     def neighbourhood(self, id_: str, depth: int, limit: int) -> Neighbourhood:
-        found: dict[str, StoredMemory] = {}
+        """Follow links from a memory; of equally near memories those with the stronger link come first, ties by id."""
 
-        def live(some: Sequence[str]) -> dict[str, StoredMemory]:
-            chosen = Selection(ids=tuple(some), statuses=LIVE, order="id")
-            stored = self._store.memories(self._namespace, chosen)
-            found.update({each.owner.id: each for each in stored if each.expired_at is None})
-            return found
+        def live(ids: Sequence[str]) -> dict[str, StoredMemory]:
+            chosen = Selection(ids=tuple(ids), statuses=LIVE, order="id")
+            found = self._store.memories(self._namespace, chosen)
+            return {each.owner.id: each for each in found if each.expired_at is None}
 
-        if id_ not in live([id_]):
+        reached = live([id_])
+        if not reached:
             raise self.absent(id_)
-        from commonplace.memory.service import outward
-
-        ids, links = outward(id_, lambda some: self._store.links(self._namespace, some), live, depth=depth, limit=limit)
-        return Neighbourhood(tuple(self._runtime.seen(found[each]) for each in ids), links)
+        links: dict[tuple[str, str, str], Link] = {}
+        edge = [id_]
+        for _ in range(depth):
+            strength: dict[str, float] = {}
+            for link in self._store.links(self._namespace, edge) if edge else ():
+                links[link.source, link.target, link.type] = link
+                for end in (link.source, link.target):
+                    strength[end] = max(strength.get(end, 0.0), link.strength)
+            near = sorted(strength.keys() - reached.keys(), key=lambda end: (-strength[end], end))
+            edge = []
+            while near and len(reached) < limit:  # a hub may have any number of neighbours
+                some, near = near[:MAX_NEIGHBOURS], near[MAX_NEIGHBOURS:]
+                found = live(some)
+                new = [end for end in some if end in found][: limit - len(reached)]
+                reached |= {end: found[end] for end in new}
+                edge += new
+        among = [link for link in links.values() if link.source in reached and link.target in reached]
+        among.sort(key=lambda link: (-link.strength, link.source, link.target, link.type))
+        return Neighbourhood(tuple(map(self._runtime.seen, reached.values())), tuple(among))
 
     def raised_tier(self, memory: Memory, tier: str | None) -> Tier:
         """Return the tier that a memory moves to, the next one for None.

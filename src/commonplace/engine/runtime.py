@@ -143,7 +143,7 @@ class Runtime:
 
     def __post_init__(self) -> None:
         directory, namespace = self.directory, self.namespace
-        self.searcher = self._searcher_of(self.store, self.index)
+        self.searcher = self.searcher_over(self.store, self.index)
         self.maintenance = IndexMaintenance(directory, self.store, self.index, self.progress, self.worker)
         self.backlog = EmbeddingBacklog(
             self.store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
@@ -153,8 +153,6 @@ class Runtime:
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
         self.lock = threading.Lock()
         self._following = threading.Lock()
-        self._made_memory: tuple[Searcher, MemoryService] | None = None
-        self._made_ultra: Ultra | None = None
         self.is_closed = False
         if self.worker is not None and self.shares is None:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
@@ -201,8 +199,7 @@ class Runtime:
         """Make vectors by another embedder, and compare with what it made, from now on."""
         self.embedder = embedder
         self.index.follow(embedder.stamp)
-        # What is under way goes on with the old one, and lets it go.
-        self.searcher = self._searcher_of(self.store, self.index)
+        self.searcher = self.searcher_over(self.store, self.index)  # a search under way goes on with the old one
 
     def now(self) -> float:
         """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again.
@@ -290,8 +287,7 @@ class Runtime:
 
     def forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""
-        # What is under way goes on with the old one, and lets it go. The service of memories is made anew with it.
-        self.searcher = self._searcher_of(self.store, self.index)
+        self.searcher = self.searcher_over(self.store, self.index)
         self.tokens.release()
         clear_cache()
         for service in self.knowledge_services:
@@ -309,21 +305,8 @@ class Runtime:
         half_lives = {category: value * DAY_S for category, value in days.items()}
         return RetentionPolicy(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
 
-    @property
+    @made_once
     def memory(self) -> MemoryService:
-        """The service of memories, by the embedder of now."""
-        self.follow()
-        return self.memory_so_far
-
-    @property
-    def memory_so_far(self) -> MemoryService:
-        """The service of memories, made anew with the searcher, for what finds out itself who changed the embedder."""
-        searcher, made = self.searcher, self._made_memory
-        if made is None or made[0] is not searcher:
-            made = self._made_memory = (searcher, self._new_memory())
-        return made[1]
-
-    def _new_memory(self) -> MemoryService:
         from commonplace.memory.service import MemoryService
         from commonplace.memory.supersession import Recogniser
 
@@ -368,29 +351,22 @@ class Runtime:
 
         return kinds_of_settings(self.settings)
 
-    @property
+    @made_once
     def ultra(self) -> Ultra:
         """The memories of this process; made when the first one comes."""
         from commonplace.memory.ultra import Ultra
 
-        with self.lock:
-            if self._made_ultra is None:
-                self._made_ultra = Ultra(
-                    self.destination(), self.retention, self.now, self.searcher_over, self.tokens.count_tokens
-                )
-            return self._made_ultra
+        count = self.tokens.count_tokens
+        return Ultra(self.destination(), self.retention, self.now, self.searcher_over, count)
 
     @property
     def has_ultra(self) -> bool:
-        return self._made_ultra is not None
+        return "ultra" in self.__dict__
 
-    def searcher_over(self, store: Store) -> Searcher:
-        # The index of a directory that nobody makes is an empty one.
-        index = Index(self.directory / INDEX / "ultra", store_id=store.id, embedding=self.embedder.stamp)
-        return self._searcher_of(store, index)
-
-    def _searcher_of(self, store: Store, index: Index) -> Searcher:
+    def searcher_over(self, store: Store, index: Index | None = None) -> Searcher:
         search, models = self.settings.search, self.settings.models
+        if index is None:  # of a store that is in no file: the index of a directory that nobody makes is an empty one
+            index = Index(self.directory / INDEX / "ultra", store_id=store.id, embedding=self.embedder.stamp)
         queries = Bounds(models.embedding_cache, search.cache_bytes, models.embedding_cache_minutes * 60)
         rankings = Bounds(search.candidate_cache, search.cache_bytes, search.candidate_cache_minutes * 60)
         recall = recall_of(store, index, self.embedder.stamp)

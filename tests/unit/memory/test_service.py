@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from tests.unit.clock import START, Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError, VersionConflictError
-from commonplace.memory.service import outward
 from commonplace.search.result import SearchResult
 from commonplace.types import Link
 
@@ -248,74 +247,46 @@ def test_a_clock_that_says_no_time_is_refused_by_every_call(tmp_path: Path, valu
 # How far links lead: nearest first, each memory once, never beyond depth and limit.
 
 
-def among(*edges: tuple[str, str, float]) -> object:
-    links = [Link(source, target, "related", strength) for source, target, strength in edges]
-
-    def links_of(ids: Sequence[str]) -> list[Link]:
-        return [link for link in links if {link.source, link.target} & set(ids)]
-
-    return links_of
+RING = (("a", "b", 0.5), ("b", "c", 1.0), ("c", "a", 0.9), ("c", "d", 0.2), ("d", "e", 1.0))
 
 
-RING = among(("a", "b", 0.5), ("b", "c", 1.0), ("c", "a", 0.9), ("c", "d", 0.2), ("d", "e", 1.0))
+@pytest.fixture
+def ring(tmp_path: Path) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "ring") as book:
+        for name in "abcdex":
+            book.remember(f"Memory {name}.", id=name, force=True)
+        for source, target, strength in RING:
+            book.link(source, target, strength=strength)
+        yield book
 
 
-def every(ids: Sequence[str]) -> Sequence[str]:
-    return ids
+def reached(book: Engine, start: str, *, depth: int, limit: int = 10) -> str:
+    return "".join(each.id for each in book.neighbourhood(start, depth=depth, limit=limit).memories)
 
 
-def reached(start: str, *, depth: int, limit: int = 10) -> tuple[str, ...]:
-    return outward(start, RING, every, depth=depth, limit=limit)[0]  # type: ignore[arg-type]
+def test_the_nearest_come_first_and_of_these_the_strongest(ring: Engine) -> None:
+    assert [reached(ring, "a", depth=depth) for depth in (1, 2, 3)] == ["acb", "acbd", "acbde"]
+    assert reached(ring, "e", depth=2) == "edc"
 
 
-def test_the_nearest_come_first_and_of_these_the_strongest() -> None:
-    assert reached("a", depth=1) == ("a", "c", "b")
-    assert reached("a", depth=2) == ("a", "c", "b", "d")
-    assert reached("a", depth=3) == ("a", "c", "b", "d", "e")
-    assert reached("e", depth=2) == ("e", "d", "c")
+def test_the_limit_cuts_off_the_weakest(ring: Engine) -> None:
+    assert reached(ring, "a", depth=4, limit=2) == "ac"
+    assert reached(ring, "a", depth=4, limit=1) == "a"
 
 
-def test_the_limit_cuts_off_the_weakest() -> None:
-    assert reached("a", depth=4, limit=2) == ("a", "c")
-    assert reached("a", depth=4, limit=1) == ("a",)
+def test_links_are_those_among_what_was_reached_the_strongest_first(ring: Engine) -> None:
+    links = [[each.source + each.target for each in ring.neighbourhood("a", depth=depth).links] for depth in (1, 2)]
+    assert links == [["ca", "ab"], ["bc", "ca", "ab", "cd"]]
 
 
-def test_links_are_those_among_what_was_reached_the_strongest_first() -> None:
-    _, links = outward("a", RING, every, depth=1, limit=10)  # type: ignore[arg-type]
-    assert [(link.source, link.target) for link in links] == [("c", "a"), ("a", "b")]
-    _, links = outward("a", RING, every, depth=2, limit=10)  # type: ignore[arg-type]
-    assert [(link.source, link.target) for link in links] == [("b", "c"), ("c", "a"), ("a", "b"), ("c", "d")]
+def test_a_memory_without_links_is_alone(ring: Engine) -> None:
+    assert reached(ring, "x", depth=3) == "x"
+    assert ring.neighbourhood("x").links == ()
 
 
-def test_a_memory_without_links_is_alone() -> None:
-    assert outward("x", RING, every, depth=3, limit=10) == (("x",), ())  # type: ignore[arg-type]
-
-
-def test_what_is_not_live_takes_no_place_and_leads_nowhere() -> None:
-    asked: list[Sequence[str]] = []
-
-    def live(ids: Sequence[str]) -> set[str]:
-        asked.append(ids)
-        return set(ids) - {"b", "c", "f"}
-
-    star = among(("a", "b", 1.0), ("a", "c", 0.9), ("a", "d", 0.8), ("a", "e", 0.7), ("b", "x", 1.0), ("d", "f", 1.0))
-    ids, links = outward("a", star, live, depth=3, limit=3)  # type: ignore[arg-type]
-    assert ids == ("a", "d", "e")
-    assert [(link.source, link.target) for link in links] == [("a", "d"), ("a", "e")]
-    assert asked == [["b", "c", "d", "e"]]
-    assert outward("a", star, live, depth=3, limit=9)[0] == ("a", "d", "e")  # type: ignore[arg-type]
-
-
-def test_many_that_are_not_live_are_passed_over_and_no_more_are_asked_about_than_that_takes() -> None:
-    asked: list[int] = []
-
-    def live(ids: Sequence[str]) -> list[str]:
-        asked.append(len(ids))
-        return [each for each in ids if each >= "0150"]
-
-    star = among(*(("a", f"{number:04}", 1.0) for number in range(1000)))
-    assert outward("a", star, live, depth=1, limit=3)[0] == ("a", "0150", "0151")  # type: ignore[arg-type]
-    assert asked == [100, 100]
+def test_an_archived_memory_leads_nowhere(ring: Engine) -> None:
+    ring.archive("c")
+    assert reached(ring, "a", depth=4) == "ab"
 
 
 def test_archived_neighbours_do_not_use_up_the_limit(tmp_path: Path) -> None:
