@@ -20,7 +20,7 @@ from commonplace.errors import NotFoundError, StoreError
 from commonplace.settings import load
 
 SCRIPT = Path(__file__).with_name("worker.py")
-ENDS_AT_ONCE = "import pickle, os, sys; os.write(int(sys.argv[1]), pickle.dumps(('started',))); os.abort()"
+ENDS_AT_ONCE = f"import os, sys; os.write(int(sys.argv[1]), {worker._line('started')!r}); os.abort()"
 HAS_A_DEFECT = "from commonplace.engine import worker; worker._TASKS = {'forget': lambda *_: {}['lost']}; worker.main()"
 
 
@@ -116,7 +116,7 @@ def test_what_is_printed_at_a_start_is_no_answer(book: Engine, monkeypatch: pyte
 
 NEVER_BEGINS = "import time; time.sleep(3600)"
 SAYS_NO_MORE = (
-    "import pickle, os, sys, time\nos.write(int(sys.argv[1]), pickle.dumps(('started',)) + b'\\x80'); time.sleep(3600)"
+    f"import os, sys, time; os.write(int(sys.argv[1]), {worker._line('started')!r} + b'80'); time.sleep(3600)"
 )
 NEVER_ENDS = (
     "from commonplace.engine import worker; import atexit, time; atexit.register(time.sleep, 3600); worker.main()"
@@ -152,12 +152,9 @@ def test_what_a_process_never_begins_is_done_here(
     assert children() <= before
 
 
-def test_a_process_that_has_answered_is_not_waited_for_without_end(
-    book: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_has_answered_is_not_waited_for(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     before = children()
     monkeypatch.setattr(worker, "_CODE", NEVER_ENDS)
-    monkeypatch.setattr(worker, "END_S", 0.1)
     refuse_to_work_here(book, monkeypatch)
     assert book.forget("3").verified
     assert children() <= before

@@ -6,8 +6,10 @@ worker.py begin STORE ID      begin to forget ID in another process, print the i
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from pathlib import Path
 
 from commonplace.engine import maintenance, worker
 from commonplace.engine.open import open_engine
@@ -25,11 +27,11 @@ def loaded(store: str) -> None:
 
 
 def begin(store: str, id_: str) -> None:
-    def pause(child: worker._Child) -> None:
-        print(child.process.pid, flush=True)
+    def pause(*_: object) -> None:
+        print(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[0], flush=True)
         signal.pause()
 
-    worker._Child.next = pause  # type: ignore[method-assign,assignment]
+    worker.Worker._result = pause  # type: ignore[method-assign,assignment]
     with open_engine(store, "default", None, low_memory=True) as book:
         book.forget(id_)
 

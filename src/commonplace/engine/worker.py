@@ -1,8 +1,8 @@
 """Do heavy work on a store in a process of its own, which gives back all the memory it took.
 
 The process is started anew, not forked, for a forked thread may hold any lock. It reads its task from standard input
-and answers on a pipe of its own, on which nothing else is printed, in pickles, which only a process and its own child
-exchange. Either may be killed at any time: what is done to a store is whole or finished by whoever comes next.
+and answers on a pipe of its own, which nothing else prints on: pickles, a line each, which only a process and its own
+child exchange. Either may be killed at any time: what is done to a store is whole or finished by whoever comes next.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ import logging
 import os
 import pickle
 import sys
-import threading
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from traceback import format_exception
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.engine import Engine
@@ -33,9 +31,7 @@ _log = logging.getLogger(__name__)
 _CODE: Final = "from commonplace.engine.worker import main; main()"
 _STARTED: Final = ("started",)
 SILENCE_S: Final = 600.0
-"""So long may a process say nothing at all before it is ended: the longest step of its work, on a large store."""
-END_S: Final = 30.0
-"""So long may it take to end when it has answered."""
+"""A process that says nothing for so long is ended: the longest step of its work, on a large store, takes less."""
 
 _T = TypeVar("_T")
 
@@ -79,109 +75,92 @@ class Worker:
         Raises:
             StoreError: the process failed, or ended before it could tell what became of it.
         """
-        try:
-            child = _Child(pickle.dumps((self.settings, task, arguments)))
-        except OSError:
-            return here()
-        with child:
-            result = (self._result(task, child),) if child.next() == _STARTED else None
-        return result[0] if result else here()
+        with ExitStack() as stack:
+            answers = _answers_of_child(stack, (self.settings, task, arguments))
+            if answers is not None:
+                return self._result(task, answers)  # type: ignore[no-any-return]
+        return here()
 
-    def _result(self, task: str, child: _Child) -> Any:
-        while (answer := child.next()) is not None:
-            kind, *values = answer
-            if kind == "progress":
-                if self.progress is not None:
-                    self.progress(*values)
-            elif kind == "done":
-                child.wait()
-                return values[0]
-            elif kind == "refused":
-                raise _error(*values)
-            else:
-                what, traceback = values
-                _log.error("the process that was to %s failed:\n%s", task, traceback)
-                raise StoreError(
-                    f"the process that was to {task} failed: {what}",
-                    remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
-                )
-        silent = f"did not respond for {SILENCE_S:g} s and " if child.is_late else ""
+    def _result(self, task: str, answers: Iterator[tuple[Any, ...]]) -> Any:
+        silent = ""
+        try:
+            for kind, *values in answers:
+                if kind == "progress":
+                    if self.progress is not None:
+                        self.progress(*values)
+                elif kind == "done":
+                    return values[0]
+                elif kind == "refused":
+                    raise _error(*values)
+                else:
+                    what, traceback = values
+                    _log.error("the process that was to %s failed:\n%s", task, traceback)
+                    raise StoreError(
+                        f"the process that was to {task} failed: {what}",
+                        remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
+                    )
+        except TimeoutError:
+            silent = f"did not respond for {SILENCE_S:g} s and "
         raise StoreError(
             f"the process that was to {task} {silent}was stopped",
             remedy="run `commonplace doctor`, which finishes what it left",
         )
 
 
-class _Child:
-    """A process at work; one that says nothing for `SILENCE_S` is killed, so that no read or write waits for longer.
+def _answers_of_child(stack: ExitStack, task: object) -> Iterator[tuple[Any, ...]] | None:
+    """Give a task to a process, which is ended with the stack; return its answers, None where none begins here."""
+    import subprocess  # 3 ms, of a server's first answer
+
+    if not sys.executable or getattr(sys, "frozen", False):  # a program of its own has no interpreter to start
+        return None
+    incoming, outgoing = os.pipe()
+    stack.callback(os.close, incoming)
+    # The working directory, where anybody's modules may lie, is no place to import from; and whatever prints, at a
+    # start too, must neither speak in between nor to our own client.
+    command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", _CODE, str(outgoing)]
+    options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "pass_fds": (outgoing,)}
+    try:
+        child = stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, **options))
+        stack.callback(child.kill)
+    except OSError:
+        return None
+    finally:
+        os.close(outgoing)
+    answers = _answers(incoming)
+    try:
+        if next(answers, None) != _STARTED:
+            return None
+    except TimeoutError:
+        return None
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin as stream:
+        pickle.dump(task, stream)
+    return answers
+
+
+def _answers(pipe: int) -> Iterator[tuple[Any, ...]]:
+    """Yield what a process says until it ends.
 
     Raises:
-        OSError: it cannot be started here.
+        TimeoutError: it said nothing for `SILENCE_S`.
     """
+    import select
 
-    def __init__(self, task: bytes) -> None:
-        import subprocess  # 3 ms, of a server's first answer
+    poll, rest = select.poll(), b""
+    poll.register(pipe, select.POLLIN)
+    while True:
+        if not poll.poll(SILENCE_S * 1000):
+            raise TimeoutError
+        some = os.read(pipe, 65_536)
+        if not some:
+            return
+        *lines, rest = (rest + some).split(b"\n")
+        for line in lines:
+            yield pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 - of a process that we started
 
-        if not sys.executable or getattr(sys, "frozen", False):
-            raise OSError("this is a program of its own: there is no interpreter to start")
-        answers, outgoing = os.pipe()
-        # The working directory, where anybody's modules may lie, is no place to import from; and whatever prints, at a
-        # start too, must neither speak in between nor to our own client.
-        command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", _CODE, str(outgoing)]
-        try:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(outgoing,),
-            )
-        except BaseException:
-            os.close(answers)
-            raise
-        finally:
-            os.close(outgoing)
-        self.is_late = False
-        self._answers = os.fdopen(answers, "rb")
-        self._heard_at = time.monotonic()
-        self._is_over = threading.Event()
-        threading.Thread(target=self._watch, name="commonplace-worker", daemon=True).start()
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError), self.process.stdin as stream:
-            stream.write(task)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the process, which may have ended already, and let the system forget it."""
-        self._is_over.set()
-        self.process.kill()
-        self.process.wait()
-        self._answers.close()
-
-    def next(self) -> tuple[Any, ...] | None:
-        """Return the next answer, None where the process has ended."""
-        try:
-            answer: tuple[Any, ...] = pickle.load(self._answers)  # noqa: S301 - of a process that we started
-        except (EOFError, pickle.UnpicklingError):
-            return None
-        self._heard_at = time.monotonic()
-        return answer
-
-    def wait(self) -> None:
-        """Wait for its end, but not for long."""
-        from subprocess import TimeoutExpired
-
-        with suppress(TimeoutExpired):
-            self.process.wait(END_S)
-
-    def _watch(self) -> None:
-        while (left_s := self._heard_at + SILENCE_S - time.monotonic()) > 0:
-            if self._is_over.wait(left_s):
-                return
-        self.is_late = True
-        self.process.kill()
+def _line(*answer: object) -> bytes:
+    return f"{pickle.dumps(answer).hex()}\n".encode()
 
 
 def _error(kind: type[CommonplaceError], arguments: tuple[object, ...], state: Mapping[str, object]) -> Exception:
@@ -193,19 +172,19 @@ def _error(kind: type[CommonplaceError], arguments: tuple[object, ...], state: M
 
 def main() -> None:
     """Do what standard input asks for."""
-    settings, task, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
     # It is closed by the end of the process, which whoever started it waits for.
     answers = os.fdopen(int(sys.argv[1]), "wb", closefd=False)
 
     def tell(*answer: object) -> None:
         with suppress(OSError):  # nobody waits any more: the work is done all the same
-            pickle.dump(answer, answers)
+            answers.write(_line(*answer))
             answers.flush()
 
     def progress(what: str, done: int, total: int) -> None:
         tell("progress", what, done, total)
 
     tell(*_STARTED)
+    settings, task, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
     try:
         result = _outcome(settings, task, arguments, progress)
     except CommonplaceError as error:
