@@ -6,7 +6,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
@@ -22,7 +22,7 @@ from commonplace.models.static import verify_data
 from commonplace.store.check import COUNTS, LOOSE_ENDS
 from commonplace.store.drafts import clear_drafts
 from commonplace.text.similarity import digest as digest_of_text
-from commonplace.types import Chunk, Filter, Passage, StoredMemory, TokenEntry
+from commonplace.types import Chunk, Filter, Passage
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
@@ -31,7 +31,7 @@ _AT_ONCE: Final = 500
 _MAX_TEXTS: Final = 20
 _UNREADABLE: Final = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 _BACKUP: Final = "restore a backup"
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +131,29 @@ class Doctor(Service):
         """
         found: list[Problem] = []
         for namespace in self._store.namespaces():
+            place = "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
             with self._store.snapshot():
                 memories = self._store.memory_digests(namespace)
-                found += _in_parts(memories, partial(self._differing, namespace), partial(_damaged_memory, namespace))
+                ids = {number: id_ for number, id_, _ in memories}
+                for number, told in _in_parts(memories, partial(self._differing, namespace)):
+                    remedy = f"write it as it should be with `commonplace update {shlex.quote(ids[number])} TEXT`"
+                    found.append(
+                        Problem("store", f"memory {ids[number]!r:.80}{place} {told}", f"{remedy}, or {_BACKUP}")
+                    )
                 items = self._store.matching_owners(namespace, Filter(kinds=("knowledge",)))
-                found += _in_parts(items, partial(self._with_other_maps, namespace), partial(_damaged_item, namespace))
+                for number, told in _in_parts([(each,) for each in items], partial(self._with_other_maps, namespace)):
+                    remedy = f"index the knowledge of that agent again, or {_BACKUP}"
+                    found.append(Problem("store", f"knowledge item {number}{place} {told}", remedy))
         if len(found) > _MAX_TEXTS:
             rest = len(found) - _MAX_TEXTS
             found[_MAX_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", _BACKUP)]
         return found
 
-    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> Iterator[Problem]:
-        """Yield what is wrong with the texts of some memories, by number, id and digest."""
+    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> Iterator[tuple[int, str]]:
+        """Yield the numbers of memories, by number, id and digest, and what is wrong with their texts.
+
+        The passages of a memory are to be cut from its text, leave none of it out, and have their own tokens.
+        """
         numbers = [number for number, _, _ in digests]
         passages: dict[int, list[Passage]] = defaultdict(list)
         found_by = self._store.passages_of(namespace, numbers)
@@ -150,33 +161,26 @@ class Doctor(Service):
             passages[passage.owner_number].append(passage)
         tokens = self._store.tokens(namespace, found_by)
         stored = self._store.memory_records(namespace, numbers)
-        for number, id_, digest in digests:
+        for number, _, digest in digests:
             if (memory := stored.get(number)) is None:
                 continue
-            as_written = not digest or digest_of_text(memory.record.content) == digest
-            if as_written and self._is_found(memory, passages[number], tokens):
-                continue
-            problem = "has other words than it was written with"
-            if as_written:
-                problem = "is found by other words than it has"
-            yield _of_memory(id_, namespace, problem, is_live=memory.expired_at is None)
-
-    def _is_found(self, memory: StoredMemory, passages: Sequence[Passage], tokens: dict[int, TokenEntry]) -> bool:
-        """Return whether the passages of a memory are cut from its text, leave none out, and have their own tokens."""
-        chunks = [each.chunk for each in passages]
-        return _is_cut_from(normalise(memory.record.content), chunks) and all(
-            tokens[each.number].token_ids == self._token_ids(memory.owner.title, each.chunk) for each in passages
-        )
+            text, chunks = memory.record.content, [each.chunk for each in passages[number]]
+            if digest and digest_of_text(text) != digest:
+                yield number, "has other words than it was written with"
+            elif not _is_cut_from(normalise(text), chunks) or any(
+                tokens[each.number].token_ids != self._token_ids(memory.owner.title, each.chunk)
+                for each in passages[number]
+            ):
+                yield number, "is found by other words than it has"
 
     def _token_ids(self, title: str, piece: Chunk) -> bytes:
         ids = self._runtime.tokens.tokenize(passage_text(title, piece.heading, piece.text))
         return ids.astype("<u2", copy=False).tobytes()
 
-    def _with_other_maps(self, namespace: str, numbers: Sequence[int]) -> Iterator[Problem]:
-        for item in self._store.knowledge(namespace).of_numbers(numbers).values():
+    def _with_other_maps(self, namespace: str, numbers: Sequence[tuple[int]]) -> Iterator[tuple[int, str]]:
+        for item in self._store.knowledge(namespace).of_numbers([number for (number,) in numbers]).values():
             if digest_of(item.record.agent, item.record.metadata) != item.record.digest:
-                named = f"{item.number} of the agent {item.record.agent!r:.80}"
-                yield _of_item(named, namespace, "has another map than it was written with")
+                yield item.number, f"of the agent {item.record.agent!r:.80} has another map than it was written with"
 
     def _index(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
@@ -249,9 +253,9 @@ def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
 
 
 def _in_parts(
-    items: Sequence[_T], check: Callable[[Sequence[_T]], Iterator[Problem]], damaged: Callable[[_T, str], Problem]
-) -> Iterator[Problem]:
-    """Yield what is wrong with many items; of some that cannot be read, each is looked at by itself."""
+    items: Sequence[_T], check: Callable[[Sequence[_T]], Iterator[tuple[int, str]]]
+) -> Iterator[tuple[int, str]]:
+    """Yield what is wrong with many items, by number; of some that cannot be read, each is looked at by itself."""
     for begin in range(0, len(items), _AT_ONCE):
         some = items[begin : begin + _AT_ONCE]
         try:
@@ -262,28 +266,4 @@ def _in_parts(
                     yield from list(check([each]))
                 except _UNREADABLE as error:
                     told = error.args[0] if isinstance(error, CommonplaceError) else error
-                    yield damaged(each, f"cannot be read ({told})")
-
-
-def _of_memory(id_: str, namespace: str, problem: str, *, is_live: bool) -> Problem:
-    remedy = _BACKUP
-    if is_live:
-        remedy = f"write it as it should be with `commonplace update {shlex.quote(id_)} TEXT`, or {_BACKUP}"
-    return Problem("store", f"memory {id_!r:.80}{_in(namespace)} {problem}", remedy)
-
-
-def _of_item(named: str, namespace: str, problem: str) -> Problem:
-    remedy = f"index the knowledge of that agent again, or {_BACKUP}"
-    return Problem("store", f"item {named}{_in(namespace)} {problem}", remedy)
-
-
-def _damaged_memory(namespace: str, digest: tuple[int, str, str], told: str) -> Problem:
-    return _of_memory(digest[1], namespace, told, is_live=False)
-
-
-def _damaged_item(namespace: str, number: int, told: str) -> Problem:
-    return _of_item(f"{number} of the agents' knowledge", namespace, told)
-
-
-def _in(namespace: str) -> str:
-    return "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
+                    yield each[0], f"cannot be read ({told})"
