@@ -620,7 +620,7 @@ class Graph:
     def _open_reader(self) -> Callable[[], Generator] | None:
         """Return what opens the language model that reads episodes, None where the rules do."""
         name = self._runtime.settings.graph.extractor
-        return None if name == "rules" else lambda: self._runtime.models.generator(name)
+        return None if name == "rules" else lambda: self._runtime.generator(name)
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.query import TextHits

@@ -161,7 +161,7 @@ class KnowledgeApi(Service):
         mode: RerankMode = "batch" if config.use_batch_rerank else "single"
 
         def opened() -> Reranker:
-            return self._runtime.models.reranker(mode, config.rerank_model) if given is None else given
+            return self._runtime.reranker(mode, config.rerank_model) if given is None else given
 
         own_name = str(getattr(given, "name", "") or type(given).__name__)
         name = f"{config.rerank_model} ({mode})" if given is None else own_name

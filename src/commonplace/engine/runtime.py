@@ -27,7 +27,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.recall import recall_of
 from commonplace.search.retrieve import Searcher
-from commonplace.settings import ModelSettings, Settings
+from commonplace.settings import Settings
 from commonplace.settings.paths import EMBEDDING_LOCK, INDEX
 from commonplace.store.store import Store
 from commonplace.text.tokens import clear_cache
@@ -60,46 +60,6 @@ else:
         def __get__(self, instance, owner=None):
             with self._making:
                 return super().__get__(instance, owner)
-
-
-class Models:
-    """Opens each model once, so that what it learned of its server is kept. Safe for threads."""
-
-    def __init__(self, settings: ModelSettings, budget: Budget) -> None:
-        self._settings = settings
-        self._budget = budget
-        self._opened: dict[str, Generator] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def reranker_name(self) -> str:
-        """Which model re-ranks: the one that the settings name for it, else their language model, else the default."""
-        return self._settings.reranker_model or self._settings.generator or DEFAULT_RERANKER
-
-    def generator(self, name: str) -> Generator:
-        """Return the language model of a name.
-
-        Raises:
-            ProviderError: it needs a key and there is none.
-            UsageError: the name or an address is malformed.
-        """
-        from commonplace.models.llm import open_generator
-
-        with self._lock:
-            if name not in self._opened:
-                self._opened[name] = open_generator(name, settings=self._settings, budget=self._budget)
-            return self._opened[name]
-
-    def reranker(self, mode: RerankMode, model: str = "") -> Reranker:
-        """Return the re-ranker of a mode, "single" or "batch", over a model; "" is the one of `reranker_name`.
-
-        Raises:
-            ProviderError: its model needs a key and there is none.
-            UsageError: the model's name or an address is malformed.
-        """
-        from commonplace.models.rerank import make_reranker
-
-        return make_reranker(self.generator(model or self.reranker_name), mode, self._settings.total_timeout_s)
 
 
 EMBEDDED_AT_ONCE = 64
@@ -148,7 +108,7 @@ class Runtime:
         self.backlog = EmbeddingBacklog(
             self.store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
         )
-        self.models: Models = Models(self.settings.models, self.budget) if self.shares is None else self.shares.models
+        self._generators: dict[str, Generator] = {} if self.shares is None else self.shares._generators
         self.uses = UseCounter(self._write_uses)
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
         self.lock = threading.Lock()
@@ -190,6 +150,33 @@ class Runtime:
         with self._following:
             if stored != self.embedder.stamp:
                 self.adopt(self.open_embedder(None, stored))
+
+    def generator(self, name: str) -> Generator:
+        """Return the language model of a name, which is opened once: it keeps what it learned of its server.
+
+        Raises:
+            ProviderError: it needs a key and there is none.
+            UsageError: the name or an address is malformed.
+        """
+        from commonplace.models.llm import open_generator
+
+        with self.lock:
+            if name not in self._generators:
+                opened = open_generator(name, settings=self.settings.models, budget=self.budget)
+                self._generators[name] = opened
+            return self._generators[name]
+
+    @property
+    def reranker_name(self) -> str:
+        """Which model re-ranks: the one that the settings name for it, else their language model, else the default."""
+        return self.settings.models.reranker_model or self.settings.models.generator or DEFAULT_RERANKER
+
+    def reranker(self, mode: RerankMode, model: str = "") -> Reranker:
+        """Return the re-ranker of a mode, "single" or "batch", over a model; "" is the one of `reranker_name`."""
+        from commonplace.models.rerank import make_reranker
+
+        model = model or self.reranker_name
+        return make_reranker(self.generator(model), mode, self.settings.models.total_timeout_s)
 
     def current_embedder(self) -> Embedder:
         self.follow()

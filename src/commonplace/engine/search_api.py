@@ -128,8 +128,8 @@ class SearchApi(Service):
                 found = replace(found, hits=hits[: wider.limit], in_process=in_process)
         if mode == "none":
             return found
-        name = f"{runtime.models.reranker_name} ({mode})"
-        return rerank(found, request.limit, name, lambda: runtime.models.reranker(mode))
+        name = f"{runtime.reranker_name} ({mode})"
+        return rerank(found, request.limit, name, lambda: runtime.reranker(mode))
 
     def _why_none(self, found: SearchResult) -> tuple[str, ...]:
         """Say why nothing was found; what the index lacks yet is said already, and may be all that is missing."""

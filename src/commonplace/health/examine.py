@@ -105,50 +105,30 @@ _PLEASANTRIES: Final = frozenset(
     " na none null undefined asdf got it will do sounds please you're welcome so much very all right alright cool nice"
     " foo bar baz qwerty".split()
 )
-_MAX_REPORTED: Final = 6
 _LOG_LINE: Final = re.compile(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d"
     r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE)\b|at \S+\(|File \"|\s*\|)"
 )
 _LOOKED_AT: Final = 20_000
-_MIN_LINES: Final = 5
-_MIN_WORDS: Final = 20
-_MAX_REPEATED: Final = 0.5
-_MIN_OWN_SHARE: Final = 0.2
-_MIN_LETTERS: Final = 0.3
-_LONG: Final = 40
 
 
 def suspicion(text: str) -> str:
     """Return why a text may be worth nothing, "" where nothing speaks against it."""
     head = text[:_LOOKED_AT].strip()
-    return _of_words(head) or _of_lines([line for line in head.splitlines() if line.strip()])
-
-
-def _of_words(text: str) -> str:
-    said = _SAID.findall(text[:200].lower())
-    if len(said) <= _MAX_REPORTED and said and _PLEASANTRIES.issuperset(said):
-        return "it is a pleasantry or a placeholder"
-    if text[:20].lower().startswith("lorem ipsum"):
-        return "it is a placeholder"
-    letters = sum(map(str.isalpha, text))
-    if not letters:
-        return "it has no words"
-    written = len("".join(text.split()))
-    if written >= _LONG and letters < _MIN_LETTERS * written:
-        return "most of it is neither letters nor words"
-    words = _WORD.findall(text.lower())
-    if len(words) >= _MIN_WORDS and len(set(words)) < _MIN_OWN_SHARE * len(words):
-        return "it repeats the same words"
-    return ""
-
-
-def _of_lines(lines: list[str]) -> str:
-    if len(lines) < _MIN_LINES:
-        return ""
-    if sum(bool(_LOG_LINE.match(line)) for line in lines) > _MAX_REPEATED * len(lines):
-        return "it looks like a log or a traceback"
-    return "it repeats the same lines" if len(set(lines)) < _MAX_REPEATED * len(lines) else ""
+    said, words = _SAID.findall(head[:200].lower()), _WORD.findall(head.lower())
+    lines = [line for line in head.splitlines() if line.strip()]
+    letters, written = sum(map(str.isalpha, head)), len("".join(head.split()))
+    logged = sum(bool(_LOG_LINE.match(line)) for line in lines)
+    reasons = {
+        "it is a pleasantry or a placeholder": 0 < len(said) <= 6 and _PLEASANTRIES.issuperset(said),
+        "it is a placeholder": said[:2] == ["lorem", "ipsum"],
+        "it has no words": not letters,
+        "most of it is neither letters nor words": written >= 40 and letters < 0.3 * written,
+        "it repeats the same words": len(words) >= 20 and len(set(words)) < 0.2 * len(words),
+        "it looks like a log or a traceback": len(lines) >= 5 and logged > 0.5 * len(lines),
+        "it repeats the same lines": len(lines) >= 5 and len(set(lines)) < 0.5 * len(lines),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
 
 
 _MAX_IN_BAND: Final = 50

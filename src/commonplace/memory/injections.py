@@ -40,13 +40,13 @@ class Injection(View):
 
 def injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
     """Return the ids of what was injected into a conversation within a day."""
-    return set(_within_a_day(store, namespace, now).get(_digest(conversation), ()))
+    return set(_held(store, namespace, now).get(_digest(conversation), ()))
 
 
 def injections(store: Store, namespace: str, now: float) -> list[Injection]:
     """Return what was injected within a day, the latest first."""
     found: dict[tuple[float, str], list[str]] = {}
-    for name, ids in _within_a_day(store, namespace, now).items():
+    for name, ids in _held(store, namespace, now).items():
         for id_, at in ids.items():
             found.setdefault((at, name), []).append(id_)
     return [Injection(moment_of(at), name, tuple(ids)) for (at, name), ids in sorted(found.items(), reverse=True)]
@@ -55,32 +55,30 @@ def injections(store: Store, namespace: str, now: float) -> list[Injection]:
 def add_injected(store: Store, namespace: str, conversation: str, ids: Collection[str], now: float) -> None:
     """Record what is injected into a conversation, and drop what is older than a day of all of them."""
     with store.change_memories(namespace) as change:
-        held, name = _within_a_day(store, namespace, now), _digest(conversation)
-        _write(store, namespace, change, {**held, name: held.get(name, {}) | dict.fromkeys(ids, now)})
+        held, name = _held(store, namespace, now), _digest(conversation)
+        _write(store, namespace, change, held | {name: held.get(name, {}) | dict.fromkeys(ids, now)})
 
 
 def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
     """Let everything be injected into a conversation again."""
     if injected(store, namespace, conversation, now):
         with store.change_memories(namespace) as change:
-            _write(store, namespace, change, {**_within_a_day(store, namespace, now), _digest(conversation): {}})
+            _write(store, namespace, change, _held(store, namespace, now) | {_digest(conversation): {}})
 
 
 def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:
     """Leave nothing that tells that these were ever injected, in the same change that erases them."""
-    held = _held(store, namespace)
-    left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held.items()}
+    held = _held(store, namespace).items()
+    left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held}
     _write(store, namespace, change, left)
 
 
-def _held(store: Store, namespace: str) -> dict[str, dict[str, float]]:
-    """Return what the notes hold: the ids with their times, by the names of the conversations."""
-    return {note.id: json.loads(note.body) for note in store.notes(namespace, INJECTED)}
-
-
-def _within_a_day(store: Store, namespace: str, now: float) -> dict[str, dict[str, float]]:
-    """Return what the notes hold that is no older; a clock may have been set back."""
-    held = _held(store, namespace)
+def _held(store: Store, namespace: str, now: float | None = None) -> dict[str, dict[str, float]]:
+    """Return the ids with their times by the names of the conversations: all, or those within a day of a time."""
+    held = {note.id: json.loads(note.body) for note in store.notes(namespace, INJECTED)}
+    if now is None:
+        return held
+    # A clock may have been set back: what is far in the future is dropped too.
     return {name: {id_: at for id_, at in ids.items() if abs(now - at) < KEPT_S} for name, ids in held.items()}
 
 
