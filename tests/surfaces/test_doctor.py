@@ -173,7 +173,8 @@ def test_doctor_names_the_knowledge_of_which_a_byte_was_changed(stored: Path) ->
     spoil(stored, "UPDATE knowledge_items SET metadata = replace(metadata, 'night', 'eight')")
     with commonplace.open(stored) as book:
         [finding] = book.doctor().findings
-    assert re.fullmatch(r"knowledge item \d+ of the agent 'dba' has another map than it was written with", finding.problem)
+    told = r"knowledge item \d+ of the agent 'dba' has another map than it was written with"
+    assert re.fullmatch(told, finding.problem)
     assert finding.remedy == "index the knowledge of that agent again, or restore a backup"
 
 
