@@ -286,13 +286,6 @@ _KEYS: Final = {
     "l": "later",
     "q": "quit",
 }
-_NAMES_OF_KEYS: Final = {
-    "left": "1 ← left",
-    "right": "2 → right",
-    "both": "b both",
-    "edit": "e edit",
-    "accept": "a accept",
-}
 _WHAT_IS_RIGHT: Final = "What is right (Enter leaves it as it was)"
 
 
@@ -318,7 +311,7 @@ def _ask_all(engine: Engine, reason: str) -> None:
     if not found:
         print_rows(rows_of(_QUESTIONS, found))
     for place, each in enumerate(found, 1):
-        keys = [_NAMES_OF_KEYS.get(name, f"x {name}") for name in each.answers]
+        keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in each.answers]
         print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
         print_rows([Line("   ".join((*keys, "l later", "q quit")), "cyan")])
         chosen = ""

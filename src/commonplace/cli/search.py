@@ -60,7 +60,6 @@ _TRY: Final = "Try other words, fewer filters, or --min-score 0 to see everythin
 _OLDER: Final = "{superseded_by} may have replaced it"
 _UNBOUND: Final = 10_000
 _BRIEF_CHARACTERS: Final = 160
-_MIN_BRIEF: Final = 16
 _MAX_HEADING: Final = 80
 
 
@@ -157,15 +156,10 @@ def _brief(result: SearchResult) -> Rows:
 
     room = _room()
     for rank, hit in enumerate(result.hits, 1):
-        head = _head(rank, hit)
-        line = styled(" ").join(head if hit.path else head[:2])
-        if line.cell_len > room:
-            line = styled(" ").join(head[:2])
-        left = min(room - line.cell_len - 2, _BRIEF_CHARACTERS)
-        if left >= _MIN_BRIEF:
-            shown = styled(excerpt(hit, result.query, limit=left).text, style="dim")
-            shown.truncate(left)
-            line = styled(line, ": ", shown)
+        pieces = _head(rank, hit)
+        head = styled(" ").join(pieces if hit.path else pieces[:2])
+        line = styled(head, ": ", (excerpt(hit, result.query, limit=_BRIEF_CHARACTERS).text, "dim"))
+        line.truncate(max(room, head.cell_len), overflow="ellipsis")
         yield line
 
 
@@ -505,8 +499,8 @@ def _read(invocation: Invocation) -> bytes:
         return invocation.caller.stdin.encode(errors="surrogateescape")
     if sys.stdin.isatty():
         say("Reading the event of a hook; Ctrl-D ends it.", err=True)
-    data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
-    if len(data) > _MAX_EVENT_BYTES:
+    data = options.read_bytes(options.PIPE, _MAX_EVENT_BYTES)[1]
+    if data is None:
         raise UsageError(f"the event has more than {_MAX_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
     return data
 

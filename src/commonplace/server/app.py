@@ -90,34 +90,6 @@ class Limits:
     body_timeout_s: float = 30.0
 
 
-class Metrics:
-    """The figures of one server. Safe for threads."""
-
-    media_type = CONTENT_TYPE_LATEST
-
-    def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "commonplace_requests", "Requests answered.", ("operation", "method", "status"), registry=self._registry
-        )
-        self._seconds = Histogram(
-            "commonplace_request_seconds",
-            "Time to the end of the answer.",
-            ("operation",),
-            buckets=_BUCKETS_S,
-            registry=self._registry,
-        )
-
-    def count(self, operation: str, method: str, status: int, seconds: float) -> None:
-        """Count one request."""
-        self._requests.labels(operation, method, str(status)).inc()
-        self._seconds.labels(operation).observe(seconds)
-
-    def text(self) -> bytes:
-        """Return all figures in the text format."""
-        return generate_latest(self._registry)
-
-
 class Service:
     """Answers requests by calls of engines in a bounded pool of threads."""
 
@@ -126,7 +98,11 @@ class Service:
     ) -> None:
         self.engines, self.access, self.limits = engines, access, limits
         self._log = log
-        self.metrics = Metrics()
+        self.registry = CollectorRegistry()
+        labels = "operation", "method", "status"
+        self._requests = Counter("commonplace_requests", "Requests answered.", labels, registry=self.registry)
+        name, about = "commonplace_request_seconds", "Time to the end of the answer."
+        self._seconds = Histogram(name, about, labels[:1], buckets=_BUCKETS_S, registry=self.registry)
         self._sizes = {
             _ADMISSION: (limits.workers, limits.waiting),
             _CALL: (limits.workers, limits.waiting),
@@ -139,7 +115,8 @@ class Service:
 
     def record(self, operation: str, method: str, status: int, seconds: float) -> None:
         """Count a request that was answered, and log it without its contents."""
-        self.metrics.count(operation, method, status, seconds)
+        self._requests.labels(operation, method, str(status)).inc()
+        self._seconds.labels(operation).observe(seconds)
         if self._log is not None:
             with suppress(OSError):  # a disk that is full must not stop what is logged
                 fields = {"operation": operation, "method": method, "status": status, "ms": round(seconds * 1e3, 1)}
@@ -507,7 +484,7 @@ async def _ready(service: Service, _: Request) -> Response:
 
 async def _metrics(service: Service, request: Request) -> Response:
     await service.admit(request, None)
-    return Response(service.metrics.text(), media_type=service.metrics.media_type)
+    return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _openapi(_: Request) -> Response:

@@ -31,7 +31,7 @@ _MOMENT: Final[Schema] = {"type": ["string", "number"]}
 _VERSION, _FILE = "if_version", "file"
 _LONG: Final = frozenset({
     "index_knowledge", "delete_knowledge", "index", "consolidate", "undo_consolidation", "process_issue", "health",
-    "communities", "forget", "forget_memory", "forget_namespace", "gc",
+    "communities", "forget", "forget_memory", "forget_namespace", "gc", "page_doctor",
 })  # fmt: skip
 SMALL_BODY: Final = 16 * 1024
 """In bytes: so many memories at once are kept within a second or so."""

@@ -85,22 +85,15 @@ def strategy_keys(agent: str) -> tuple[Key, ...]:
     )
 
 
-def strategy_key(dotted: str) -> Key | None:
-    """Return the setting of any agent's strategy, as `agents.poet.top_k`; None where there is no such setting."""
-    section, _, rest = dotted.partition(".")
-    written, _, name = rest.rpartition(".")
-    if section != SECTION or not _NAME.fullmatch(written):
-        return None
-    return next((key for key in strategy_keys(agent_name(written)) if key.name == name), None)
-
-
-def strategy_key_of_variable(variable: str, prefix: str) -> Key | None:
-    """Return the setting that an environment variable stands for, as COMMONPLACE_AGENTS_POET_TOP_K, or None."""
-    start = f"{prefix}{SECTION}_".upper()
+def strategy_key(written: str) -> Key | None:
+    """Return the setting of any agent's strategy, `agents.poet.top_k` or COMMONPLACE_AGENTS_POET_TOP_K, or None."""
     for item in fields(Strategy):
-        end = f"_{item.name}".upper()
-        if variable.startswith(start) and variable.endswith(end):
-            return strategy_key(f"{SECTION}.{variable[len(start) : -len(end)].lower()}.{item.name}")
+        variable = f"COMMONPLACE_{SECTION}_".upper(), f"_{item.name}".upper()
+        for start, end in ((f"{SECTION}.", f".{item.name}"), variable):
+            agent = written.removeprefix(start).removesuffix(end)
+            if written == f"{start}{agent}{end}" and _NAME.fullmatch(agent):
+                keys = strategy_keys(agent_name(agent.lower() if start.isupper() else agent))
+                return next(key for key in keys if key.name == item.name)
     return None
 
 

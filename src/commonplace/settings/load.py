@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from commonplace.errors import SettingsError, StoreError
 from commonplace.files import read_file, stays_inside
 from commonplace.settings import paths
 from commonplace.settings.agents import SECTION as AGENTS
-from commonplace.settings.agents import strategies, strategy_key, strategy_key_of_variable
+from commonplace.settings.agents import strategies, strategy_key
 from commonplace.settings.keys import Key, parse
 from commonplace.settings.schema import SECTIONS, Settings, keys
 
@@ -191,33 +191,27 @@ def _from_store(path: Path) -> _Layer:
 
 
 def _from_document(document: Mapping[str, Any], origin: str, *, trusted: bool) -> _Layer:
-    by_name = _by_name()
     items = ((dotted, raw, origin) for dotted, raw in flat(document))
-    known = [*by_name, *SECTIONS]
-    given = _layer(items, lambda dotted: by_name.get(dotted) or strategy_key(dotted), origin, known)
+    given = _layer(items, _by_name(), origin)
     for item in () if trusted else given.values():
         _check_project_may(item.key, item.value, origin)
     return given
 
 
 def _layer(
-    items: Iterable[tuple[str, object, str]],
-    find: Callable[[str], Key | None],
-    place: str,
-    known: list[str],
-    *,
-    textual: bool = False,
+    items: Iterable[tuple[str, object, str]], named: Mapping[str, Key], place: str, *, textual: bool = False
 ) -> _Layer:
-    """Return what one layer gives, of names as they are written there, values and their origins."""
+    """Return what one layer gives.
+
+    Args:
+        items: names as they are written there, values and their origins.
+        named: the settings by these names; those of agents' strategies need not be among them.
+    """
     given: _Layer = {}
     for written, raw, origin in items:
-        key = find(written)
+        key = named.get(written) or strategy_key(written)
         if key is None:
-            raise _unknown(written, place, known)
-        if key.dotted in given:
-            raise SettingsError(
-                f"{place} sets {key.dotted} twice, in two spellings", remedy=f"leave out {written} or the other"
-            )
+            raise _unknown(written, place, [*named, *SECTIONS])
         given[key.dotted] = _Given(key, parse(key, raw, origin, textual=textual and isinstance(raw, str)), origin)
     return given
 
@@ -240,20 +234,14 @@ def _check_project_may(key: Key, value: object, path: str) -> None:
 
 
 def _from_environment(environment: Mapping[str, str]) -> _Layer:
-    by_variable = {key.environment: key for key in keys()}
     ours = sorted(name for name in environment if name.startswith(PREFIX) and name not in RESERVED)
     items = ((name, environment[name], f"environment variable {name}") for name in ours)
-
-    def find(variable: str) -> Key | None:
-        return by_variable.get(variable) or strategy_key_of_variable(variable, PREFIX)
-
-    return _layer(items, find, "the environment", list(by_variable), textual=True)
+    return _layer(items, {key.environment: key for key in keys()}, "the environment", textual=True)
 
 
 def _from_flags(flags: Mapping[str, object]) -> _Layer:
-    by_name = _by_name()
     items = ((dotted, raw, "flag") for dotted, raw in flags.items() if raw is not None)
-    return _layer(items, by_name.get, "the flags", list(by_name), textual=True)
+    return _layer(items, _by_name(), "the flags", textual=True)
 
 
 def _unknown(name: str, place: str, known: list[str]) -> SettingsError:

@@ -20,7 +20,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import commonplace
-from commonplace.formats.json_values import plain
 from commonplace.mcp.clients import CLIENTS, Client, is_configured
 from commonplace.server.app import Service, call, json_object
 from commonplace.server.operations import Operation
@@ -59,8 +58,6 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
     titles = {**PAGES, "/memory": "Memory"}
     return [
         Route(ENTRANCE, partial(_enter, session), name="enter"),
-        Route("/page/store", partial(_store, service), name="store"),
-        Route("/page/doctor", partial(_doctor, service), name="doctor"),
         Route("/page/install", partial(_install, service, session), methods=["POST"], name="install"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
         *(Route(each.path, partial(call, service, each), methods=[each.verb], name=each.id) for each in _OPERATIONS),
@@ -95,29 +92,19 @@ async def _edit(service: Service, session: PageSession, request: Request) -> Res
     return Response(json.dumps({"editing": session.is_editing}), media_type="application/json")
 
 
-async def _store(service: Service, request: Request) -> Response:
-    """Say what the settings are and where they come from, which clients there are, and which backups."""
-    service.access.check_visitor(request)
-
-    def look() -> Response:
-        engine = service.engines.root()
-        settings = engine.settings
-        rows = [[key.dotted, plain(settings.value(key)), settings.origin(key)] for key in settings.all_keys()]
-        clients = [[each.name, each.title, str(place), is_configured(each, place)] for each, place in _clients()]
-        backups = plain(engine.backups())
-        return JSONResponse({"settings": rows, "clients": clients, "backups": backups})
-
-    return await service.in_thread(look)
+def _store(engine: Engine) -> dict[str, Any]:
+    """Return what the settings are and where they come from, which clients there are, and which backups."""
+    settings = engine.settings
+    return {
+        "settings": [[key.dotted, settings.value(key), settings.origin(key)] for key in settings.all_keys()],
+        "clients": [[each.name, each.title, str(place), is_configured(each, place)] for each, place in _clients()],
+        "backups": engine.backups(),
+    }
 
 
-async def _doctor(service: Service, request: Request) -> Response:
-    """Say what `doctor` finds, which mends nothing here."""
-    service.access.check_visitor(request)
-
-    def look() -> Response:
-        return JSONResponse(plain(service.engines.root().doctor(mend=False)))
-
-    return await service.in_thread(look, is_long=True)
+def _doctor(engine: Engine) -> Any:
+    """Return what `doctor` finds, which mends nothing here."""
+    return engine.doctor(mend=False)
 
 
 def _clients() -> list[tuple[Client, Path]]:
@@ -247,6 +234,8 @@ def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]
 
 
 _OPERATIONS: Final = (
+    Operation("page_store", "GET", "/page/store", "read", _store, "Page"),
+    Operation("page_doctor", "GET", "/page/doctor", "read", _doctor, "Page"),
     Operation("page_recall", "POST", "/page/recall", "read", _recall, "Page"),
     Operation("page_context", "POST", "/page/context", "read", _context, "Page"),
 )
