@@ -1,8 +1,4 @@
-"""The verbs: recall, temporal_query, get, stats, store, link, decay, promote, forget and query_graph.
-
-Links rank the facts of the graph and of memories together: the graph contributes entities named by the query and facts
-up to two steps away, memories the entities that they mention together. All of it is bounded.
-"""
+"""The verbs: recall, temporal_query, get, stats, store, link, decay, promote, forget and query_graph."""
 
 from __future__ import annotations
 
@@ -80,11 +76,6 @@ MAX_LINKS: Final = 5
 def relations(memory: Memory) -> Iterator[Relation]:
     """Yield which entities a memory names together, at most as many as a response has room for."""
     yield from islice((Relation(*pair) for pair in combinations(memory.entities, 2)), MAX_LINKS)
-
-
-def about(memory: Memory) -> str:
-    """Return what stands for a memory at the end of a link."""
-    return memory.entities[0] if len(memory.entities) == 1 else memory.id
 
 
 def ends(relation: Relation) -> frozenset[str]:
@@ -470,11 +461,6 @@ def _kept(memory: Memory) -> Response:
 
 
 MAX_EDGES: Final = 10
-
-_MEMORIES = 20
-"""So many the search may bring."""
-_LINKS_FOLLOWED = 5
-"""From each memory."""
 _DEPTH, _AROUND = 2, 30
 """How far from an entity that the query names facts are told, and of how many entities."""
 _STEP = 0.8
@@ -483,121 +469,38 @@ _STEP = 0.8
 _ENDING: Final = re.compile(r"(?<=\w)\.[A-Za-z][A-Za-z0-9]{0,4}$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A relation, and how relevant what tells it is."""
-
-    relation: Relation
-    relevance: float
-    is_disputed: bool = False
-
-
 def query_graph(engine: Engine, parts: Parts) -> Response:
     """Find entities and how they are related."""
     query = parts.topic()
     limit = parts.most_results(MAX_EDGES)
     floor = parts.share("min_relevance", MIN_RELEVANCE)
     parts.finish()
-    wanted = frozenset(analyse(query))
-    result = engine.search(query, _MEMORIES, ("memory",), min_score=0.0)
-    memories = list(_first(engine, result, wanted, floor))
-    facts = facts_of(engine, query, max(limit, MAX_LINKS), floor)
     found = engine.graph.search_entities(query, limit)
-    entities = [each for each in found if each.score >= floor or _named_by(each, wanted)]
-    told = [
-        *(_Told(relation_of(fact), fact.score, fact.disputed) for fact in facts),
-        *_around(engine, entities, wanted),
-        *(_Told(relation, relevance) for memory, relevance in memories for relation in relations(memory)),
-        *_along_links(engine, memories),
-    ]
-    best = _best(told)[: min(limit, MAX_LINKS)]
-    named = _named(memories, entities, wanted)[:limit]
-    size = largest(engine, lambda size: _graph_response(named[:size], best), len(named))
-    response = _graph_response(named[: max(1, size)], best)
-    if not (result.degraded or facts.degraded):
+    facts = facts_of(engine, query, max(limit, MAX_LINKS), floor)
+    wanted = frozenset(analyse(query))
+    shares = {each.uuid: max(_share(name, wanted) for name in (each.name, *each.aliases)) for each in found}
+    named = sorted((each for each in found if shares[each.uuid]), key=lambda each: -shares[each.uuid])
+    told = [(fact.score, fact) for fact in facts] + (list(_around(engine, named[0])) if named else [])
+    told.sort(key=lambda each: (-each[0], each[1].source_name, each[1].target_name))
+    chosen: dict[str, tuple[float, RelationView]] = {}
+    for each in told:  # a fact may answer the query and be near
+        chosen.setdefault(each[1].uuid, each)
+    best = list(chosen.values())[: min(limit, MAX_LINKS)]
+    entities = named or [each for each in found if each.score >= floor]
+    size = largest(engine, lambda size: _graph_response(entities[:size], best), len(entities))
+    response = _graph_response(entities[: max(1, size)], best)
+    if not (found.degraded or facts.degraded):
         return response
-    return replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
+    return replace(response, status="PARTIAL", rationale=rationale_of((*found.notices, *facts.notices)))
 
 
-def _around(engine: Engine, entities: Sequence[EntityView], wanted: frozenset[str]) -> Iterator[_Told]:
-    """Yield the facts about the entity that the query names best, the less relevant the farther they are."""
-    named = [each for each in entities if _named_by(each, wanted)]
-    if not named:
-        return
-    centre = max(named, key=lambda each: (_named_by(each, wanted), each.score))
+def _around(engine: Engine, centre: EntityView) -> Iterator[tuple[float, RelationView]]:
+    """Yield the facts about an entity with their relevance, which falls with each step away from it."""
     near = engine.graph.neighbourhood(centre.uuid, _DEPTH, _AROUND)
     distances = {each.uuid: each.distance or 0 for each in near.entities}
     for fact in near.relations:
         steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
-        yield _Told(relation_of(fact), centre.score * _STEP**steps, fact.disputed)
-
-
-def _named_by(entity: EntityView, wanted: frozenset[str]) -> float:
-    return max(_share(name, wanted) for name in (entity.name, *entity.aliases))
-
-
-def _first(
-    engine: Engine, result: SearchResult, wanted: frozenset[str], floor: float
-) -> Iterator[tuple[Memory, float]]:
-    """Yield the memories that are relevant, or about an entity that the query names, with their relevance."""
-    for hit in result.hits:
-        memory = memory_of(engine, hit.owner_id)
-        is_relevant = hit.score >= floor and hit.confidence != "weak"
-        if memory is not None and (is_relevant or any(_share(name, wanted) for name in memory.entities)):
-            yield memory, hit.score
-
-
-def _along_links(engine: Engine, memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
-    """Yield the links of the memories, and what the memories at their other ends tell."""
-    for memory, relevance in memories:
-        for link in engine.links(memory.id)[:_LINKS_FOLLOWED]:
-            other = memory_of(engine, link.target if link.source == memory.id else link.source)
-            if other is None or other.status == "archived":
-                continue
-            source, target = (memory, other) if link.source == memory.id else (other, memory)
-            if about(source) != about(target):
-                yield _Told(Relation(about(source), about(target), is_directed=True), relevance * link.strength)
-            for relation in relations(other):
-                yield _Told(relation, relevance * link.strength)
-
-
-def _best(told: Sequence[_Told]) -> list[_Told]:
-    """Return each relation once, the most relevant first; one that states a direction goes before one that does not."""
-    ranked = sorted(
-        told,
-        key=lambda each: (
-            -each.relevance,
-            not each.relation.is_directed,
-            each.relation.source,
-            each.relation.target,
-        ),
-    )
-    directed = {ends(each.relation) for each in ranked if each.relation.is_directed}
-    chosen: dict[tuple[str, str] | frozenset[str], _Told] = {}
-    for each in ranked:
-        between = ends(each.relation)
-        if each.relation.is_directed:
-            chosen.setdefault((each.relation.source, each.relation.target), each)
-        elif between not in directed:
-            chosen.setdefault(between, each)
-    return list(chosen.values())
-
-
-def _named(
-    memories: Sequence[tuple[Memory, float]], entities: Sequence[EntityView], wanted: frozenset[str]
-) -> list[tuple[str, float]]:
-    """Return the entities that the query names with their relevance, or all where it names none; the best first."""
-    found: dict[str, float] = {}
-    shares: dict[str, float] = {}
-    for entity in entities:
-        found[entity.name] = max(entity.score, found.get(entity.name, 0.0))
-        shares[entity.name] = max(_named_by(entity, wanted), shares.get(entity.name, 0.0))
-    for memory, relevance in memories:
-        for name in memory.entities:
-            found[name] = max(relevance, found.get(name, 0.0))
-            shares[name] = max(_share(name, wanted), shares.get(name, 0.0))
-    chosen = [name for name in found if shares[name]] or list(found)
-    return [(name, found[name]) for name in sorted(chosen, key=lambda name: (-shares[name], -found[name], name))]
+        yield centre.score * _STEP**steps, fact
 
 
 def _share(name: str, wanted: frozenset[str]) -> float:
@@ -606,15 +509,15 @@ def _share(name: str, wanted: frozenset[str]) -> float:
     return len(terms & wanted) / len(terms) if terms else 0.0
 
 
-def _graph_response(named: Sequence[tuple[str, float]], told: Sequence[_Told]) -> Response:
-    names = [name for name, _ in named]
-    linked = [name for each in told for name in (each.relation.source, each.relation.target)]
-    entities = [name for name in dict.fromkeys((*names, *linked)) if len(name) <= MAX_TOPIC_LENGTH]
+def _graph_response(entities: Sequence[EntityView], told: Sequence[tuple[float, RelationView]]) -> Response:
+    names = [each.name for each in entities]
+    linked = [name for _, fact in told for name in (fact.source_name, fact.target_name)]
+    scope = [name for name in dict.fromkeys((*names, *linked)) if len(name) <= MAX_TOPIC_LENGTH]
     return Response(
-        scope=tuple(entities[:MAX_TOPICS]),
+        scope=tuple(scope[:MAX_TOPICS]),
         data=tuple(Reference(ENTITY, name) for name in names),
-        relevance=None if told else tuple(relevance for _, relevance in named),
-        links=tuple(each.relation for each in told) or None,
-        link_relevance=tuple(each.relevance for each in told) or None,
-        facts=disputed(each.relation for each in told if each.is_disputed),
+        relevance=None if told else tuple(each.score for each in entities),
+        links=tuple(relation_of(fact) for _, fact in told) or None,
+        link_relevance=tuple(relevance for relevance, _ in told) or None,
+        facts=disputed(relation_of(fact) for _, fact in told if fact.disputed),
     )

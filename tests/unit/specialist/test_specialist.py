@@ -82,6 +82,10 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
+    @property
+    def graph(self) -> NoReturn:
+        raise self._error
+
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
@@ -127,8 +131,11 @@ def test_a_defect_is_an_answer_and_its_traceback_is_in_the_log(caplog: pytest.Lo
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_part_of_the_search_that_is_down_makes_the_answer_partial(book: Engine) -> None:
+def test_a_part_of_the_search_that_is_down_makes_the_answer_partial(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book.remember("Billing uses Postgres.", entities=["billing", "Postgres"])
+    book.graph.add_triplet("billing", "USES", "Postgres")
 
     class Degraded:
         def __getattr__(self, name: str) -> Any:
@@ -137,13 +144,12 @@ def test_a_part_of_the_search_that_is_down_makes_the_answer_partial(book: Engine
         def recall(self, *arguments: Any, **options: Any) -> Any:
             return replace(book.recall(*arguments, **options), degraded=True, notices=("the index is locked",))
 
-        def search(self, *arguments: Any, **options: Any) -> Any:
-            return replace(book.search(*arguments, **options), degraded=True)
-
     specialist = Specialist(Degraded())  # type: ignore[arg-type]
     recalled = parse_response(specialist.handle("TASK REQ:recall what does billing use IN:MEM OUT:X"))
     assert (recalled.status, recalled.rationale) == ("PARTIAL", "the index is locked")
     assert len(recalled.data or ()) == 1
+    found = book.graph.search_entities("billing")
+    monkeypatch.setattr(book.graph, "search_entities", lambda *_: replace(found, degraded=True))
     graph = parse_response(specialist.handle("TASK REQ:query_graph billing IN:MEM OUT:X"))
     assert (graph.status, graph.rationale) == ("PARTIAL", "a part of the search could not be used")
     assert graph.links
