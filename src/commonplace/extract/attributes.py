@@ -479,6 +479,9 @@ def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
         return False
     if row.aspect == "employer" and value.type in ("person", "place"):
         return False
+    if "led" in row.flags:
+        is_led = subject.mention is not None or kind_of_noun(subject.name.split()[-1]) in ("project", "organization")
+        return is_led and subject.type not in ("person", "place")
     if row.aspect == "place":
         is_thing = subject.type != "person" and not subject.anaphor
         return is_thing and value.name[0].isalpha() and value.name.lower() not in _CONDITIONS

@@ -82,6 +82,28 @@ def test_a_new_job_or_home_is_told_in_many_ways(book: Engine, older: str, newer:
     assert became(book, {"old": old, "new": new}) == pair
 
 
+@pytest.mark.parametrize(
+    ("said", "is_overtaken"),
+    [
+        ("Tomas handed Heron over to Priya.", True),
+        ("Tomas handed over Heron to Priya last week.", True),
+        ("Tomas has handed Heron over to Priya.", True),
+        ("Priya took Heron over from Tomas.", True),
+        ("Priya took over Heron from Tomas.", True),
+        ("Tomas handed the letter over to Priya.", False),
+        ("Tomas did not hand Heron over to Priya.", False),
+    ],
+)
+def test_who_hands_something_over_leads_it_no_longer(book: Engine, said: str, is_overtaken: bool) -> None:
+    tell(book, "Tomas leads Heron.", said)
+    led = {
+        each.target_name: each.valid_to is None
+        for each in book.graph.search_edges("who leads Heron", 9, include_past=True)
+        if each.source_name in ("Heron", "Heron project") and each.target_name in ("Tomas", "Priya")
+    }
+    assert led == ({"Tomas": False, "Priya": True} if is_overtaken else {"Tomas": True})
+
+
 def test_another_s_first_day_is_no_job_of_the_speaker(book: Engine) -> None:
     tell(book, "user: I work at Initech.", "user: First day at Globex for Tom.")
     assert [each.target_name for each in book.graph.search_edges("where do I work", 5)] == ["Initech"]
