@@ -4,9 +4,9 @@ Dates without a year and relative dates are resolved against a given moment. Pre
 `march`, `second` or `1999 files` count as dates only where the context says so.
 
 A day is from midnight to midnight, a week from Monday, a season of three whole months on the northern half of the
-Earth, a night from 18 to 6 o'clock. `three days ago` is that day, `two weeks ago` the seven days around that day,
-`two months ago` that calendar month; `the past two weeks` runs to the end of today. `since` and `until` include what
-they name, `before` and `after` do not.
+Earth. A part of a day, or hours ago, means the whole day. `three days ago` is that day, `two weeks ago` the seven days
+around that day, `two months ago` that calendar month; `the past two weeks` runs to the end of today. `since` and
+`until` include what they name, `before` and `after` do not.
 """
 
 from __future__ import annotations

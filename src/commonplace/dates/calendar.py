@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from commonplace.dataclasses import dataclass
 
-Unit = Literal["minute", "hour", "part", "day", "weekend", "week", "month", "quarter", "season", "half", "year", "span"]
+Unit = Literal["day", "weekend", "week", "month", "quarter", "season", "half", "year", "span"]
 Prefer = Literal["past", "future"]
 
 UNIT_NAMES: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
@@ -156,9 +156,7 @@ def stretch(since: datetime, unit: str, count: int = 1) -> datetime:
 
 
 def floor(moment: datetime, unit: str) -> datetime:
-    """Return the start of the minute, hour, day, week (Monday), month, quarter or year that holds a moment."""
-    if unit in ("minute", "hour"):
-        return moment.replace(minute=moment.minute if unit == "minute" else 0, second=0, microsecond=0)
+    """Return the start of the day, week (Monday), month, quarter or year that holds a moment."""
     midnight = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001
     if unit in ("day", "week"):
         return midnight - timedelta(days=midnight.weekday() if unit == "week" else 0)
@@ -208,19 +206,6 @@ def weekly(weekday: int, count: int, unit: Unit) -> Cycle:
     return Cycle("week", unit, make)
 
 
-def minutes(period: Period, first: int, last: int, unit: Unit) -> Period | None:
-    """Return the minutes of a day, counted on from its midnight; the last may be in the next day."""
-    if period.since is None:
-        return None
-    midnight = floor(period.since, "day")
-    return Period(_later(midnight, first), _later(midnight, last), unit)
-
-
-def hours(period: Period, first: int, last: int, unit: Unit) -> Period | None:
-    """Return the hours of a day, counted as by `minutes`."""
-    return minutes(period, first * 60, last * 60, unit)
-
-
 def third(period: Period, which: int) -> Period | None:
     """Return the first, second or last third as people mean it, for a week or longer.
 
@@ -240,21 +225,6 @@ def third(period: Period, which: int) -> Period | None:
     return Period(cuts[which], (*cuts, until)[which + 1], "span")
 
 
-def _later(moment: datetime, minutes: int) -> datetime:
-    try:
-        return moment + timedelta(minutes=minutes)
-    except OverflowError:
-        return LAST
-
-
 def epoch(moment: datetime | None, zone: tzinfo, otherwise: float) -> float:
     """Return seconds since the epoch of a wall-clock time, or `otherwise` for an open end."""
     return otherwise if moment is None else moment.replace(tzinfo=zone).timestamp()
-
-
-def wall(seconds: float, zone: tzinfo) -> datetime:
-    """Return the wall-clock time of an instant; OverflowError where the calendar ends."""
-    try:
-        return datetime.fromtimestamp(seconds, zone).replace(tzinfo=None)
-    except (ValueError, OSError) as error:
-        raise OverflowError(str(error)) from error

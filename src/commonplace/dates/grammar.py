@@ -10,11 +10,6 @@ from commonplace.dates.calendar import Cycle, Period, Scene
 from commonplace.dates.resolve import Read
 from commonplace.dates.vocabulary import Words
 
-COMPOUND_BOUNDS = (
-    ("up", ("to", "until", "till"), "until"),
-    ("prior", ("to",), "before"),
-    ("ever", ("since",), "since"),
-)
 NOTHING: frozenset[str] = frozenset()
 ORDINAL = {**vocabulary.ORDINALS, "last": -1}
 PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *vocabulary.WEEKDAYS})
@@ -22,7 +17,7 @@ WHOLE = ("month", "quarter", "season", "half", "year")
 
 
 def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOTHING) -> Read | None:
-    """Read a date and the time of day that may follow or precede it.
+    """Read a date and the part of the day that may follow it.
 
     Args:
         vouched: the kinds of doubtful dates that what stands before makes certain.
@@ -32,16 +27,15 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
         start += 1
     if words[start].lower not in vocabulary.STARTS and not words[start].text[:1].isdigit():
         return None
-    for read in (_edge, _ordinal, _week_of, _named_before, _offset, _clock_first):
+    for read in (_edge, _ordinal, _week_of, _offset):
         found = read(words, start, scene)
         if found is not None:
             return found
     found = _core(words, start, scene) or _year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
-    clock = resolve.read_clock(words, found.end) if found.value.unit in ("day", "part") else None
-    timed = found.changed(clock.apply, "part") if clock is not None else None
-    return found._replace(value=timed.value, end=clock.end) if clock is not None and timed is not None else found
+    # The day stands for its parts: `yesterday evening`, `on Monday morning`.
+    return found._replace(end=words.skip(found.end, *vocabulary.DAYPARTS)) if found.value.unit == "day" else found
 
 
 def _core(words: Words, at: int, scene: Scene) -> Read | None:
@@ -125,17 +119,13 @@ def _nth(period: Period, piece: str, number: int) -> Period | None:
 def _fraction(period: Period, parts: int, number: int) -> Period | None:
     since, until = calendar.bounds(period)
     place = parts if number == -1 else number
-    if place > parts:
-        return None
-    if period.unit == "year":
-        length = 12 // parts
-        return calendar.months(
-            since.year, since.month + length * (place - 1), length, "half" if parts == 2 else "quarter"
-        )
     if period.unit == "month" and parts == 2:
-        middle = since + timedelta(days=15)
-        return Period(since, middle, "span") if place == 1 else Period(middle, until, "span")
-    return None
+        cuts = [since, since + timedelta(days=15), until]
+    elif period.unit == "year":
+        cuts = [*(calendar.moved(since, "month", 12 // parts * count) for count in range(parts)), until]
+    else:
+        return None
+    return Period(cuts[place - 1], cuts[place], "span") if place <= parts else None
 
 
 def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
@@ -148,79 +138,49 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
         return None
 
     def week(period: Period) -> Period:
-        day = calendar.bounds(period)[0]
-        if joint in ("beginning", "commencing", "starting"):
-            return calendar.days(day, 7, "week")
+        first = calendar.bounds(period)[0]
         if joint == "ending":
-            return calendar.days(day - timedelta(days=6), 7, "week")
-        monday = calendar.floor(day, "week")
-        return (
-            calendar.days(monday + timedelta(days=5), 2, "weekend")
-            if piece == "weekend"
-            else calendar.days(monday, 7, "week")
-        )
+            first -= timedelta(days=6)
+        elif joint == "of":
+            first = calendar.floor(first, "week") + timedelta(days=5 if piece == "weekend" else 0)
+        return calendar.days(first, 2 if piece == "weekend" else 7, "span")
 
     return found.changed(week, "week")
 
 
 def _offset(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `two days before Christmas`, `a week after 3 May`, `the day after Easter 2024`."""
-    amounts = resolve.read_amounts(words, at)
-    if amounts is None and words[at].lower in ("day", "week"):
-        least, unit, end = 1, words[at].lower, at + 1
+    """Read `two days before Christmas`, `a week after 3 May`, `Monday before 24 July`, `weekend after Easter`."""
+    name, amounts = words[at].lower, resolve.read_amounts(words, at)
+    if name in ("day", "week", "weekend", *vocabulary.WEEKDAYS):
+        count, unit, end = 1, name, at + 1
     elif amounts is not None and len(amounts[0]) == 1 and amounts[0][0].least == amounts[0][0].most:
-        ((least, _, unit),), end = amounts
+        ((count, _, unit),), end = amounts
     else:
         return None
     side = words[end].lower
-    if side not in ("before", "after", "from") or unit not in ("day", "week", "month", "year"):
-        return None
-    found = _core(words, end + 1, scene)
-    if found is None or found.doubt not in ("", "day"):
+    found = _core(words, end + 1, scene) if side in ("before", "after", "from") else None
+    if found is None or found.doubt not in ("", "day") or found.value.unit not in ("day", "span"):
         return None
     anchor = calendar.chosen(found.value, scene)
-    if anchor is None or anchor.until is None or anchor.since is None or found.value.unit not in ("day", "span"):
-        return None
-    last = anchor.until - timedelta(days=1)
-    target = calendar.moved(anchor.since, unit, -least) if side == "before" else calendar.moved(last, unit, least)
-    if words[at].lower == "week":
-        return Read(calendar.days(target if side == "before" else anchor.until, 7, "week"), found.end)
-    return Read(calendar.days(target, 1, "day"), found.end)
+    return resolve.read_as(_beside(anchor, count, unit, side, is_week=name == "week"), found.end) if anchor else None
 
 
-def _named_before(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `Monday before 24 July`, `weekend after Easter`."""
-    piece, side = words[at].lower, words[at + 1].lower
-    if (piece not in vocabulary.WEEKDAYS and piece != "weekend") or side not in ("before", "after"):
-        return None
-    found = _core(words, at + 2, scene)
-    anchor = calendar.chosen(found.value, scene) if found is not None and found.doubt in ("", "day") else None
-    if found is None or anchor is None or found.value.unit not in ("day", "span"):
-        return None
+def _beside(anchor: Period, count: int, unit: str, side: str, *, is_week: bool) -> Period | None:
+    """Return what lies so far before or after a period; `the week before` it are the seven days up to it."""
     since, until = calendar.bounds(anchor)
-    near = resolve.recurring(piece).near(since)
-    if side == "before":
-        meant = [period for period in near if calendar.bounds(period)[1] <= since][-1:]
-    else:
-        meant = [period for period in near if calendar.bounds(period)[0] >= until][:1]
-    return Read(meant[0], found.end) if meant else None
-
-
-def _clock_first(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `5 pm on Monday`, `10:30 yesterday`, `morning of 3 May`."""
-    word, behind = words[at], words[at + 1].lower
-    if word.lower in vocabulary.DAYPARTS:
-        clock = resolve.read_clock(words, at) if behind in ("of", "on") else None
-        inner = at + 2
-    elif (word.text[:1].isdigit() and resolve.is_loose(words, at)) or word.lower in ("noon", "midday"):
-        clock = resolve.read_time(words, at)
-        inner = at if clock is None else words.skip(words.skip(clock.end, ","), "on")
-    else:
+    if unit == "weekend" or unit in vocabulary.WEEKDAYS:
+        near = resolve.recurring(unit).near(since)
+        if side == "before":
+            return next((each for each in reversed(near) if calendar.bounds(each)[1] <= since), None)
+        return next((each for each in near if calendar.bounds(each)[0] >= until), None)
+    if unit not in ("day", "week", "month", "year"):
         return None
-    found = _core(words, words.skip(inner, "the"), scene) if clock is not None else None
-    if clock is None or found is None or found.doubt not in ("", "day") or found.value.unit != "day":
-        return None
-    return found.changed(clock.apply, "part")
+    first = calendar.moved(since, unit, -count) if side == "before" else until
+    if is_week:
+        return calendar.days(first, 7, "week")
+    if side != "before":
+        first = calendar.moved(until - timedelta(days=1), unit, count)
+    return calendar.days(first, 1, "day")
 
 
 class Found(NamedTuple):
@@ -280,14 +240,12 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
 
 def _bound(words: Words, at: int, scene: Scene) -> Found | None:
     """Read `since Tuesday`, `until the end of May`, `before 2024`, `up to 2024`."""
-    for first, joints, word in COMPOUND_BOUNDS:
-        if words[at].lower == first and words[at + 1].lower in joints:
-            which, inner = word, at + 2
-            break
-    else:
-        which, inner = vocabulary.BOUNDS.get(words[at].lower, ""), at + 1
-    found = read_date(words, inner, scene, vocabulary.ALL) if which else None
-    return _opened(found, found.end, scene, which) if found is not None else None
+    for length in (2, 1):
+        which = vocabulary.BOUNDS.get(" ".join(words[at + place].lower for place in range(length)))
+        found = read_date(words, at + length, scene, vocabulary.ALL) if which else None
+        if which and found is not None:
+            return _opened(found, found.end, scene, which)
+    return None
 
 
 def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:

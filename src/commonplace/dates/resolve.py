@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from commonplace.dates import calendar, vocabulary
@@ -44,13 +44,8 @@ ISO = late_pattern(
     r"(Z|[+-]\d{2}:?\d{2})?)?)?(?![\w-]|[.:/]\w)",
     re.ASCII,
 )
-ISO_WEEK = late_pattern(r"(\d{4})-W(\d{2})(?![\w-])", re.ASCII)
 YEAR_FIRST = late_pattern(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
 DAY_MONTH_YEAR = late_pattern(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
-TIME = late_pattern(
-    r"(\d{1,2})(?:[:.](\d{2})(?::\d{2})?)?[ ]?(am|pm|a\.m\.|p\.m\.)(?!\w)|(\d{1,2}):(\d{2})(?::\d{2})?(?![\w:]|[.-]\w)",
-    re.IGNORECASE | re.ASCII,
-)
 OPENING = frozenset("([\"'“‘*_;|~<>")
 """Marks that a number may follow without a space and still begin there."""
 MONTH_YEARS = range(1900, 2200)
@@ -63,7 +58,6 @@ def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
         (ISO, _iso),
         (YEAR_FIRST, lambda match, _: calendar.day(int(match[1]), int(match[2]), int(match[3]))),
         (DAY_MONTH_YEAR, _day_first),
-        (ISO_WEEK, _iso_week),
     ):
         match = pattern.match(words.text, words[at].start)
         if match is not None:
@@ -77,21 +71,11 @@ def _iso(match: re.Match[str], zone: tzinfo) -> Period | None:
         return calendar.months(year, month, 1, "month") if year in MONTH_YEARS else None
     if match[4] is None:
         return calendar.day(year, month, int(match[3]))
-    moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]))  # noqa: DTZ001
-    if match[7] is None:
-        at_minute = moment.hour * 60 + moment.minute
-        return calendar.minutes(calendar.day(year, month, moment.day), at_minute, at_minute + 1, "minute")
-    offset = timedelta(0)
-    if match[7] != "Z":
-        digits = match[7][1:].replace(":", "")
-        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) * (-1 if match[7][0] == "-" else 1)
-    seconds = (moment - datetime(1970, 1, 1) - offset).total_seconds()  # noqa: DTZ001
-    return Period(calendar.wall(seconds, zone), calendar.wall(seconds + 60, zone), "minute")
-
-
-def _iso_week(match: re.Match[str], _zone: tzinfo) -> Period | None:
-    monday = datetime.fromisocalendar(int(match[1]), int(match[2]), 1)
-    return calendar.weekly(0, 7, "week").make((monday.toordinal() - 1) // 7)
+    moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]), tzinfo=zone)
+    if match[7] is not None:
+        moment = datetime.fromisoformat(f"{match[0][:10]}T{match[4]}:{match[5]}{match[7]}").astimezone(zone)
+    since = moment.replace(tzinfo=None)
+    return Period(since, since + timedelta(minutes=1), "span")
 
 
 def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
@@ -100,44 +84,6 @@ def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
     if match[2] == "." or first > 12 or first == second:
         return calendar.day(year, second, first)
     return calendar.day(year, first, second) if second > 12 else None
-
-
-class Clock(NamedTuple):
-    """A time of day: what it makes of a day, and the number of the word behind it."""
-
-    apply: Callable[[Period], Period | None]
-    end: int
-
-
-def read_time(words: Words, at: int) -> Clock | None:
-    """Read 5 pm (an hour), 5:30 pm or 17:30 (a minute), noon."""
-    word = words[at]
-    if word.lower in ("noon", "midday"):
-        return Clock(lambda period: calendar.hours(period, 12, 13, "hour"), at + 1)
-    match = TIME.match(words.text, word.start) if word.text[:1].isdigit() else None
-    if match is None:
-        return None
-    end = words.after(match.end(), at)
-    hour, past = int(match[1] or match[4]), int(match[2] or match[5] or 0)
-    if match[3] is not None:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if match[3][0] in "pP" else 0)
-    if hour > 23 or past > 59:
-        return None
-    if match[2] is None and match[5] is None:
-        return Clock(lambda period: calendar.hours(period, hour, hour + 1, "hour"), end)
-    at_minute = hour * 60 + past
-    return Clock(lambda period: calendar.minutes(period, at_minute, at_minute + 1, "minute"), end)
-
-
-def read_clock(words: Words, at: int) -> Clock | None:
-    """Read what may follow a day: `, at 5 pm`, `10:30`, `evening`, `in the morning`."""
-    at = words.skip(at, ",")
-    part_at = at + 2 if words.says(at, "in", "the") else at
-    if (part := vocabulary.DAYPARTS.get(words[part_at].lower)) is not None:
-        return Clock(lambda period: calendar.hours(period, *part, "part"), part_at + 1)
-    return read_time(words, words.skip(at, "at", "around", "@"))
 
 
 # What a number is.
@@ -174,7 +120,6 @@ def _is_count_of(words: Words, at: int) -> bool:
 
 ORDINAL_DAY = late_pattern(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
 QUARTER = late_pattern(r"[Qq]([1-4])", re.ASCII)
-HALF = late_pattern(r"H([12])", re.ASCII)
 FIXED_HOLIDAYS = {
     "christmas eve": (12, 24, 1),
     "christmas day": (12, 25, 1),
@@ -238,7 +183,7 @@ def _read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
 def read_bare_year(words: Words, at: int) -> Read | None:
     """Read a year by itself, which only a preposition makes one, and which counts nothing."""
     word = words[at]
-    if not _is_near_year(word) or word.text == "2048" or word.glued:
+    if not _is_near_year(word) or word.glued:
         return None
     if _is_count_of(words, at + 1) or words[at + 1].lower == "by" or words.is_in_name(at):
         return None
@@ -443,22 +388,21 @@ def _holiday_of(year: int, name: str) -> Period:
 
 
 def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `Q3 2025`, `Q3`, and `H1 2025`, which needs its year."""
-    end = at + 2 if words[at + 1].lower in ("/", "-") and words[at + 1].glued else at + 1
-    half, quarter = HALF.fullmatch(words[at].text), QUARTER.fullmatch(words[at].text)
-    if half is not None:
-        first = int(half[1]) * 6 - 5
-        return _only_with_year(_yearly(words, end, scene, "half", lambda year: calendar.months(year, first, 6, "half")))
+    """Read `Q3 2025`, `Q3/2025` and `Q3`."""
+    quarter = QUARTER.fullmatch(words[at].text)
     if quarter is None:
         return None
-    start = int(quarter[1]) * 3 - 2
-    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, start, 3, "quarter"), "month")
-    return found if end == at + 1 else _only_with_year(found)
+    has_mark = words[at + 1].lower in ("/", "-") and words[at + 1].glued
+    first = int(quarter[1]) * 3 - 2
+    end = at + 2 if has_mark else at + 1
+    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
+    return _only_with_year(found) if has_mark else found
 
 
 # Dates and amounts told from now.
 
-SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+ELAPSED = frozenset({"second", "minute", "hour"})
+"""Units that are counted as time goes by; all others are counted on the calendar."""
 BEFORE_ROLLING = frozenset(
     {"", "the", "these", "in", "over", "during", "for", "within", "from", "of", "this", "our", ",", "(", '"'}
 )
@@ -489,8 +433,7 @@ def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that is told from now."""
     lower = words[at].lower
     if lower in vocabulary.DAYS and not words.is_in_name(at):
-        period = calendar.days(calendar.moved(scene.today, "day", vocabulary.DAYS[lower]), 1, "day")
-        return Read(calendar.hours(period, 18, 30, "part") or period if lower == "tonight" else period, at + 1)
+        return Read(_day_from_now(scene, vocabulary.DAYS[lower]), at + 1)
     if lower in vocabulary.DEICTICS:
         return _deictic(words, at, scene)
     if lower == "weekend":
@@ -502,7 +445,7 @@ def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `day before yesterday`, `week before last`, `month after next`."""
     lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
     if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
-        return Read(calendar.days(calendar.moved(scene.today, "day", -2 if side == "before" else 2), 1, "day"), at + 3)
+        return Read(_day_from_now(scene, -2 if side == "before" else 2), at + 3)
     if (side, anchor) not in (("before", "last"), ("after", "next")) or lower == "day":
         return None
     if words[at + 3].text.isalpha() and words[at + 3].lower in (
@@ -512,6 +455,10 @@ def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
     ):
         return None
     return Read(_unit_from_now(scene, lower, -2 if side == "before" else 2), at + 3)
+
+
+def _day_from_now(scene: Scene, shift: int) -> Period:
+    return calendar.days(calendar.moved(scene.today, "day", shift), 1, "day")
 
 
 def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
@@ -539,8 +486,7 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
     if lower in vocabulary.DAYPARTS:
         # `last night`, `this morning`; no other part of a day is told so.
         is_told = lower in ("night", "evening") if side < 0 else not side and lower != "night"
-        day_of = calendar.days(calendar.moved(scene.today, "day", side), 1, "day")
-        return read_as(calendar.hours(day_of, *vocabulary.DAYPARTS[lower], "part"), at + 2) if is_told else None
+        return Read(_day_from_now(scene, side), at + 2) if is_told else None
     return _occurrence(words, at + 1, scene, side)
 
 
@@ -582,19 +528,12 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
             return None
         name, count = vocabulary.UNITS[unit]
         amount = Amount(count, count, name), at + 2
-    (_, most, unit), end = amount
+    length, end = amount
     if words[end].lower == "of":
         return None
-    back = how in vocabulary.BACK
-    if unit in SECONDS:
-        instant = calendar.epoch(scene.now, scene.zone, 0.0)
-        length = most * SECONDS[unit]
-        since, until = (instant - length, instant) if back else (instant, instant + length)
-        return Read(Period(calendar.wall(since, scene.zone), calendar.wall(until, scene.zone), "span"), end)
-    tomorrow = calendar.stretch(scene.today, "day")
-    if back:
-        return Read(Period(calendar.moved(scene.today, unit, -most), tomorrow, "span"), end)
-    return Read(Period(scene.today, calendar.stretch(tomorrow, unit, most), "span"), end)
+    sign = -1 if how in vocabulary.BACK else 1
+    first, last = sorted((scene.today, calendar.floor(_point(scene, [length], sign, most=True), "day")))
+    return Read(Period(first, calendar.stretch(last, "day"), "span"), end)
 
 
 def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
@@ -676,7 +615,7 @@ def read_moment_ago(words: Words, scene: Scene) -> datetime | None:
         return None
     amounts, end = found
     is_all = words[end].lower == "ago" and not words.text[words[end].end :].strip(" \t\n.")
-    is_exact = any(amount.unit in SECONDS for amount in amounts)
+    is_exact = any(amount.unit in ELAPSED for amount in amounts)
     return _point(scene, amounts, -1, most=False) if is_all and is_exact else None
 
 
@@ -687,7 +626,7 @@ def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
         return None
     amounts, end = found
     if words[end].lower == "ago":
-        if words[end + 1].lower == "today" and amounts[-1].unit not in SECONDS:
+        if words[end + 1].lower == "today" and amounts[-1].unit not in ELAPSED:
             return Read(calendar.of_unit(_point(scene, amounts, -1, most=True), "day"), end + 2)
         return Read(_around(scene, amounts, -1), end + 1)
     if words[end].lower == "from" and words[end + 1].lower in ("now", "today"):
@@ -717,29 +656,26 @@ def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
 def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
     """Return what is meant by so long ago: the calendar unit reached, for weeks the seven days around the day."""
     unit = min((amount.unit for amount in amounts), key=FINEST.index)
-    near, far = (_reached(_point(scene, amounts, sign, most=most), unit, scene) for most in (False, True))
+    near, far = (_reached(_point(scene, amounts, sign, most=most), unit) for most in (False, True))
     first, last = (far, near) if sign < 0 else (near, far)
     return Period(first.since, last.until, near.unit if near == far else "span")
 
 
-def _reached(moment: datetime, unit: str, scene: Scene) -> Period:
-    if unit in SECONDS:
-        finest: Unit = "hour" if unit == "hour" else "minute"
-        start = calendar.floor(moment, finest)
-        end = calendar.epoch(start, scene.zone, 0.0) + SECONDS[finest]
-        return Period(start, calendar.wall(end, scene.zone), finest)
+def _reached(moment: datetime, unit: str) -> Period:
     if unit == "week":
         return calendar.days(calendar.floor(moment, "day") - timedelta(days=3), 7, "week")
-    return calendar.of_unit(moment, unit)
+    return calendar.of_unit(moment, "day" if unit in ELAPSED else unit)
 
 
 def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> datetime:
     """Return the moment so far from now: calendar units on the wall clock, hours and less in elapsed time."""
-    moment, elapsed = scene.now, 0
+    moment, elapsed = scene.now, timedelta()
     for amount in amounts:
         count = sign * (amount.most if most else amount.least)
-        if amount.unit in SECONDS:
-            elapsed += count * SECONDS[amount.unit]
+        if amount.unit in ELAPSED:
+            elapsed += timedelta(**{f"{amount.unit}s": count})
         else:
             moment = calendar.moved(moment, amount.unit, count)
-    return calendar.wall(calendar.epoch(moment, scene.zone, 0.0) + elapsed, scene.zone) if elapsed else moment
+    if not elapsed:
+        return moment
+    return (moment.replace(tzinfo=scene.zone).astimezone(UTC) + elapsed).astimezone(scene.zone).replace(tzinfo=None)

@@ -61,8 +61,7 @@ UNITS |= {f"{name}s": value for name, value in UNITS.items()}
 CALENDAR_UNITS = ("week", "month", "quarter", "year")
 """What `last`, `this` and `next` are said of, and `the end of the`."""
 
-DAYPARTS = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
-"""First and last hour; a night ends at six on the next day."""
+DAYPARTS = frozenset({"morning", "afternoon", "evening", "night"})
 
 EDGES = {"beginning": 0, "start": 0, "middle": 1, "end": 2, "early": 0, "mid": 1, "late": 2}
 """Which third is meant; the first four are followed by `of`."""
@@ -86,7 +85,10 @@ PREPOSITIONS = {
     "circa": frozenset({"year"}),
 }
 """What each lets pass as a date that would be doubtful alone: `in May` is one, `at May` is none."""
-BOUNDS = {"since": "since", "before": "before", "after": "after", "until": "until", "till": "until"}
+BOUNDS = {
+    "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
+    "up to": "until", "up until": "until", "up till": "until", "prior to": "before", "ever since": "since",
+}  # fmt: skip
 EVERY = frozenset({"every", "each", "any", "per", "alternate"})
 THROUGH = frozenset({"to", "until", "till", "through", "thru", "-"})
 
@@ -124,15 +126,15 @@ AHEAD = frozenset({"next", "coming", "upcoming"})
 DEICTICS = BACK | AHEAD | {"this", "current"}
 NAMES = (
     frozenset({"christmas", "xmas", "boxing", "new", "halloween", "valentine", "thanksgiving", "easter", "good"})
-    | {"q1", "q2", "q3", "q4", "h1", "h2"}
+    | {"q1", "q2", "q3", "q4"}
     | MONTHS.keys() | WEEKDAYS.keys() | WEEKDAY_SHORT.keys() | SEASONS.keys()
 )  # fmt: skip
 """What a date by its calendar name begins with, besides a digit."""
 STARTS = (
-    frozenset({"the", "a", "an", "as", "couple", "half", "between", "up", "prior", "ever", "weekend", "noon", "midday"})
+    frozenset({"the", "a", "an", "as", "couple", "half", "between", "up", "prior", "ever", "weekend"})
     | {"very"}
     | NAMES | EVERY | DEICTICS | DAYS.keys() | NUMBERS.keys() | ORDINALS.keys() | VAGUE.keys() | UNITS.keys()
-    | DAYPARTS.keys() | EDGES.keys() | PREPOSITIONS.keys() | BOUNDS.keys()
+    | EDGES.keys() | PREPOSITIONS.keys() | BOUNDS.keys()
 )  # fmt: skip
 """What a date expression can begin with, besides a digit; other words need not be looked at."""
 

@@ -33,8 +33,6 @@ WRITTEN = [
     ("at 2025-03-04T10:30:15Z ok", "at 2025-03-04T10:30:15Z", "2025-03-04T10:30 2025-03-04T10:31"),
     ("2025-03-04 10:30 start", "2025-03-04 10:30", "2025-03-04T10:30 2025-03-04T10:31"),
     ("2025-03-04T10:30+02:00", "2025-03-04T10:30+02:00", "2025-03-04T08:30 2025-03-04T08:31"),
-    ("2025-W01", "2025-W01", "2024-12-30 2025-01-06"),
-    ("what happened in 2025-W47", "in 2025-W47", "2025-11-17 2025-11-24"),
     ("due 13/5/2024", "13/5/2024", "2024-05-13 2024-05-14"),
     ("due 5/13/2024", "5/13/2024", "2024-05-13 2024-05-14"),
     ("due 3.4.2024", "3.4.2024", "2024-04-03 2024-04-04"),
@@ -68,8 +66,6 @@ WRITTEN = [
     ("Q3 2025", "Q3 2025", "2025-07-01 2025-10-01"),
     ("in Q4", "in Q4", "2024-10-01 2025-01-01"),
     ("Q3/2025", "Q3/2025", "2025-07-01 2025-10-01"),
-    ("H2 2024 goals", "H2 2024", "2024-07-01 2025-01-01"),
-    ("in H1/2025", "in H1/2025", "2025-01-01 2025-07-01"),
     ("the third quarter of 2024", "the third quarter of 2024", "2024-07-01 2024-10-01"),
     ("the second half of 2024", "the second half of 2024", "2024-07-01 2025-01-01"),
     ("summer 2024", "summer 2024", "2024-06-01 2024-09-01"),
@@ -152,10 +148,7 @@ TOLD_FROM_NOW = [
     ("a year ago today", "a year ago today", "2024-05-14 2024-05-15"),
     ("2 years and 3 months ago", "2 years and 3 months ago", "2023-02-01 2023-03-01"),
     ("half a year ago", "half a year ago", "2024-11-01 2024-12-01"),
-    ("2 hours ago", "2 hours ago", "2025-05-14T13:00 2025-05-14T14:00"),
-    ("10 minutes ago", "10 minutes ago", "2025-05-14T15:20 2025-05-14T15:21"),
-    ("forty-five minutes ago", "forty-five minutes ago", "2025-05-14T14:45 2025-05-14T14:46"),
-    ("an hour and a half ago", "an hour and a half ago", "2025-05-14T14:00 2025-05-14T14:01"),
+    ("16 hours ago", "16 hours ago", "2025-05-13 2025-05-14"),
     ("two and a half years ago", "two and a half years ago", "2022-11-01 2022-12-01"),
     ("in two weeks", "in two weeks", "2025-05-25 2025-06-01"),
     ("in 3 days' time", "in 3 days' time", "2025-05-17 2025-05-18"),
@@ -166,16 +159,15 @@ TOLD_FROM_NOW = [
     ("the next two weeks", "the next two weeks", "2025-05-14 2025-05-29"),
     ("two days before Christmas 2023", "two days before Christmas 2023", "2023-12-22 2023-12-23"),
     ("the Monday before July 24, 2023", "the Monday before July 24, 2023", "2023-07-17 2023-07-18"),
-    # Times of day
-    ("yesterday evening", "yesterday evening", "2025-05-13T18:00 2025-05-14"),
-    ("this morning", "this morning", "2025-05-14T06:00 2025-05-14T12:00"),
-    ("last night", "last night", "2025-05-13T18:00 2025-05-14T06:00"),
-    ("tonight", "tonight", "2025-05-14T18:00 2025-05-15T06:00"),
-    ("tomorrow at 5 pm", "tomorrow at 5 pm", "2025-05-15T17:00 2025-05-15T18:00"),
-    ("Friday at 9:30am", "Friday at 9:30am", "2025-05-09T09:30 2025-05-09T09:31"),
-    ("at 10:30 on 3 May", "at 10:30 on 3 May", "2025-05-03T10:30 2025-05-03T10:31"),
-    ("12 am yesterday", "12 am yesterday", "2025-05-13T00:00 2025-05-13T01:00"),
-    ("the morning of 3 May", "the morning of 3 May", "2025-05-03T06:00 2025-05-03T12:00"),
+    # Times of day: the day stands for them
+    ("yesterday evening", "yesterday evening", "2025-05-13 2025-05-14"),
+    ("this morning", "this morning", "2025-05-14 2025-05-15"),
+    ("last night", "last night", "2025-05-13 2025-05-14"),
+    ("tonight", "tonight", "2025-05-14 2025-05-15"),
+    ("tomorrow at 5 pm", "tomorrow", "2025-05-15 2025-05-16"),
+    ("Friday at 9:30am", "Friday", "2025-05-09 2025-05-10"),
+    ("at 10:30 on 3 May", "on 3 May", "2025-05-03 2025-05-04"),
+    ("the morning of 3 May", "of 3 May", "2025-05-03 2025-05-04"),
 ]
 
 
@@ -221,8 +213,8 @@ def test_a_day_of_changing_clocks_has_its_real_length() -> None:
 
 def test_hours_ago_are_elapsed_hours_across_a_change_of_clocks() -> None:
     """At 04:30 summer time on the night of the change, two hours ago was 01:30 winter time."""
-    (mention,) = mentions("2 hours ago", now=datetime(2025, 3, 30, 4, 30, tzinfo=ZoneInfo("Europe/Berlin")))
-    assert (mention.since, mention.until) == span("2025-03-30T00:00 2025-03-30T01:00")
+    now = datetime(2025, 3, 30, 4, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    assert moment_ago("2 hours ago", now=now) == at("2025-03-30T00:30")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,6 @@ in 2000 ms
 a limit of 2000
 at 1080
 in 1920x1080
-in 2048 we trust
 port 2024
 room 2024
 $2024
