@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import product
 from typing import Final
@@ -23,92 +22,53 @@ from commonplace.extract.relations import (
     Rule,
     Statement,
     fitting_type,
+    stated,
 )
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
 from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, ROLES
 
 _FURTHEST: Final = 16
 _CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however)\b")
-_MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
 _ORGANIZATION: Final = frozenset({"organization"})
 
 
-_OF_TOOLS: Final = MOVING - {"move"}
-"""Who switches or migrates to something unknown has not moved house."""
-
-
 def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
     """Yield where something has come to be, and where it no longer is."""
-    left, reached, thing = _ends(line, group)
-    is_move = group.form.lemma not in _OF_TOOLS
     tokens = line.tokens
-    if PATTERNS["once"].search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
+    if PATTERNS["undone"].search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
         return
-    returned = PATTERNS["back"].search(tokens.text, tokens.start[group.verb], tokens.end[-1])
-    if returned is not None:
-        # Who went there and came back lives where they came back to; `moved back to` is read by itself.
-        back = bisect_left(tokens.start, returned.start("back"))
-        is_told = tokens.at(back + 1) == "to" and tokens.at(back - 1) != "moved"
-        left, reached = [], read_behind(line, back + 2)[0][:1] if is_told else []
-        group = replace(group, verb=back)
-    for source in [thing] if thing is not None else subject:
-        relations = []
-        for target in reached:
-            relation = _relation(entities, source, target, is_move=is_move)
-            if relation is None and target.mention is not None and left:
-                # What something unknown is moved to from a tool is used as that was.
-                relation = _relation(entities, source, left[0])
-                relation = _USES if relation is not None and relation[0] == "USES" else None
-            if relation is not None:
-                relations.append(relation)
-                yield _statement(group, source, target, relation, is_end=group.is_end)
-        for target in left:
-            relation = _relation(entities, source, target, is_move=is_move)
-            is_alike = relation is not None and (relations[:1] or [relation])[0][0] == relation[0]
-            if relation is not None and is_alike and bool(reached) == bool(relations):
-                yield _statement(group, source, target, relation, is_end=True)
-
-
-Demand = tuple[str, frozenset[str], frozenset[str]]
-"""A relation and what it demands of both sides."""
-_USES: Final[Demand] = ("USES", frozenset(), frozenset())
-
-
-def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bool = True) -> Demand | None:
-    """Return what a move of one thing to another means, by the types of both."""
-    types = (entities.type_of(source), entities.type_of(target))
-    relation = MOVES.get(types)
-    if relation is not None:
-        return relation, frozenset({types[0]}), frozenset({types[1]})
-    if types[0] not in ("person", "") and types[1] == "organization":
-        return _USES
-    # A person who moves to something unknown that is written like a name has moved to a place.
-    if not is_move:
-        return None
-    if types[0] == "person" and fitting_type(entities, target, _PLACE):
-        return "LIVES_IN", _PERSON, _PLACE
-    return None
-
-
-def _statement(group: VerbGroup, source: Phrase, target: Phrase, relation: Demand, *, is_end: bool) -> Statement:
+    left, reached, thing = _ends(line, group)
+    # Who switches or migrates to something unknown has not moved house.
+    is_move = group.form.lemma == "move"
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
-    name, before, behind = relation
-    return Statement(
-        source,
-        target,
-        name,
-        group.verb,
-        0,
-        before,
-        behind,
-        is_event=True,
-        is_end=is_end,
-        is_past=group.is_past,
-        is_future=is_future,
-    )
+    for source in [thing] if thing is not None else subject:
+        new = next(iter(reached), None)
+        relation = _reached(entities, source, new, is_move=is_move) if new is not None else ""
+        if not relation and new is not None and new.mention is not None and left:
+            # What something unknown is moved to from a tool is used as that was.
+            relation = "USES" if _reached(entities, source, left[0], is_move=is_move) == "USES" else ""
+        if new is not None and relation:
+            yield stated(group, source, new, relation, is_event=True, is_future=is_future)
+        for old in left:
+            before = _reached(entities, source, old, is_move=is_move)
+            if before and bool(new) == bool(relation) and before == (relation or before):
+                yield stated(group, source, old, before, is_event=True, is_end=True, is_future=is_future)
+
+
+def _reached(entities: Entities, source: Phrase, target: Phrase, *, is_move: bool) -> str:
+    """Return the relation that a move of one thing to another states, by the types of both; "" for none."""
+    types = (entities.type_of(source), entities.type_of(target))
+    relation = MOVES.get(types, "")
+    if relation:
+        return relation
+    if types[0] not in ("person", "") and types[1] == "organization":
+        return "USES"
+    # A person who moves to something unknown that is written like a name has moved to a place.
+    is_home = is_move and types[0] == "person" and fitting_type(entities, target, _PLACE) is not None
+    return "LIVES_IN" if is_home else ""
 
 
 def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phrase | None]:
@@ -122,14 +82,11 @@ def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phr
         if objects and tokens.at(stop) in ("from", "to", "over", "away", "off"):
             thing, place = objects[0], stop
     last = min(place + _FURTHEST, tokens.count)
-    while place < last:
+    while place < last and tokens.lower[place] not in _STOPS:
         lower = tokens.lower[place]
-        if lower in _STOPS:
-            break
         if lower in ("from", "to", "off") and place not in line.dated:
             objects, stop = read_behind(line, place + (2 if tokens.at(place + 1) == "of" else 1))
-            if objects:
-                (reached if lower == "to" else left).extend(objects[:1])
+            (reached if lower == "to" else left).extend(objects[:1])
             place = max(stop, place + 1)
         else:
             place += 1
@@ -139,27 +96,22 @@ def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phr
 def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
     """Yield what is used instead of what, by whom or in what: `billing replaced MySQL with Postgres`."""
     tokens = line.tokens
-    if group.voice == "passive":
-        if tokens.at(group.verb + 1) not in ("by", "with"):
-            return
-        old = subject
-        new, stop = read_behind(line, group.verb + 2)
-        users: list[Phrase] = []
-    else:
-        old, stop = read_behind(line, group.verb + 1)
-        if tokens.at(stop) not in ("with", "by"):
-            return
-        new, stop = read_behind(line, stop + 1)
-        users = subject
+    is_passive = group.voice == "passive"
+    old, stop = (subject, group.verb + 1) if is_passive else read_behind(line, group.verb + 1)
+    if tokens.at(stop) not in ("with", "by"):
+        return
+    new, stop = read_behind(line, stop + 1)
+    users = [] if is_passive else subject
     if tokens.at(stop) in ("in", "for"):
         places, behind = read_behind(line, stop + 1)
         if places and places[0].type != "place":
             users, stop = places, behind
-    used = [(target, False) for target in new] + [(target, True) for target in old]
-    for user, (target, is_end) in product(users, used):
-        yield Statement(user, target, "USES", group.verb, stop, is_event=True, is_end=is_end, is_future=group.is_future)
+    for user, (targets, is_end) in product(users, ((new, False), (old, True))):
+        for target in targets:
+            yield stated(group, user, target, "USES", stop, is_event=True, is_end=is_end, is_past=False)
 
 
+_MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _TELLING: Final = VERBS_OF_RULES | {"decide"}
 TRIGGERS: Final = frozenset(
     ["is", "are", "was", "were", *(word for word, forms in FORMS.items() if forms[0].lemma in _TELLING)]
@@ -218,25 +170,20 @@ class Clauses:
             return
         said = _CUT.split(self.tokens.text[self.tokens.start[group.first] : self.tokens.end[end - 1]], maxsplit=1)[0]
         is_move = group.form.lemma in _MOVING_AWAY
-        has_span = PATTERNS["span" if group.is_perfect or is_move else "while"].search(said) is not None
-        is_brief = has_span and (is_move or not group.is_perfect)
-        is_gone = group.form.lemma == "leave" and PATTERNS["setting out"].search(said) is not None
+        has_span = PATTERNS["span"].search(said) is not None
+        # `lived there for two years` tells of the past anyway, and `has lived there for two years` of now.
+        is_brief = has_span and (is_move or not (group.is_perfect or group.is_past))
         is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
-            if statement.relation in _STATES and (is_brief or is_gone):
+            is_state = statement.relation in _STATES
+            if is_brief and is_state:
                 continue
-            last = max(end, statement.end) if statement.end else end
-            is_former = is_bygone and not statement.is_end and statement.relation in _STATES | {"DECIDED"}
+            is_former = is_bygone and not statement.is_end and (is_state or statement.relation == "DECIDED")
             yield replace(
                 statement,
-                end=last,
+                end=max(end, statement.end) if statement.end else end,
                 is_former=statement.is_former or is_former,
                 is_ever=statement.is_ever and not has_span,
-                # Who left a place may be back in it tomorrow.
-                is_departure=group.form.lemma == "leave"
-                and statement.relation == "LIVES_IN"
-                and statement.is_end
-                and PATTERNS["for good"].search(said) is None,
             )
 
     def _is_bygone(self, group: VerbGroup) -> bool:
@@ -296,26 +243,22 @@ class Clauses:
         for rule in rules:
             is_reversed = rule.is_reversed != is_passive
             left, right = (target, source) if is_reversed else (source, target)
-            types = (rule.before, rule.behind)
-            if (
-                fitting_type(self.entities, left, types[0]) is None
-                or fitting_type(self.entities, right, types[1]) is None
-            ):
+            ends = ((left, rule.before), (right, rule.behind))
+            if any(fitting_type(self.entities, phrase, types) is None for phrase, types in ends):
                 continue
             relation = rule.relation
             is_future = group.is_future or (rule.is_event and group.form.shape == "ing" and not group.is_past)
             if is_future and relation == "USES" and source.anaphor in ("we", "i"):
                 relation, is_future = "DECIDED", False
-            return Statement(
+            return stated(
+                group,
                 left,
                 right,
                 relation,
-                group.verb,
-                0,
-                *types,
+                source_types=rule.before,
+                target_types=rule.behind,
                 is_event=rule.is_event or group.is_start,
                 is_end=rule.is_end or group.is_end,
-                is_past=group.is_past,
                 is_former=rule.is_once or _is_over(rule, group),
                 is_future=is_future,
                 is_ever=_is_state(rule, group) and group.is_perfect and group.form.shape != "ing",
@@ -375,23 +318,23 @@ class Clauses:
                 return
             if has_role and lower in _AT:
                 objects, stop = read_behind(self.line, place + 1)
-                for source in subject:
-                    for target in objects[:1]:
-                        if target.type == "organization" or (target.mention and target.type == "concept"):
-                            is_end = group.is_end or is_former
-                            yield Statement(
-                                source,
-                                target,
-                                "WORKS_FOR",
-                                group.verb,
-                                stop,
-                                _PERSON,
-                                _ORGANIZATION,
-                                is_end=is_end,
-                                is_past=group.is_past,
-                                is_former=group.is_past and not (is_end or group.is_perfect),
-                            )
-                if any(target.type == "organization" for target in objects):
+                fit = [
+                    one for one in objects[:1] if one.type == "organization" or (one.mention and one.type == "concept")
+                ]
+                is_end = group.is_end or is_former
+                for source, target in product(subject, fit):
+                    yield stated(
+                        group,
+                        source,
+                        target,
+                        "WORKS_FOR",
+                        stop,
+                        source_types=_PERSON,
+                        target_types=_ORGANIZATION,
+                        is_end=is_end,
+                        is_former=group.is_past and not (is_end or group.is_perfect),
+                    )
+                if fit:
                     return
             is_former = is_former or lower in _FORMER
             has_role = has_role or lower in ROLES

@@ -7,7 +7,7 @@ from typing import Final
 
 from commonplace.dataclasses import replace
 from commonplace.extract.phrases import Line, Phrase, read_behind
-from commonplace.extract.relations import Statement
+from commonplace.extract.relations import Statement, stated
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
 from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
 
@@ -67,18 +67,9 @@ def chosen(
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
     for target in targets:
         for source in (*sources, *purposes):
-            types = frozenset() if source in purposes else _WHO
-            yield Statement(
-                source,
-                target,
-                "DECIDED",
-                group.verb,
-                max(stop, 1),
-                types,
-                is_event=True,
-                is_past=True,
-                is_end=group.is_end,
-            )
+            types = frozenset[str]() if source in purposes else _WHO
+            when = {"is_event": True, "is_past": True, "is_future": False}
+            yield stated(group, source, target, "DECIDED", max(stop, 1), source_types=types, **when)
 
 
 def purpose(line: Line, place: int) -> list[Phrase]:
@@ -156,7 +147,7 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
         for target in targets:
             if target.anaphor:
                 continue
-            yield Statement(source, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_end)
+            yield stated(group, source, _as_liked(target), "PREFERS", stop, source_types=_PERSON, is_past=False)
 
 
 def _as_liked(target: Phrase) -> Phrase:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention
@@ -15,7 +15,7 @@ from commonplace.extract.entities import TEAM, THE_USER, Entities
 from commonplace.extract.modality import HEARSAY, is_sensitive
 from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
-from commonplace.extract.verbs import FORMS
+from commonplace.extract.verbs import FORMS, VerbGroup
 from commonplace.extract.words import FRESH
 from commonplace.patterns import late_pattern
 from commonplace.text.words import entries
@@ -91,9 +91,6 @@ RULES: Final = _rules()
 MAX_LENGTH: Final = max(len(key[2]) for key in RULES)
 VERBS_OF_RULES: Final = frozenset(key[0] for key in RULES) | MOVING
 
-
-MIN_MOVE_DURATION: Final = 27 * 86_400.0
-"""Who left a place on a day has set out; who left it in a month or a year has moved away."""
 
 _SINCE: Final = frozenset({"since", "from", "starting", "after", "as"})
 UP_TO: Final = frozenset({"until", "till"})
@@ -181,7 +178,6 @@ class Statement:
         end: the word behind all that belongs to it.
         is_former: it was so once, which does not tell whether it is.
         is_ever: it has been so at some time, and only a date with it tells that it still is.
-        is_departure: somebody left a place, whether for good nobody says.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
         aspect, doubt: as those of a `Claim`.
         successor: what takes the place of a target that is gone.
@@ -200,12 +196,17 @@ class Statement:
     is_future: bool = False
     is_former: bool = False
     is_ever: bool = False
-    is_departure: bool = False
     confidence: float = 1.0
     new_type: str = ""
     aspect: str = ""
     doubt: str = ""
     successor: Phrase | None = None
+
+
+def stated(group: VerbGroup, source: Phrase, target: Phrase, relation: str, end: int = 0, **details: Any) -> Statement:
+    """Return what a verb states of two phrases, in its tense; `details` are fields of a `Statement`."""
+    tense: dict[str, Any] = {"is_end": group.is_end, "is_past": group.is_past, "is_future": group.is_future}
+    return Statement(source, target, relation, group.verb, end, **tense | details)
 
 
 def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
@@ -258,9 +259,6 @@ class Settler:
         date = nearest(dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
-        if statement.is_departure and date is not None and date.until - date.since < MIN_MOVE_DURATION:
-            return None
-        is_unsure = is_reported or (statement.is_departure and date is None)
         source = self.entities.place_of(statement.source)
         target = self.entities.place_of(statement.target, type_=statement.new_type)
         if source is None or target is None or source == target:
@@ -286,7 +284,7 @@ class Settler:
             valid.since,
             valid.until,
             statement.is_end,
-            round(min(sure, HEARSAY) if is_unsure else sure, 2),
+            round(min(sure, HEARSAY) if is_reported else sure, 2),
             is_former,
             statement.aspect,
             SENSITIVE if self._is_sensitive(statement) else statement.doubt if is_unsettled else "",
