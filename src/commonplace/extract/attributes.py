@@ -35,17 +35,16 @@ _NUMBER: Final = late_pattern(r"[+(\d][\d ()/.-]{4,}")
 _MARKUP: Final = late_pattern(r"[*\"“”|<>#_]")
 _VALUE: Final = late_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = late_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
-_MINE: Final = late_pattern(r" +my (?P<what>[a-z][\w -]*?)(?: now| these days| nowadays| from now on)? *")
 _OWN: Final = late_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
 """What may stand before `new job at` and `first day at` of the speaker's own."""
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
-_NO_MATTER: Final = frozenset("now already finally since from in on as of today yesterday , . ! good".split())
-_LASTING: Final = frozenset("these days nowadays onwards instead too also next week with because".split())
+_LASTING: Final = frozenset(
+    "now already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead too "
+    "also next week with because after near".split()
+)
 _WHY: Final = frozenset("with because since after near".split())
-_CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
-_NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
@@ -155,12 +154,9 @@ class Attributes:
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Iterator[Statement]:
         role = PATTERNS["role"].search(text)
-        if role is not None and role["role"].rsplit(" ", 1)[-1] in _MORE_ROLES:
-            holder = self._value(start, text[: role.start()], "name")
-            of = role["of"] or ""
-            source = self._subject_of(start + role.start("of"), of) if of else self._anaphor(start, "we")
-            if holder is not None and source is not None:
-                yield self._statement(source, holder, "RELATED_TO", role["role"], start, is_end=is_end)
+        held = None if role is None else self._held(start, text, role, is_end=is_end)
+        if held is not None:
+            yield held
             return
         for row in _ROWS:
             match = row.pattern.search(text)
@@ -171,10 +167,27 @@ class Attributes:
                 yield found
                 return
         match = PATTERNS["is"].search(text)
-        if match is not None:
-            found = self._is_mine(start, text, match, is_end=is_end) or self._is(start, text, match, is_end=is_end)
-            if found is not None:
-                yield found
+        found = None if match is None else self._is(start, text, match, is_end=is_end)
+        if found is not None:
+            yield found
+
+    def _held(self, start: int, text: str, role: re.Match[str], *, is_end: bool) -> Statement | None:
+        """Read `Ines is the product owner`, and `Zed is my editor now`, which needs a word of change."""
+        what, is_mine = role["role"], role["whose"] == "my"
+        holder = self._value(start, text[: role.start()], "name")
+        if holder is None or not (self._is_change if is_mine else what.rsplit(" ", 1)[-1] in _MORE_ROLES):
+            return None
+        if is_mine and (holder.name != text[: role.start()].strip() or not _is_noun_phrase(what)):
+            return None
+        if PATTERNS["other"].search(f"{what} "):
+            return None
+        of = role["of"] or ""
+        who = "i" if is_mine else "we"
+        source = self._subject_of(start + role.start("of"), of) if of else self._anaphor(start, who)
+        if source is None:
+            return None
+        found = self._statement(source, holder, "RELATED_TO", what, start, is_end=is_end)
+        return found if is_end or not is_mine or _MANY.isdisjoint(what.split()[-1:]) else replace(found, doubt=BESIDE)
 
     def _by_row(self, row: _Row, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         groups = match.groupdict()
@@ -201,35 +214,29 @@ class Attributes:
         aspect = "" if "+" in row.flags else aspect
         verb = start + match.start()
         found = self._statement(subject, value, row.relation, aspect, verb, is_end=is_end, flags=row.flags)
-        is_plain = self._is_plain(row, match[0], value, start + len(text))
+        is_plain = self._is_sure_of(row, match[0], value) and (
+            "<" in row.flags or self._is_lasting(value, start + len(text))
+        )
         return found if is_plain or found.doubt else replace(found, doubt=BESIDE if "~" in row.flags else UNSURE)
 
-    def _is_plain(self, row: _Row, said: str, value: Phrase, stop: int) -> bool:
-        """Return whether somebody surely lives or works where a clause says: nothing behind it tells otherwise."""
-        is_unknown = row.aspect == "home" and value.type != "place"
-        last = value.name.lower().rsplit(" ", 1)[-1]
-        is_club = last in _CLUBS or (value.type != "organization" and " " in value.name)
-        if "!" in row.flags and (is_unknown or (said.lower() == "joined" and is_club)):
-            return False
-        if row.aspect not in ("home", "employer"):
-            return "<" in row.flags or self._is_lasting(value, stop)
-        tail = self._tail(value.end, stop)
-        if row.aspect == "employer" and tail[:1] == ["as"]:
-            return _NO_STAFF.isdisjoint(tail)
-        return not tail or tail[0] in _WHY
+    def _is_sure_of(self, row: _Row, said: str, value: Phrase) -> bool:
+        """Return whether a change means a place to live or an employer: who joined a book club works there no more."""
+        is_home = row.aspect != "home" or value.type == "place"
+        is_employer = said.lower() != "joined" or value.type == "organization" or " " not in value.name
+        return "!" not in row.flags or (is_home and is_employer)
 
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
-        """Return whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
+        """Return whether something is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
         said = self._tokens.text[value.end : self._begin + stop]
         is_brief = PATTERNS["for a while"].search(said) or PATTERNS["today"].search(said)
-        return not is_brief and _LASTING.issuperset(self._tail(value.end, stop))
+        tail = self._tail(value.end, stop)
+        return not is_brief and (tail[:1] == ["as"] or not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(tail))
 
     def _tail(self, end: int, stop: int) -> list[str]:
-        """Return the words from a character of the text up to the end of a clause, without dates and small words."""
+        """Return the words from a character of the text up to the end of a clause, without dates."""
         tokens = self._tokens
         places = range(bisect_left(tokens.start, end), bisect_left(tokens.start, self._begin + stop))
-        words = [tokens.lower[place] for place in places if place not in self._line.dated]
-        return words if words[:1] == ["as"] else [word for word in words if word not in _NO_MATTER or word in _WHY]
+        return [tokens.lower[place] for place in places if place not in self._line.dated]
 
     def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
         """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
@@ -282,67 +289,45 @@ class Attributes:
         doubt = BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE
         return replace(found, doubt=doubt)
 
-    def _is_mine(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
-        """Read `Zed is my editor these days`: without a word of change it may be said of anything."""
-        said, mine = text[: match.start()].strip(), _MINE.fullmatch(text[match.end() :])
-        value = self._value(start, said, "name")
-        if mine is None or value is None or value.name != said or not (self._is_change and said[0].isupper()):
-            return None
-        what = mine["what"]
-        if not _is_noun_phrase(what) or PATTERNS["other"].search(what):
-            return None
-        found = self._statement(self._speaker(start), value, "RELATED_TO", what, start + match.start(), is_end=is_end)
-        return found if is_end or _MANY.isdisjoint(what.split()[-1:]) else replace(found, doubt=BESIDE)
-
     def _gone(self, start: int, text: str) -> Iterator[Statement]:
         """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
-        verb, stop = self._place(start), start + len(text)
         if PATTERNS["for a while"].search(self._text) or PATTERNS["passing"].search(self._text):
             return
-        is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
-        match = PATTERNS["gone"].match(text)
-        if match is not None:
-            name = PATTERNS["tail"].sub("", match["x"])
-            phrase = self._value(start, name, "name")
-            if (
-                phrase is not None
-                and phrase.name[0].isalpha()
-                and self._tokens.at(phrase.first - 1) not in ("at", "in", "of")
-            ):
-                is_sure = is_first and not self._tail(self._begin + start + match.end(), stop)
-                yield self._ended(self._anaphor(start, NOBODY), phrase, verb, is_sure=is_sure)
+        for how in ("gone", "dropped", "switched", "replaced", "instead"):
+            match = PATTERNS[how].search(text)
+            if match is None:
+                continue
+            if how in ("gone", "dropped") or _NOT.isdisjoint(text.lower().split()):
+                yield from self._ended(start, text, how, match)
             return
-        match = PATTERNS["dropped"].match(text)
-        if match is not None:
+
+    def _ended(self, start: int, text: str, how: str, match: re.Match[str]) -> Iterator[Statement]:
+        is_exchange = "y" in match.groupdict()
+        old = self._value(
+            start + match.start("x"), PATTERNS["tail"].sub("", match["x"]), "" if how != "gone" else "name"
+        )
+        new = self._value(start + match.start("y"), match["y"], "") if is_exchange else None
+        if how == "gone":
+            source: Phrase | None = self._anaphor(start, NOBODY)
+        elif how == "dropped":
             self._subject = start, text.split(maxsplit=1)[0]
-            phrase = self._value(start + match.start("x"), match["x"], "name")
-            if phrase is not None and phrase.type not in ("place", "person"):
-                is_sure = is_first and not self._tail(phrase.end, stop)
-                yield self._ended(self._speaker(start), phrase, verb, is_sure=is_sure)
+            source = self._speaker(start)
+        else:
+            source = self._subject_of(start, text[: match.start()], has_rest=True)
+        if source is None or old is None or (is_exchange and new is None):
             return
-        yield from self._exchanged(start, text, is_first=is_first)
-
-    def _exchanged(self, start: int, text: str, *, is_first: bool) -> Iterator[Statement]:
-        """Read `from vim to Helix`, `replaced vim with Helix`, `Mattermost instead of Slack`."""
-        match = PATTERNS["exchanged"].search(text)
-        if match is None or not _NOT.isdisjoint(text.lower().split()):
+        ends = [old] if new is None else [old, new]
+        if any(each.type in ("place", "person") or not each.name[0].isalpha() for each in ends):
             return
-        for x, y in (("x", "y"), ("x2", "y2"), ("x3", "y3")):
-            if match[x]:
-                old = self._value(start + match.start(x), match[x], "name" if x == "x2" else "")
-                new = self._value(start + match.start(y), match[y], "")
-                subject = self._subject_of(start, text[: match.start()], has_rest=True)
-                if old is None or new is None or subject is None or not (old.name[0] + new.name[0]).isalpha():
-                    continue
-                if {old.type, new.type}.isdisjoint({"place", "person"}):
-                    is_whole = match["what"] is None and not self._tail(max(old.end, new.end), start + len(text))
-                    yield self._ended(subject, old, self._place(start), new, is_sure=is_first and is_whole)
-
-    def _ended(
-        self, source: Phrase, gone: Phrase, verb: int, successor: Phrase | None = None, *, is_sure: bool
-    ) -> Statement:
-        doubt = SENSITIVE if self._is_sensitive else "" if is_sure and self._is_sure else UNSURE
-        return Statement(source, gone, GONE, verb, self._tokens.count, doubt=doubt, successor=successor)
+        is_inside = self._tokens.at(old.first - 1) in ("at", "in", "of")
+        if not is_exchange and (is_inside or not _VALUE.search(old.name)):
+            return
+        end = self._begin + start + match.end() if how == "gone" else max(each.end for each in ends)
+        is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
+        is_whole = not match.groupdict().get("what") and _LASTING.issuperset(self._tail(end, start + len(text)))
+        is_sure = is_first and is_whole and self._is_sure
+        doubt = SENSITIVE if self._is_sensitive else "" if is_sure else UNSURE
+        yield Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
 
     def _statement(
         self,
