@@ -242,8 +242,6 @@ class Attributes:
         """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
         if match[0].lower().startswith(("new ", "first ")):
             return self._speaker(before[0]) if _OWN.fullmatch(before[1]) and self._is_sure else None
-        if subject is not None and subject.anaphor == "we" and match[0].lower().startswith("joined"):
-            return None
         if subject is None or subject.anaphor in ("we", "i"):
             return None if subject is None else self._speaker(subject.start)
         # Where somebody with a name lives and works, relations.txt tells; of `drives` it tells nothing.
@@ -460,8 +458,6 @@ class Attributes:
 
 def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
     """Return whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
-    if row.aspect == "home" and "!" in row.flags and value.type not in ("place", "concept"):
-        return False
     if row.aspect == "employer" and value.type in ("person", "place"):
         return False
     if "led" in row.flags:

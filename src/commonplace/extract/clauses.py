@@ -125,8 +125,7 @@ _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split
 _STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 """What was so once and is no more; `the outage was caused by a full disk` stays true."""
 _THINGS: Final = frozenset({"thing"})
-_SINCE_CHANGED: Final = frozenset("originally initially formerly previously".split())
-_EARLIER: Final = frozenset("had first once".split())
+_SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
 _FORMER: Final = frozenset("former ex".split())
 _MAX_TITLE_LENGTH: Final = 8
 _MAX_VERBS: Final = 64
@@ -173,7 +172,7 @@ class Clauses:
         has_span = PATTERNS["span"].search(said) is not None
         # `lived there for two years` tells of the past anyway, and `has lived there for two years` of now.
         is_brief = has_span and (is_move or not (group.is_perfect or group.is_past))
-        is_bygone = self._is_bygone(group)
+        is_bygone = self.tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb)
         for statement in self._stated(fact, subject, behind):
             is_state = statement.relation in _STATES
             if is_brief and is_state:
@@ -185,15 +184,6 @@ class Clauses:
                 is_former=statement.is_former or is_former,
                 is_ever=statement.is_ever and not has_span,
             )
-
-    def _is_bygone(self, group: VerbGroup) -> bool:
-        """Return whether something is said to have happened before something else has, or nobody knows when."""
-        tokens = self.tokens
-        if tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb):
-            return True
-        if tokens.any_of(_EARLIER, group.first, group.verb):
-            return True
-        return any(lower == "ago" and place not in self.line.dated for place, lower in enumerate(tokens.lower))
 
     def _stated(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         special = self._special(group, subject)

@@ -36,7 +36,6 @@ _FIRMS: Final = frozenset("company firm group agency maker manufacturer bank sta
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
 """Who holds one of these for a place is mostly elsewhere."""
 _SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
-_DWELLERS: Final = frozenset("native resident citizen".split())
 _TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
 _GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
@@ -176,10 +175,8 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
     if words in (["at"], ["at", "the"]) and right.type == "organization":
         return relation, False, 0.7
     behind_right = line.tokens.lower[right.last : right.last + 3]
-    if right.type == "place" and _is_told(gap) and _DWELLERS.intersection(behind_right[:1]):
-        return "LIVES_IN", False, 0.85
     if gap[:1] == [","] and _has_role_at(words):
-        return (relation, False, sure) if right.type != "place" or _DWELLERS.intersection(words) else None
+        return (relation, False, sure) if right.type != "place" else None
     is_beside = gap == [","] or _is_told(gap) or (gap[:1] == [","] and _SAYING_WHO.issuperset(words))
     is_theirs = lists.ROLES.intersection(behind_right) and not (lists.STOPS - {"'s"}).intersection(behind_right[:1])
     return (relation, False, sure) if is_beside and is_theirs and right.type == "organization" else None
@@ -203,7 +200,7 @@ def _is_title_of(line: Line, left: Mention) -> bool:
 
 
 def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
-    """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`, `Oslo native Mira`."""
+    """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`."""
     words = [word for word in gap if word not in (",", "'s")]
     while len(words) > 1 and words[-1] in lists.TITLES:
         words.pop()
@@ -213,8 +210,6 @@ def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
         return None
     if left.type == "organization":
         return ("WORKS_FOR", True, 0.85) if words[-1] in lists.ROLES or words[-1].endswith("man") else None
-    if words[-1] in _DWELLERS:
-        return "LIVES_IN", True, 0.85
     if words[-1] not in _AWAY and (words[-1] in lists.PUBLIC_ROLES or (is_title and _is_region(left))):
         return "LIVES_IN", True, 0.7
     return None

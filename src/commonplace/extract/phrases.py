@@ -178,24 +178,11 @@ def _extent(line: Line, first: int) -> tuple[Mention | None, int]:
             if mention is not None:
                 break
             mention, last = named, named.last
-        elif line.is_stop(last) or (last > first and _ends_phrase(line, last, after_name=mention is not None)):
+        elif line.is_stop(last) or (last > first and _is_finite(line, last)):
             break
         else:
             last += 1
     return mention, last
-
-
-def _ends_phrase(line: Line, place: int, *, after_name: bool) -> bool:
-    """Return whether a word that could be a noun is a verb behind one."""
-    forms = FORMS.get(line.tokens.lower[place])
-    if not forms:
-        word = line.tokens.lower[place]
-        return after_name and word.endswith("ed") and len(word) > 4
-    if any(form.shape in ("s", "ed", "ing") for form in forms):
-        return True
-    return place + 1 < line.tokens.count and (
-        line.tokens.lower[place + 1] in lists.DETERMINERS or place + 1 in line.starting
-    )
 
 
 def _anaphor(line: Line, place: int) -> Phrase:
