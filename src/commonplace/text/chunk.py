@@ -11,9 +11,6 @@ That is right for formatted code in nearly every language, and where it is wrong
 
 from __future__ import annotations
 
-import ast
-import threading
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -47,38 +44,6 @@ _NOT_METHODS: Final = frozenset(
 _COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
 _CLOSER: Final = late_pattern(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
 _MAX_SIGNATURE_LENGTH: Final = 300
-_FILTERING: Final = threading.Lock()
-
-
-def _ascending(starts: Iterator[Start]) -> Iterator[Start]:
-    """Pass on the starts, dropping any that would go back behind the one before."""
-    line = -1
-    for start in starts:
-        if start.line >= line:
-            line = start.line
-            yield start
-
-
-def _parse(text: str) -> ast.Module | None:
-    # The warnings' filters belong to the process: two threads that set and restore them at once would mix them up.
-    with _FILTERING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-
-
-def _python_starts(body: Sequence[ast.stmt], prefix: str, level: int, lines: Sequence[str]) -> Iterator[Start]:
-    for node in body:
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        name = f"{prefix}.{node.name}" if prefix else node.name
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
-        yield Start(_with_comments(lines, first), name, level + 1)
-        if isinstance(node, ast.ClassDef):
-            yield from _python_starts(node.body, name, level + 1, lines)
-        yield Start(node.end_lineno or node.lineno, prefix, level)
 
 
 def _with_comments(lines: Sequence[str], line: int) -> int:
@@ -143,7 +108,7 @@ def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[st
 
 CountTokens = Callable[[str], int]
 
-CHUNKER: Final = 1
+CHUNKER: Final = 2
 """Which way of cutting this is; it grows with every change that cuts an old text anew."""
 
 SMALL_TOKENS: Final = 40
@@ -202,9 +167,7 @@ def _sections(text: str, lines: Sequence[str], language: Language) -> list[Secti
         case "config":
             return config_sections(lines)
         case "python" | "code":
-            tree = _parse(text) if language == "python" else None
-            starts = _layout_starts(lines) if tree is None else _python_starts(tree.body, "", 0, lines)
-            return sections_between(_ascending(starts), lines)
+            return sections_between(_layout_starts(lines), lines)
         case "text":
             return sections_between((), lines)
 
