@@ -73,7 +73,7 @@ def moment_ago(text: str, *, now: datetime) -> float | None:
 
     assert now.tzinfo is not None
     try:
-        found = read_moment_ago(Words(text), Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
+        found = read_moment_ago(text, Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
     except OverflowError:
         return None
     return epoch(found, now.tzinfo, 0.0) if found is not None else None

@@ -259,7 +259,7 @@ def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
 
 def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
     """Read `in May`, `on the 3rd of May`, `in two weeks`, `over the past month`."""
-    if words.says(at, "as", "of"):
+    if words[at].lower == "as" and words[at + 1].lower == "of":
         return _range_or_date(words, at + 2, scene, vocabulary.ALL)
     vouched = vocabulary.PREPOSITIONS.get(words[at].lower)
     if vouched is None:

@@ -202,10 +202,6 @@ class Words:
         """Return the number of the word behind one that is any of these, else its own."""
         return index + 1 if self[index].lower in lower else index
 
-    def says(self, index: int, *lower: str) -> bool:
-        """Return whether these words stand there, one after the other."""
-        return all(self[place].lower == word for place, word in enumerate(lower, index))
-
     def after(self, offset: int, index: int) -> int:
         """Return the number of the first word, or break, from `index` on that is not before a place in the text."""
         while self[index] is not BREAK and self[index].start < offset:
