@@ -13,7 +13,7 @@ from functools import wraps
 from importlib import import_module
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import click
 
@@ -185,9 +185,16 @@ def command(
     return decorate
 
 
+class Shown(NamedTuple):
+    """An answer with the view that prints it, where that depends on more than the answer."""
+
+    answer: Any
+    view: View
+
+
 def ask(
     group: click.Group | None,
-    view: View,
+    view: View | None,
     *parameters: options.Decorator,
     is_long: bool = False,
     has_notices: bool = False,
@@ -198,6 +205,7 @@ def ask(
     """Make a command of a function of the engine, whose answer is printed by a view, or as JSON.
 
     Args:
+        view: None if the function returns its answer as `Shown`.
         is_long: show progress on a terminal.
         has_notices: the view shows the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
@@ -208,8 +216,9 @@ def ask(
         @wraps(function)
         def run(invocation: Invocation, /, **values: Any) -> int:
             with opened(invocation, is_long=is_long) as engine:
-                answer = function(engine, **values)
-            emit(invocation, answer, view, value=None if value is None else value(answer), has_notices=has_notices)
+                returned = function(engine, **values)
+            answer, shown = returned if isinstance(returned, Shown) else (returned, view or [])
+            emit(invocation, answer, shown, value=None if value is None else value(answer), has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS
 
         return command(group, *parameters, **extra)(run)

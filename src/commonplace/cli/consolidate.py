@@ -93,7 +93,6 @@ class _AgentsProgram(Program, _Agents):
 
 
 def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
-    """Return the texts of the memories that a report names, by id, as far as they are shown and still there."""
     shown = (result for results in done.results.values() for result in results[:MAX_LISTED])
     return memory_texts(engine, (id_ for result in shown for id_ in _ids(result)))
 
@@ -105,7 +104,6 @@ def _ids(result: Any) -> Iterable[str]:
 
 
 def _run(done: RunReport, *, texts: Mapping[str, str]) -> Rows:
-    """Yield each agent's results with what the memories say, scores, reasons and diffs."""
     would = " (dry run)" if done.dry_run else ""
     for agent, results in done.results.items():
         found = list(zip(results, done.outcomes[agent], strict=False))
@@ -127,7 +125,6 @@ _FAILED: Final = Each("errors", Line("{agent} failed{item:? at }: {error}", "red
 
 
 def _result(agent: str, done: RunReport, texts: Mapping[str, str], found: tuple[Any, Outcome]) -> Rows:
-    """Yield a result with what became of it, or would, and in which issue that is recorded."""
     result, outcome = found
     fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
     if done.lost and outcome.decision == "applied":
@@ -182,7 +179,6 @@ def _status(found: ConsolidationStatus) -> Rows:
 
 
 def _past(run: ConsolidationRun) -> Rows:
-    """Yield a run on a line: when, which agents, what came of it, and whether it can be undone."""
     is_undone = run.applied and run.undone and not run.standing
     known = (
         f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
@@ -211,7 +207,6 @@ _UNDONE: Final = [
 
 
 def _summary(done: RunReport) -> str:
-    """Return one line for a run, with the time."""
     changes = counted(done.applied, "change")
     parts = [
         f"would apply {changes}" if done.dry_run else f"{changes} applied",

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, ask, command, opened
+from commonplace.cli.app import Group, Shown, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import read_text
 from commonplace.cli.output import notify, print_json, say, write_whole
-from commonplace.cli.rows import MAX_LISTED, Each, Line, Row, Rows, counted, emit, holdings, rows_of
+from commonplace.cli.rows import MAX_LISTED, NOTE, Each, Line, Row, Rows, counted, emit, holdings, rows_of
 from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
@@ -336,16 +336,14 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
         notify(("nothing is known about it, or the token budget is too small",), invocation)
 
 
-@command(graph, _name, options.as_of)
-def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
+@ask(graph, None, _name, options.as_of)
+def entity(engine: Engine, /, name: str, as_of: str | None) -> Shown:
     """Show the entity NAME (or its id) and its facts.
 
     Example: commonplace graph entity "Ada Marsh"
     """
-    with opened(invocation) as engine:
-        found = engine.graph.entity(name, as_of=as_of)
-        about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
-    notify(about.notices, invocation)
+    found = engine.graph.entity(name, as_of=as_of)
+    about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
     own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
     lived = when(found) if found.valid_from or found.valid_to else ""
     known = ["also: {aliases}", "known since: {created_at}", f"in the world: {lived}" if lived else ""]
@@ -354,7 +352,8 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
     left = len(own) - MAX_LISTED
     more = Line(f"… {left:,} more; see `commonplace graph timeline NAME`" if left > 0 else "", "dim", 1)
     lines = [Line(each, "dim", 1) for each in known]
-    emit(invocation, found, [_NAME, *lines, lambda _: facts.of(own[:MAX_LISTED]), more])
+    view = [_NAME, *lines, lambda _: facts.of(own[:MAX_LISTED]), more, lambda _: Each("notices", NOTE).of(about)]
+    return Shown(found, view)
 
 
 @ask(graph, _path, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
@@ -375,18 +374,17 @@ def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
     return engine.graph.timeline(name, **values)
 
 
-@command(graph, _uuid)
-def history(invocation: Invocation, /, uuid: str) -> None:
+@ask(graph, None, _uuid)
+def history(engine: Engine, /, uuid: str) -> Shown:
     """Show what happened to a fact or entity, and why.
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    with opened(invocation) as engine:
-        found = engine.graph.history(uuid)
-        about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
+    found = engine.graph.history(uuid)
+    about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
     subject = Each("", _fact if found.kind == "relation" else _NAME)
     recorded = Each("entries", _RECORDED, none="   Nothing is recorded.")
-    emit(invocation, found, [lambda _: subject.of(about), recorded])
+    return Shown(found, [lambda _: subject.of(about), recorded])
 
 
 @ask(graph, _EPISODES, options.limit(), _groups, options.as_of)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
+from commonplace.cli.app import FAILURE, SUCCESS, Group, Shown, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import can_ask
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say, write_whole
@@ -48,7 +48,6 @@ _EMBEDDED: Final = ("memories", "knowledge", "graph", "artifacts")
 
 
 def _report(found: IndexReport, place: str) -> Rows:
-    """Yield a line, what was passed over, and the first problems."""
     files = counted(found.added + found.changed + found.unchanged, "file")
     changes = (
         f"{found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed"
@@ -241,10 +240,10 @@ def _upgrade(report: UpgradeReport) -> Rows:
         yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
 
 
-@command(index)
+@ask(index, None, is_long=True)
 @options.text("--embedder", metavar="NAME", required=True, help="The new one; `default`: what the settings name.")
 @options.choice("--for", "kinds", of=_EMBEDDED, many=True, help="Only these; the others keep theirs. [default: all]")
-def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
+def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> Shown:
     """Change the embedder of a store.
 
     Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once. An
@@ -253,10 +252,8 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
 
     Example: commonplace index upgrade --embedder minilm --for memories
     """
-    loaded = invocation.settings()
-    with opened(invocation, loaded, is_long=True) as engine:
-        report = engine.index_upgrade(embedder, kinds or None)
-    emit(invocation, report, _upgrade, value={"store": loaded.store.path, **asdict(report)})
+    report = engine.index_upgrade(embedder, kinds or None)
+    return Shown({"store": engine.settings.store.path, **asdict(report)}, lambda _: _upgrade(report))
 
 
 @command(index, click.option("--output", type=options.NEW_FILE, help="Write the document to this file."))

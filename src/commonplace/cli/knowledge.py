@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, command
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import notify, progress_bars, say
+from commonplace.cli.output import notify, say
 from commonplace.cli.rows import NOTE, Each, Line, Row, Rows, emit, joined, rows_of
 
 if TYPE_CHECKING:
-    from commonplace.knowledge.results import KnowledgeReport, Retrieval
-    from commonplace.knowledge.service import KnowledgeService
+    from commonplace.engine import Engine
+    from commonplace.knowledge.results import KnowledgeReport, KnowledgeStatus, Retrieval
 
 _ITEMS: Final = "n item of knowledge|items of knowledge"
 _CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded again", "deleted": "deleted"}
@@ -37,8 +35,8 @@ def index(invocation: Invocation, /, file: Path) -> int:
 
     Example: commonplace knowledge index travel-agent.yaml
     """
-    with _service(invocation, create=True) as service:
-        report = service.create_agent(file).report
+    with opened(invocation, create=True, is_long=True) as engine:
+        report = engine.knowledge.create_agent(file).report
     emit(invocation, report, lambda done: _report(done) if done.is_replaced else ())
     return SUCCESS if report.is_replaced else FAILURE
 
@@ -56,9 +54,9 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
 
     Example: commonplace knowledge query TravelAgent "capital of Japan"
     """
-    with _service(invocation) as service:
+    with opened(invocation, is_long=True) as engine:
         limit, rerank = values["limit"], not values["no_rerank"]
-        found = service.retrieve(agent, " ".join(text), limit, min_score=values["min_score"], rerank=rerank)
+        found = engine.knowledge.retrieve(agent, " ".join(text), limit, min_score=values["min_score"], rerank=rerank)
     if fenced and not invocation.as_json:
         notify(found.notices, invocation)
         say(found.to_text())
@@ -66,37 +64,16 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
         emit(invocation, found, _retrieval)
 
 
-@command(knowledge, click.argument("agent"))
-def delete(invocation: Invocation, /, agent: str) -> None:
+@ask(knowledge, Line(f"Deleted {{deleted:{_ITEMS}}}", "bold"), click.argument("agent"))
+def delete(engine: Engine, /, agent: str) -> dict[str, Any]:
     """Delete what AGENT knows, so that it is not found.
 
     `commonplace store gc`, or `commonplace forget --agent`, deletes it for good.
 
     Example: commonplace knowledge delete TravelAgent
     """
-    with _service(invocation) as service:
-        notices = service.notices_of(agent)
-        gone = service.delete_agent_knowledge(agent)
-    notify(notices, invocation)
-    value = {"agent": agent, "deleted": gone, "notices": notices}
-    emit(invocation, value, Line(f"Deleted {{deleted:{_ITEMS}}}", "bold"))
-
-
-@command(knowledge)
-def status(invocation: Invocation, /) -> None:
-    """Show agents, embedder and re-ranker.
-
-    Example: commonplace knowledge status
-    """
-    with _service(invocation) as service:
-        found = service.status()
-    emit(invocation, found, _STATUS, has_notices=True)
-
-
-@contextmanager
-def _service(invocation: Invocation, *, create: bool = False) -> Iterator[KnowledgeService]:
-    with progress_bars(invocation) as progress, invocation.open(create=create, progress=progress) as engine:
-        yield engine.knowledge
+    notices = engine.knowledge.notices_of(agent)
+    return {"agent": agent, "deleted": engine.knowledge.delete_agent_knowledge(agent), "notices": notices}
 
 
 def _report(report: KnowledgeReport) -> Rows:
@@ -127,3 +104,12 @@ _STATUS: Final = [
     lambda found: f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
     Each("notices", NOTE),
 ]
+
+
+@ask(knowledge, _STATUS, has_notices=True)
+def status(engine: Engine, /) -> KnowledgeStatus:
+    """Show agents, embedder and re-ranker.
+
+    Example: commonplace knowledge status
+    """
+    return engine.knowledge.status()

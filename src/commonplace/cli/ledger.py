@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.invocation import Invocation
-from commonplace.cli.rows import Body, Each, Line, Row, Rows, emit, filled, local_time, memory_texts, rows_of
+from commonplace.cli.app import Group, Shown, ask
+from commonplace.cli.rows import Body, Each, Line, Row, Rows, filled, local_time, memory_texts, rows_of
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
@@ -35,8 +34,7 @@ def _head(issue: Mapping[str, Any]) -> Row:
     return Row(issue["id"], known)
 
 
-def _issues(found: Sequence[Mapping[str, Any]], engine: Engine) -> Rows:
-    texts = memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
+def _issues(found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Rows:
     for issue in found:
         yield _head(issue)
         ids = issue["memory_ids"]
@@ -65,7 +63,6 @@ def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[
 
 
 def _changed(done: Mapping[str, Any]) -> Rows:
-    """Yield what became of an issue that was claimed, closed, blocked or reopened."""
     words = status = done["status"]
     if "claimed" in done:
         words = "claimed" if done["claimed"] else f"not claimed (it is {status})"
@@ -90,33 +87,33 @@ def ledger() -> None:
     """Review what consolidation did or proposes."""
 
 
-@command(ledger, name="list")
+@ask(ledger, None, name="list")
 @options.choice("--agent", of=AGENTS, help="Only issues of this agent.")
 @options.choice("--status", of=ISSUE_STATUSES, default="open", help="Only this status.")
 @options.choice("--urgency", of=URGENCIES, help="Only this urgency.")
 @click.option("--all", "is_any", is_flag=True, help="Any status.")
-def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> None:
+def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> Shown:
     """List issues, oldest first.
 
     Example: commonplace ledger list --agent merge --all
     """
-    with opened(invocation) as engine:
-        found = engine.ledger.query(agent, None if is_any else status, urgency)
-        emit(invocation, found, lambda issues: _issues(issues, engine), value={"issues": found})
+    found = engine.ledger.query(agent, None if is_any else status, urgency)
+    texts = memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
+    return Shown({"issues": found}, lambda _: _issues(found, texts))
 
 
-@command(ledger, _issue)
-def show(invocation: Invocation, /, issue: str) -> None:
+@ask(ledger, None, _issue)
+def show(engine: Engine, /, issue: str) -> Shown:
     """Show an issue with all its notes.
 
     Example: commonplace ledger show commonplace-1a2b3c4d
     """
-    with opened(invocation) as engine:
-        found = engine.ledger.show(issue)
-        events: list[dict[str, str]] = []
-        with suppress(UsageError):  # beads keeps the history of its issues itself
-            events = _events(engine.ledger.history(issue))
-        emit(invocation, found, lambda one: _whole(one, memory_texts(engine, one["memory_ids"]), events))
+    found = engine.ledger.show(issue)
+    events: list[dict[str, str]] = []
+    with suppress(UsageError):  # beads keeps the history of its issues itself
+        events = _events(engine.ledger.history(issue))
+    texts = memory_texts(engine, found["memory_ids"])
+    return Shown(found, lambda one: _whole(one, texts, events))
 
 
 @ask(ledger, Each("history", _event), _issue)

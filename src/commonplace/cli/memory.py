@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
+from commonplace.cli.app import FAILURE, SUCCESS, Group, Shown, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import can_ask, read_text, refuse_unasked
 from commonplace.cli.output import notify, say
@@ -157,34 +157,30 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     emit(invocation, memory, _outcome)
 
 
-@command(None, _id, _text, _fields)
-def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> None:  # noqa: A002
+@ask(None, _outcome, _id, _text, _fields)
+def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> Memory:  # noqa: A002
     """Write a new version of memory ID.
 
     Fields that are not given stay. Old versions remain readable: `commonplace get ID --as-of TIME`.
 
     Example: commonplace update 3f2a "We moved billing to SQLite" --tag storage
     """
-    loaded = invocation.settings()
-    content = read_text(text, file, loaded.memory.max_bytes) if text or file is not None else None
-    with invocation.open(loaded) as engine:
-        memory = engine.update(engine.resolve_id(id), content, **_given(values))
-    emit(invocation, memory, _outcome)
+    content = read_text(text, file, engine.settings.memory.max_bytes) if text or file is not None else None
+    return engine.update(engine.resolve_id(id), content, **_given(values))
 
 
-@command(None, _id, options.as_of)
+@ask(None, None, _id, options.as_of)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
-def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> None:  # noqa: A002
+def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> Shown:  # noqa: A002
     """Show memory ID.
 
     Example: commonplace get 3f2a --versions
     """
-    with invocation.open() as engine:
-        id = engine.resolve_id(id)  # noqa: A001 - the name of the argument
-        found = engine.versions(id) if versions else engine.get(id, as_of=as_of, touch=touch)
-        engine.log_use(id)
-    emit(invocation, found, Each("", _VERSION) if versions else _whole)
+    whole = engine.resolve_id(id)
+    found = engine.versions(whole) if versions else engine.get(whole, as_of=as_of, touch=touch)
+    engine.log_use(whole)
+    return Shown(found, Each("", _VERSION) if versions else _whole)
 
 
 @command(None, options.tiers, options.tags, options.place, name="list")
@@ -412,7 +408,6 @@ def _found(said: str) -> Each:
 
 
 def _what(receipt: ForgetReceipt) -> str:
-    """Return what went as one phrase: how many of which sort, and how many of them only because of the others."""
     gone = holdings(receipt.counts, _OWNERS) or "nothing"
     derived = receipt.counts.get("derived", 0)
     return f"{gone}, {derived:,} of them as copies of the others" if derived else gone

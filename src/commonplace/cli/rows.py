@@ -225,7 +225,8 @@ def emit(invocation: Invocation, found: Any, view: View, *, value: Any = None, h
         value: what JSON has in place of `found` itself.
         has_notices: the rows show the notices.
     """
-    notify(() if has_notices else getattr(found, "notices", ()), invocation)
+    notices = found.get("notices", ()) if isinstance(found, dict) else getattr(found, "notices", ())
+    notify(() if has_notices else notices, invocation)
     if invocation.as_json:
         print_json(plain(found if value is None else value))
     else:

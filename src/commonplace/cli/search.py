@@ -84,7 +84,6 @@ def _show(
 
 
 def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
-    """Yield header, numbered hits with snippets, total latency and references."""
     from commonplace.search.result import reference
 
     yield Line(f'{_TITLES[result.method]} retrieval for: "{result.query}"', "bold")
@@ -107,7 +106,6 @@ def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: b
 
 
 def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
-    """Yield the memories that were found, best first, each with its score and the part of its text that matches."""
     from commonplace.dates.time import moment_of
 
     if has_stages:
@@ -151,7 +149,6 @@ def _held_back(result: SearchResult) -> str:
 
 
 def _brief(result: SearchResult) -> Rows:
-    """Yield one line a hit: rank, place, score and the words about it that match, as far as the terminal has room."""
     from commonplace.search.result import excerpt
 
     room = _room()
@@ -169,7 +166,6 @@ def _paths(result: SearchResult) -> Rows:
 
 
 def _stages(result: SearchResult) -> Rows:
-    """Yield one line for the recall of candidates and one for their ranking."""
     stages = {stage.name: stage for stage in result.stages}
     recall = [f"{label} {stages[name].candidates}" for name, label in _RECALL.items() if name in stages]
     if recall:
@@ -245,7 +241,6 @@ def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Ro
 
 
 def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
-    """Yield why a hit was found: a sentence, the passage, what each signal added, the words, and what was left out."""
     from commonplace.search.result import location
 
     hit = result.hits[rank - 1]

@@ -138,7 +138,6 @@ class Listener:
 
 
 def _answer(connection: socket.socket, engine: Callable[[], Engine]) -> None:
-    """Read one request and answer it."""
     with connection, suppress(OSError):
         connection.sendall(GREETING)
         with connection.makefile("rb") as file:

@@ -91,7 +91,6 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
 
 
 def _notes(done: Mapping[str, Any], *, is_verbose: bool) -> Iterator[str]:
-    """Yield what a person may want to know beside the output, the tasks in the order in which they ran."""
     for each in [*done.get("chain", {}).values(), done]:
         name = harmless_line(each["task"])
         if is_verbose:

@@ -13,7 +13,7 @@ import click
 
 import commonplace
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
+from commonplace.cli.app import FAILURE, SUCCESS, Group, Shown, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
@@ -132,7 +132,6 @@ def init(
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
-    """Move the memories of the user's own store here if that is agreed; return how many were moved."""
     from commonplace.engine.open import hidden_memories, move_hidden_memories
     from commonplace.settings.paths import user_store
 
@@ -393,23 +392,21 @@ def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
     return engine.retrievals(since)
 
 
-@command(store, options.golden("a miss exits with 1"))
-def health(invocation: Invocation, /, golden: Path | None) -> int:
+@ask(store, None, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
+def health(engine: Engine, /, golden: Path | None) -> Shown:
     """Find duplicates, contradictions and stale memories.
 
     Also lists memories that a newer one may have overtaken, notes without their memory, and junk. It changes nothing.
 
     Example: commonplace health --golden golden.jsonl
     """
-    with invocation.open() as engine:
-        found = engine.health(golden)
-        emit(invocation, found, lambda found: _health(found, engine))
-    return FAILURE if found.failed else SUCCESS
-
-
-def _health(found: Health, engine: Engine) -> Rows:
+    found = engine.health(golden)
     said = (each for each in found.findings if each.kind != "contradiction")
     texts = memory_texts(engine, (id_ for each in said for id_ in each.ids))
+    return Shown(found, partial(_health, texts=texts))
+
+
+def _health(found: Health, texts: Mapping[str, str]) -> Rows:
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
     yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")

@@ -220,6 +220,5 @@ def _with_table(text: str, client: Client, entry: Entry) -> str:
 
 
 def _indent(text: str) -> int | str:
-    """Return how a JSON file is indented."""
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else 2

@@ -136,7 +136,6 @@ class _Known:
 
 
 def _about(engine: Engine, given: Arguments) -> _Known:
-    """Return what lies about a memory, or else about an entity."""
     id_, depth, limit, times = given["id"], given.get("depth", _DEPTH), given.get("limit", _LIMIT), _times(given)
     try:
         memory = engine.get(id_, touch=False)
@@ -170,7 +169,6 @@ def _answers(engine: Engine, given: Arguments) -> _Known:
 
 
 def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
-    """Return both forms of an answer."""
     from commonplace.graph.text import entity_item, fact_item
 
     chosen = {id(each) for each in shown}

@@ -497,7 +497,6 @@ def search_vector_store(
 
 
 def _operations() -> Iterator[Operation]:
-    """Yield all routes, in the order of the manual."""
     for tag, rows in _TABLE.items():
         for row in rows:
             id_, verb, path, scope, call, *rest = row

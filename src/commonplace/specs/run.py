@@ -235,7 +235,6 @@ def _result(
     user: str | None,
     reranker: Callable[[], Reranker],
 ) -> dict[str, Any]:
-    """Return the envelope of one step."""
     task = step.task
     is_retriever = retriever.is_retriever(task)
     values = with_defaults(task, copied(given, step.name))
@@ -296,7 +295,6 @@ def _ask(engine: Engine, step: Step, system: str, asked: str, envelope: dict[str
 
 
 def _answer(engine: Engine, step: Step, system: str, asked: str, values: Mapping[str, Any]) -> Generated:
-    """Ask a model: the system prompt, the history as it came, the user's prompt."""
     assert engine.generator is not None
     messages = [Message("system", system)] if system else []
     messages += [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
