@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import replace
-from commonplace.engine.runtime import Runtime, Service, made_once
+from commonplace.engine.runtime import Service, made_once
 from commonplace.errors import CommonplaceError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
-from commonplace.search.result import SearchResult
 from commonplace.types import Kind, Selection
 
 if TYPE_CHECKING:
     from commonplace.consolidation.runner import RunOptions, RunReport
     from commonplace.consolidation.runtime import ConsolidationRuntime
+    from commonplace.engine.engine import Engine
     from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
     from commonplace.ledger.ledger import Ledger
@@ -43,9 +43,9 @@ _log = logging.getLogger(__name__)
 class ConsolidationApi(Service):
     """Consolidates memories, and keeps the ledger of it. Safe for threads."""
 
-    def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
-        super().__init__(runtime)
-        self._search = search
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine._runtime)
+        self._search = engine.search
 
     def consolidate(self, options: RunOptions, golden: Path | None) -> RunReport:
         from commonplace.consolidation.runner import run
@@ -143,18 +143,18 @@ class ConsolidationApi(Service):
 
     def _found(self, golden: GoldenQuery) -> tuple[set[str], set[str]]:
         """Return what the first hits of a query are, and which of them are shown where some must not be."""
-        kinds: Sequence[Kind] | None = ("memory",) if golden.issue else None
-        shown = self._names(golden.query, kinds, None) if golden.irrelevant else set()
-        return self._names(golden.query, kinds, 0.0), shown
-
-    def _names(self, query: str, kinds: Sequence[Kind] | None, min_score: float | None) -> set[str]:
-        """Return what the first hits of a query are: ids of memories and of their sources, and paths."""
         from commonplace.health.golden import LOOKED_AT
 
-        hits = self._search(query, LOOKED_AT, kinds, min_score=min_score).hits
-        found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
-        memories = self._store.memories(self._namespace, Selection(ids=tuple(found))) if found else []
-        return found.union(*(memory.record.derived_from for memory in memories))
+        kinds: Sequence[Kind] | None = ("memory",) if golden.issue else None
+
+        def names(min_score: float | None) -> set[str]:
+            """Return the ids of memories and of their sources, and the paths."""
+            hits = self._search(golden.query, LOOKED_AT, kinds, min_score=min_score).hits
+            found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
+            memories = self._store.memories(self._namespace, Selection(ids=tuple(found))) if found else []
+            return found.union(*(memory.record.derived_from for memory in memories))
+
+        return names(0.0), names(None) if golden.irrelevant else set()
 
     def _wait(self, seconds: float) -> None:
         if self._runtime.progress is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import dataclass, replace
-from commonplace.engine.runtime import Runtime, Service
+from commonplace.engine.runtime import Service
 from commonplace.errors import StoreError
 from commonplace.memory.injections import add_injected, injected
 from commonplace.memory.usage import injected_hits
@@ -27,6 +27,9 @@ from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, Wishes, chosen
 from commonplace.search.result import SearchResult, joined, reference
 from commonplace.types import KINDS, Kind, Selection, StoredMemory, Tier
+
+if TYPE_CHECKING:
+    from commonplace.engine.engine import Engine
 
 _log = logging.getLogger(__name__)
 
@@ -77,9 +80,9 @@ class Asked:
 class ContextApi(Service):
     """Puts together what a model should know. Safe for threads."""
 
-    def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
-        super().__init__(runtime)
-        self._search = search
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine._runtime)
+        self._search = engine.search
         own = self._settings.context
         self._form = Form(metadata=own.metadata == "on", references=own.references == "on")
 

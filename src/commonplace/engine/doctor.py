@@ -66,6 +66,7 @@ class Doctor(Service):
 
     def examine(self, *, mend: bool, secrets: bool) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
+        from commonplace.engine.upgrade import EmbedderApi
         from commonplace.erasure.secrets import PART, was_cut_short
 
         is_wanted = secrets or (mend and was_cut_short(self._store))
@@ -79,7 +80,7 @@ class Doctor(Service):
         except ModelError as error:
             findings.append(Problem("model", str(error), "reinstall commonplace"))
         findings += [*self._index(mend), *self._drafts(mend), *self._unfinished(mend)]
-        findings += self._engine._embedder_api.examine_embedder(mend=mend)
+        findings += EmbedderApi(self._runtime).examine_embedder(mend=mend)
         checked = ("store", "model", "index", "drafts", "forgetting", "embedder", *([PART] if is_wanted else []))
         return DoctorReport(checked, (*findings, *of_secrets))
 

@@ -77,17 +77,15 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
     from commonplace.engine.consolidation_api import ConsolidationApi
-    from commonplace.engine.context_api import ContextApi
     from commonplace.engine.doctor import DoctorReport
     from commonplace.engine.erasure_api import ErasureApi
     from commonplace.engine.graph_api import Graph
-    from commonplace.engine.index_api import IndexApi
     from commonplace.engine.knowledge_api import KnowledgeApi
     from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
     from commonplace.engine.review import Question
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.tokens import Tokens
-    from commonplace.engine.upgrade import EmbedderApi, UpgradeReport
+    from commonplace.engine.upgrade import UpgradeReport
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.exchange.archive import KnownBackup
     from commonplace.exchange.backup import BackupReport
@@ -130,12 +128,6 @@ class Engine:
     # Made when they are first asked for, which a process that only recalls never does.
 
     @made_once
-    def _context_api(self) -> ContextApi:
-        from commonplace.engine.context_api import ContextApi
-
-        return ContextApi(self._runtime, self.search)
-
-    @made_once
     def _retrievals(self) -> RetrievalHistory:
         from commonplace.logs import RetrievalLog, Rotation
         from commonplace.search.retrieval_log import RetrievalHistory
@@ -148,7 +140,7 @@ class Engine:
     def _consolidation_api(self) -> ConsolidationApi:
         from commonplace.engine.consolidation_api import ConsolidationApi
 
-        return ConsolidationApi(self._runtime, self.search)
+        return ConsolidationApi(self)
 
     @made_once
     def _erasure_api(self) -> ErasureApi:
@@ -157,22 +149,10 @@ class Engine:
         return ErasureApi(self._runtime)
 
     @made_once
-    def _index_api(self) -> IndexApi:
-        from commonplace.engine.index_api import IndexApi
-
-        return IndexApi(self._runtime)
-
-    @made_once
     def _knowledge_api(self) -> KnowledgeApi:
         from commonplace.engine.knowledge_api import KnowledgeApi
 
         return KnowledgeApi(self._runtime, self._search_api.search_store)
-
-    @made_once
-    def _embedder_api(self) -> EmbedderApi:
-        from commonplace.engine.upgrade import EmbedderApi
-
-        return EmbedderApi(self._runtime)
 
     def __repr__(self) -> str:
         state = " (closed)" if self._runtime.is_closed else ""
@@ -733,7 +713,7 @@ class Engine:
             weak: maximum number of weak memories, 0–1000; default: 3.
             touch: as in `recall`.
         """
-        from commonplace.engine.context_api import Asked
+        from commonplace.engine.context_api import Asked, ContextApi
 
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
@@ -745,7 +725,7 @@ class Engine:
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
         asked = Asked.of(task, budget, wishes, limit, kinds, tags, min_trust)
-        return self._context_api.context(asked, weak, touch)
+        return ContextApi(self).context(asked, weak, touch)
 
     def injection(  # noqa: PLR0913 - the options of a facade
         self,
@@ -773,13 +753,13 @@ class Engine:
             kinds: default: memories, and with an agent also artifacts.
             touch: as in `recall`.
         """
-        from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, Asked
+        from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, Asked, ContextApi
 
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents)
         asked = Asked.of(prompt[:MAX_QUERY_CHARACTERS], budget, wishes, limit, kinds, tags, min_trust)
-        return self._context_api.injection(asked, conversation, touch)
+        return ContextApi(self).injection(asked, conversation, touch)
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again in a conversation, as after a compaction."""
@@ -898,18 +878,22 @@ class Engine:
             StoreBusyError: the directory is watched already, for this store and namespace.
             UsageError: a glob is not valid.
         """
+        from commonplace.engine.index_api import IndexApi
+
         globs = chosen("include", include)
         path = path_value("root", root).expanduser().absolute()
         if watch:
-            return self._index_api.watch(path, globs, force=force)
-        return self._index_api.index(path, globs, force=force, keep_most=keep_most)
+            return IndexApi(self._runtime).watch(path, globs, force=force)
+        return IndexApi(self._runtime).index(path, globs, force=force, keep_most=keep_most)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Index texts that are not files, each under its own id; a known id is replaced.
 
         Documents of one session are given in their order; a later call continues where the session ended.
         """
-        return self._index_api.index_documents(documents)
+        from commonplace.engine.index_api import IndexApi
+
+        return IndexApi(self._runtime).index_documents(documents)
 
     def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
         """Embed everything again with another embedder, then switch to it.
@@ -928,7 +912,9 @@ class Engine:
             StoreBusyError: another process is at it, or writes the index all the time.
             UsageError: there is no such embedder.
         """
-        return self._embedder_api.upgrade(embedder, kinds)
+        from commonplace.engine.upgrade import EmbedderApi
+
+        return EmbedderApi(self._runtime).upgrade(embedder, kinds)
 
     def embed_pending(self) -> int:
         """Embed what is stored without vectors; return how many passages still wait."""

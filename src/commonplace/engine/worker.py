@@ -45,7 +45,9 @@ def _project(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -
 
 
 def _index(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return engine._index_api.index_here(progress=progress, **arguments)
+    from commonplace.engine.index_api import IndexApi  # only the process that does the work loads it
+
+    return IndexApi(engine._runtime).index_here(progress=progress, **arguments)
 
 
 _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], object]]] = {

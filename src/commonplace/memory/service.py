@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
@@ -37,7 +37,21 @@ if TYPE_CHECKING:
 
 _SAID: Final = frozenset({"content", "at", "source"})
 """What the graph takes of a memory."""
-_T = TypeVar("_T")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _by_its_embedder(method: _Method) -> _Method:
+    """Do what a method does once more, by the store's embedder of now, where another process changed that."""
+
+    @wraps(method)
+    def done(self: MemoryService, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except EmbedderMismatchError:
+            self._destination = self._destination.renewed()
+            return method(self, *arguments)
+
+    return cast("_Method", done)
 
 
 class _News(NamedTuple):
@@ -89,8 +103,7 @@ class MemoryService:
         for place, item in enumerate(items, 1):
             try:
                 new = self._checked(item, force=force)
-                is_taken = force or new.session
-                news.append(new if is_taken else self._with_its_embedder(partial(self._without_recalled, new)))
+                news.append(new if force or new.session else self._without_recalled(new))
             except UsageError as error:
                 if len(items) == 1:
                     raise
@@ -98,18 +111,16 @@ class MemoryService:
                 raise type(error)(message, remedy=error.remedy) from error
         kept: list[Memory] = []
         for some in batches(news):
-            kept += self._with_its_embedder(partial(self._take_in, some, force))
+            kept += self._take_in(some, force)
         return kept
 
+    @_by_its_embedder
     def update(self, id_: str, values: Mapping[str, Any], if_version: int | None = None) -> Memory:
         """Write the next version of a live memory, with some values changed; see `Engine.update`."""
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
         reject_invalid_id(id_)
-        return self._with_its_embedder(partial(self._update, id_, changed, if_version))
-
-    def _update(self, id_: str, changed: Mapping[str, Any], if_version: int | None) -> Memory:
         while True:
             old = _known(self._store.memory(self._namespace, id_), id_)
             if if_version is not None and old.record.version != if_version:
@@ -130,7 +141,8 @@ class MemoryService:
                 record = _carried(write.record, known.record, changed, now)
                 stored = replaced(change, known, replace(write, record=record), now)
                 self._follow(change, [id_], readings, [known])
-            return self._seen(stored, "updated", (*new.notices, *_notices(readings, stored)))
+            told = () if readings is None else readings.notices(stored.owner, stored.record)
+            return self._seen(stored, "updated", (*new.notices, *told))
 
     def touch(self, id_: str, *, reinforce: bool = False, is_review: bool = False) -> Memory:
         """Count one more use, or review, of a memory, and move it to the next tier where that earns it."""
@@ -164,11 +176,9 @@ class MemoryService:
             archived = _known(change.find(id_), id_, is_live=False)
         return self._seen(archived, "archived")
 
+    @_by_its_embedder
     def restore(self, id_: str) -> Memory:
         """Let an archived memory be found again, as a new version with the same words."""
-        return self._with_its_embedder(partial(self._restore, id_))
-
-    def _restore(self, id_: str) -> Memory:
         while True:
             archived = _known(self._store.memory(self._namespace, id_), id_, is_live=False)
             if archived.expired_at is None:
@@ -213,14 +223,6 @@ class MemoryService:
         """Begin a change that writes vectors; see `MemoryStore.change_memories`."""
         return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp, **expected)
 
-    def _with_its_embedder(self, work: Callable[[], _T]) -> _T:
-        """Do what writes vectors; once more, by the store's embedder of now, where another process changed that."""
-        try:
-            return work()
-        except EmbedderMismatchError:
-            self._destination = self._destination.renewed()
-            return work()
-
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
         new = without_secrets(validate_memory(item, max_bytes=self._max_bytes, force=force, now=self._now()))
         if new.tier == "ultra" and not self._has_ultra:
@@ -230,6 +232,7 @@ class MemoryService:
             )
         return new
 
+    @_by_its_embedder
     def _without_recalled(self, new: NewMemory) -> NewMemory:
         """Cut out blocks that were recalled, and refuse what then says nothing of its own."""
         opened = unfence(new.content)
@@ -255,6 +258,7 @@ class MemoryService:
         now = self._now()
         return writes_of(self._destination, [first_version(new, now, self._project, is_forced=force) for new in news])
 
+    @_by_its_embedder
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         writes = self._writes(news, force=force)
         readings = self._read(writes)
@@ -283,8 +287,8 @@ class MemoryService:
             stored = retold.get(known.owner.id, known) if outcome == "touched" else known
             day = moment_of(stored.at).date().isoformat()
             counts = () if stored is known else (f"it now has the date {day}",)
-            told = (*new.notices, *notices, *counts, *_notices(readings, stored))
-            memories.append(self._seen(stored, outcome, told))
+            read = () if readings is None else readings.notices(stored.owner, stored.record)
+            memories.append(self._seen(stored, outcome, (*new.notices, *notices, *counts, *read)))
         return memories
 
     def _contested(self, again: Mapping[str, _News], said: Collection[str]) -> dict[str, _News]:
@@ -380,10 +384,6 @@ def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], n
         promoted_at=known.promoted_at,
         vault_path=known.vault_path,
     )
-
-
-def _notices(readings: Readings | None, stored: StoredMemory) -> tuple[str, ...]:
-    return () if readings is None else readings.notices(stored.owner, stored.record)
 
 
 def _known(found: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:
