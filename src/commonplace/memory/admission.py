@@ -19,6 +19,8 @@ from commonplace.types import TIERS, MemoryRecord, MemoryWrite, Owner, StoredMem
 
 _NUMBERS: Final = re.compile(r"\d+")
 _MAX_COMPARED: Final = 32
+_MEANING: Final = ("content", "source", "category", "metadata", "entities")
+"""What of a memory, beside its tags and session, makes it another version when it differs."""
 
 
 class Admission(NamedTuple):
@@ -78,7 +80,9 @@ def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, policy
     """
     old, now = known.record, write.record.born_at
     new = write.record if write.record.source else replace(write.record, source=old.source)
-    if known.expired_at is None and _meaning(old, known.owner) == _meaning(new, write.owner):
+    is_same = all(getattr(old, name) == getattr(new, name) for name in _MEANING)
+    is_same = is_same and (known.owner.tags, known.owner.session) == (write.owner.tags, write.owner.session)
+    if known.expired_at is None and is_same:
         if write.owner.session:
             return Admission(known, "unchanged")
         used = policy.used(old, now)
@@ -94,12 +98,6 @@ def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, policy
         review_count=old.review_count,
     )
     return Admission(replaced(change, known, replace(write, record=carried), now), "updated")
-
-
-def _meaning(record: MemoryRecord, owner: Owner) -> tuple[object, ...]:
-    """Return what of a memory makes it another version when it differs."""
-    said = (record.content, record.source, record.category, record.metadata, record.entities)
-    return (*said, owner.tags, owner.session)
 
 
 def _twin(change: MemoryChange, write: MemoryWrite) -> StoredMemory | None:

@@ -19,8 +19,6 @@ ONCE_IN_S: Final = 3_600.0
 """Recalled again within the hour, a memory was used once: asking thrice must not carry it up a tier."""
 WRITE_AFTER_S: Final = 0.25
 """So long a use waits for others to be written with, which is all that a process that is killed loses."""
-LATE_S: Final = 60.0
-"""A use that is pending for longer by the engine's clock, which need not be the time, is written before the next."""
 MAX_FAILED: Final = 1_000
 """So many uses are kept where they cannot be written, as while another process holds the store; the oldest go first."""
 
@@ -89,17 +87,12 @@ class UseCounter:
         self._lock = threading.Lock()
         self._writing = threading.RLock()  # what is written may lead to a call that writes what is pending
         self._pending: list[Use] = []
-        self._failed: list[Use] = []
         self._counted: dict[str, float] = {}
         self._timer: threading.Timer | None = None
         self._is_closed = False
 
     def count(self, ids: Iterable[str], now: float) -> None:
         """Take memories that were used, but for those that were within the hour."""
-        with self._lock:
-            is_late = bool(self._pending) and abs(now - self._pending[0].at) >= LATE_S
-        if is_late:
-            self.write()
         with self._lock:
             for id_ in ids:
                 if abs(now - self._counted.get(id_, -inf)) >= ONCE_IN_S:
@@ -114,7 +107,7 @@ class UseCounter:
         """Write what is pending, now; where that fails it waits for the next time."""
         with self._writing:
             with self._lock:
-                pending, self._pending = [*self._failed, *self._pending], []
+                pending, self._pending = self._pending, []
                 timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()
@@ -124,9 +117,9 @@ class UseCounter:
                 self._write(pending)
             except CommonplaceError as error:  # the question was answered all the same
                 _log.warning("the use of %d memories could not be counted: %s", len(pending), error)
-                self._failed = pending[-MAX_FAILED:]
+                with self._lock:
+                    self._pending = [*pending, *self._pending][-MAX_FAILED:]
                 return
-            self._failed = []
             latest = max(use.at for use in pending)
             with self._lock:
                 self._counted = {id_: at for id_, at in self._counted.items() if abs(latest - at) < ONCE_IN_S}

@@ -180,16 +180,11 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
         )
 
 
-def reject_invalid_id(id_: object) -> None:
-    """Refuse an id that is no text, empty or too long."""
-    valid_id("id", id_)
-
-
-def valid_id(name: str, id_: object) -> str:
-    """Return an id of at most 1,000 characters."""
+def reject_invalid_id(id_: object) -> str:
+    """Return an id; refuse one that is no text, empty or too long."""
     if not isinstance(id_, str) or not id_.strip() or len(id_) > MAX_TEXT_CHARACTERS:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
-    _refuse_unstorable(name, id_)
+    _refuse_unstorable("id", id_)
     return id_
 
 
@@ -325,16 +320,12 @@ def link_type(given: str) -> str:
     return redact(" ".join(short_text("type", given).split())).text
 
 
-def _category(name: str, given: object) -> str:
-    return label(name, given).strip().lower()
-
-
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
-    "id": valid_id,
+    "id": lambda _, given: reject_invalid_id(given),
     "tier": partial(one_of, choices=TIERS),
     "tags": labels,
     "entities": labels,
-    "category": _category,
+    "category": lambda name, given: label(name, given).strip().lower(),
     "source": label,
     "origin": partial(one_of, choices=ORIGINS),
     "trust": fraction,
