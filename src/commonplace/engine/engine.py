@@ -61,8 +61,6 @@ from commonplace.types.ledger import AGENTS, VERDICTS, Verdict
 Memories = list[Memory]
 """What lists of memories are called inside a class that has a method `list`."""
 
-MIN_ABBREVIATION = 4
-"""Characters; fewer would be mistyped ids that happen to begin another."""
 MAX_LISTED = 10_000
 LIST_ORDERS = ("newest", "used", "idle", "stored", "changed", "archived")
 MAX_FADING_DAYS = 3_650
@@ -288,14 +286,10 @@ class Engine:
         Raises:
             NotFoundError: there is none of that id, or there was none at that time.
         """
-        reject_invalid_id(id)
         if touch and as_of is None:
             return self.touch(id)
         self._runtime.before()
-        at = None if as_of is None else moment_in_words("as_of", as_of, self._runtime.now())
-        stored = self._memory_api.find(id, at)
-        if stored is None:
-            raise self._memory_api.absent(id, "" if as_of is None else f" that was known at {as_of}")
+        stored = self._memory_api.known(id, as_of)
         if touch is None and as_of is None:
             self._runtime.count_uses([id])
         return self._runtime.seen(stored)
@@ -311,12 +305,7 @@ class Engine:
         Raises:
             UsageError: several memories begin so.
         """
-        reject_invalid_id(abbreviation)
-        is_short = len(abbreviation) < MIN_ABBREVIATION
-        if is_short or self._runtime.store.memory(self.namespace, abbreviation) is not None:
-            return abbreviation
-        self._runtime.before()
-        return self._memory_api.resolve_id(abbreviation)
+        return self._memory_api.resolve_id(reject_invalid_id(abbreviation))
 
     def versions(self, id: str) -> Memories:  # noqa: A002
         """Return every version of a memory, oldest first."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, replace
-from commonplace.dates.time import moment_of
+from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine.runtime import Service, made_once
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.memory.validate import one_of, path_value, reject_invalid_id, validate_memory
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from commonplace.exchange.read import Source
     from commonplace.journal.pages import PageReader
 
+MIN_ABBREVIATION: Final = 4
+"""Characters; fewer would be mistyped ids that happen to begin another."""
 MAX_DEPTH: Final = 4
 MAX_NEIGHBOURS: Final = 500
 PROJECTED_AT_ONCE = 256
@@ -155,6 +157,10 @@ class MemoryApi(Service):
         return kept
 
     def resolve_id(self, abbreviation: str) -> str:
+        is_short = len(abbreviation) < MIN_ABBREVIATION
+        if is_short or self._store.memory(self._namespace, abbreviation) is not None:
+            return abbreviation
+        self._runtime.before()
         if any(self._store.owner_numbers(self._namespace, kind, [abbreviation]) for kind in KINDS):
             return abbreviation
         stored = (id_ for _, id_, _ in self._store.memory_digests(self._namespace))
@@ -206,12 +212,13 @@ class MemoryApi(Service):
             counts["status"].total(), {name: dict(sorted(some.items())) for name, some in counts.items()}
         )
 
-    def known(self, id_: str) -> StoredMemory:
-        """Return the latest version of a memory."""
+    def known(self, id_: str, as_of: Moment | None = None) -> StoredMemory:
+        """Return the latest version of a memory, or the one that was known at a time."""
         reject_invalid_id(id_)
-        stored = self.find(id_)
+        at = None if as_of is None else moment_in_words("as_of", as_of, self._runtime.now())
+        stored = self.find(id_, at)
         if stored is None:
-            raise self.absent(id_)
+            raise self.absent(id_, "" if as_of is None else f" that was known at {as_of}")
         return stored
 
     def absent(self, id_: str, when: str = "") -> NotFoundError:
