@@ -13,7 +13,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commonplace.errors import StoreBusyError, StoreError
@@ -111,10 +111,21 @@ class FileLock(Lock):
         self._threads.release()
 
     def _take(self, deadline: float) -> int | None:
-        descriptor = self._open()
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise StoreError(f"the lock file {self._path} is a link", remedy="delete it") from error
+            raise StoreError(
+                f"cannot open the lock file {self._path}: {error.strerror}",
+                remedy="make its directory exist and be writable, or name another store",
+            ) from error
         wait_s = _FIRST_WAIT_S
         try:
-            while not _try_lock(descriptor):
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return descriptor
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     os.close(descriptor)
@@ -124,23 +135,3 @@ class FileLock(Lock):
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor
-
-    def _open(self) -> int:
-        try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise StoreError(f"the lock file {self._path} is a link", remedy="delete it") from error
-            raise StoreError(
-                f"cannot open the lock file {self._path}: {error.strerror}",
-                remedy="make its directory exist and be writable, or name another store",
-            ) from error
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

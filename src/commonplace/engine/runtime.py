@@ -114,6 +114,8 @@ class Runtime:
         self.lock = threading.Lock()
         self._following = threading.Lock()
         self.is_closed = False
+        # Whether Markdown and memories are brought together without being asked.
+        self.keeps_journal = self.settings.memory.mirror == "on" and not self.store.is_on_server
         if self.worker is not None and self.shares is None:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
 
@@ -221,11 +223,6 @@ class Runtime:
         self.before()
         yield
         self.after()
-
-    @property
-    def keeps_journal(self) -> bool:
-        """Whether Markdown and memories are brought together without being asked."""
-        return self.settings.memory.mirror == "on" and not self.store.is_on_server
 
     @made_once
     def journal(self) -> JournalSync:

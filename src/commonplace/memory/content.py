@@ -158,6 +158,8 @@ def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRe
     for (owner, record), write in zip(versions, made, strict=True):
         # A turn of a conversation is not compared with others: it needs no bands, and no two turns are one.
         sign = None if owner.session else signature(record.content)
+        at = record.born_at if owner.at is None else owner.at
+        spoken_of = ((each.since, each.until) for each in mentions(record.content, now=moment_of(at)))
         writes.append(
             MemoryWrite(
                 owner,
@@ -165,12 +167,7 @@ def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRe
                 record,
                 digest="" if sign is None else sign.digest,
                 bands=() if sign is None else sign.bands,
-                dates=_dates(record.content, record.born_at if owner.at is None else owner.at),
+                dates=tuple(dict.fromkeys(spoken_of)),
             )
         )
     return writes
-
-
-def _dates(text: str, at: float) -> tuple[tuple[float, float], ...]:
-    """Return the times that a text speaks of, as seen from the memory's own time."""
-    return tuple(dict.fromkeys((mention.since, mention.until) for mention in mentions(text, now=moment_of(at))))

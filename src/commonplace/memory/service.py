@@ -131,7 +131,7 @@ class MemoryService:
                 )
             is_forced = old.record.is_forced
             new = self._checked({**as_given(old.owner, old.record), **changed}, force=is_forced)
-            [write] = self._writes([new], force=is_forced)
+            write = self.write_of(*first_version(new, self._now(), self._project, is_forced=is_forced))
             readings = None if _SAID.isdisjoint(changed) else self._read([write])
             with self._changing() as change:
                 known = _known(change.find(id_), id_)
@@ -254,13 +254,11 @@ class MemoryService:
             )
         return new
 
-    def _writes(self, news: Sequence[NewMemory], *, force: bool) -> list[MemoryWrite]:
-        now = self._now()
-        return writes_of(self._destination, [first_version(new, now, self._project, is_forced=force) for new in news])
-
     @_by_its_embedder
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
-        writes = self._writes(news, force=force)
+        begun = self._now()
+        versions = [first_version(new, begun, self._project, is_forced=force) for new in news]
+        writes = writes_of(self._destination, versions)
         readings = self._read(writes)
         has_given_ids = any(new.id for new in news)
         done: list[Admission] = []
