@@ -15,7 +15,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.formats.json_values import plain
 from commonplace.graph.service import denial_of
 from commonplace.health.golden import GoldenAnswer
-from commonplace.memory.content import references_of
+from commonplace.memory.content import what_became
 from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
 from commonplace.models.static import StaticEmbedder
@@ -232,17 +232,13 @@ def _stale(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Fin
     """Find memories that speak of files which changed or went since."""
     if runtime.project is None:
         return
-    states: dict[str, str] = {}
+    became: dict[str, str] = {}
     for each in live:
-        references = references_of(each.owner.references)
-        for reference in references:
-            states.setdefault(str(reference), reference.state(runtime.project))
-        told = [f"{one.path} {_TOLD[states[str(one)]]}" for one in references if states[str(one)] in _TOLD]
-        if told:
+        for reference in each.owner.references:
+            if reference not in became:
+                became[reference] = what_became(reference, runtime.project)
+        if told := list(filter(None, map(became.get, each.owner.references))):
             yield Finding("stale", (each.owner.id,), f"{', '.join(told)} since it was written")
-
-
-_TOLD: Final = {"changed": "has changed", "gone": "is gone"}
 
 
 def _orphans(runtime: HealthRuntime, everything: Sequence[StoredMemory]) -> Iterator[Finding]:

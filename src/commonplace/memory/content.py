@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Final
 from uuid import uuid4
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.dates import mentions
 from commonplace.dates.time import moment_of
 from commonplace.ingest.passages import Destination, PassageMaker
@@ -33,26 +33,6 @@ _PATH: Final = re.compile(r"(?<![\w/.:-])@?(?:\./)?(?=[\w.]*[/.])[\w.-]+(?:/[\w.
 """What may be a path: it has a suffix, and may have directories; a line or a heading after it is left out."""
 _MAX_SCANNED: Final = 20_000
 
-State = Literal["same", "changed", "gone"]
-
-
-@dataclass(frozen=True, slots=True)
-class FileReference:
-    """A file that a memory speaks of, as it was then."""
-
-    path: str
-    sha256: str
-
-    def __str__(self) -> str:
-        return f"{self.path}{_MARK}{self.sha256}"
-
-    def state(self, project: Path) -> State:
-        """Return what became of the file since."""
-        file = _inside(project, self.path)
-        if file is None:
-            return "gone"
-        return "same" if _digest(file) == self.sha256 else "changed"
-
 
 def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
     """Return references to the files of a project that texts name, in their order; none outside of a project."""
@@ -65,17 +45,21 @@ def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
         return ()
     files = {path: _inside(project, path) for path in named}
     digests = {path: _digest(file) for path, file in files.items() if file is not None}
-    return tuple(str(FileReference(path, digest)) for path, digest in digests.items() if digest)
+    return tuple(f"{path}{_MARK}{digest}" for path, digest in digests.items() if digest)
 
 
-def references_of(references: Iterable[str]) -> list[FileReference]:
-    """Return the files among references."""
-    found = []
-    for each in references:
-        path, mark, digest = each.rpartition(_MARK)
-        if mark and path and re.fullmatch(r"[0-9a-f]{64}", digest):
-            found.append(FileReference(path, digest))
-    return found
+def what_became(reference: str, project: Path) -> str:
+    """Return what became of a file since it was referred to, as "a.py has changed", or "" where it is the same.
+
+    Of a reference that names no file "" is returned as well.
+    """
+    path, mark, digest = reference.rpartition(_MARK)
+    if not (mark and path and re.fullmatch(r"[0-9a-f]{64}", digest)):
+        return ""
+    file = _inside(project, path)
+    if file is None:
+        return f"{path} is gone"
+    return "" if _digest(file) == digest else f"{path} has changed"
 
 
 def _inside(project: Path, path: str) -> Path | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memory.content import MAX_BYTES, FileReference, files_named, references_of
+from commonplace.memory.content import MAX_BYTES, files_named, what_became
 
 SUM_OF_ONE = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
 
@@ -50,12 +50,17 @@ def test_there_are_no_files_without_a_project() -> None:
 
 
 def test_a_file_is_the_same_changed_or_gone(project: Path) -> None:
-    (reference,) = references_of([*files_named(["a.py"], project), "not one", "x@sha256:short", f"@sha256:{'0' * 64}"])
-    assert (reference, reference.state(project)) == (FileReference("a.py", SUM_OF_ONE), "same")
+    (reference,) = files_named(["a.py"], project)
+    assert what_became(reference, project) == ""
     (project / "a.py").write_text("two")
-    assert reference.state(project) == "changed"
+    assert what_became(reference, project) == "a.py has changed"
     with (project / "a.py").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    assert (reference.state(project), files_named(["a.py"], project)) == ("changed", ())
+    assert (what_became(reference, project), files_named(["a.py"], project)) == ("a.py has changed", ())
     (project / "a.py").unlink()
-    assert reference.state(project) == "gone"
+    assert what_became(reference, project) == "a.py is gone"
+
+
+@pytest.mark.parametrize("reference", ["not one", "x@sha256:short", f"@sha256:{'0' * 64}"])
+def test_of_what_refers_to_no_file_nothing_is_said(project: Path, reference: str) -> None:
+    assert what_became(reference, project) == ""
