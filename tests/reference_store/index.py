@@ -37,10 +37,6 @@ class ExactLexicalIndex:
         scores = self._scores(terms, self._entries, scope, statistics or self.statistics(terms, scope))
         return best(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float32), limit)
 
-    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
-        """Return the scores of the given passages that match; see `LexicalIndex.score`."""
-        return self._scores(terms, numbers, scope, self.statistics(terms, scope))
-
     def _scores(
         self, terms: Sequence[str], numbers: Collection[int], scope: Scope, statistics: Statistics
     ) -> dict[int, float]:

@@ -5,7 +5,7 @@ A part is read at one generation: an immutable state of the index that holds eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -57,10 +57,6 @@ class LexicalIndex(Protocol):
         Args:
             statistics: those of the namespace, where it holds more than the index; else the index's own.
         """
-        ...
-
-    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> Mapping[int, float]:
-        """Return the scores of those of the given passages that hold any term and are in scope."""
         ...
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:

@@ -201,22 +201,33 @@ class ChunkFile:
         self.rows: int
         self.dimensions: int
         _, self.rows, self.dimensions, keys, terms, names = _HEADER.unpack(header)
-        layout = _Layout(self.rows, self.dimensions, keys, terms)
+        words, offset, places = -(-self.dimensions // 64), _HEADER.size, dict[str, tuple[str, int, int]]()
+        sizes = (
+            ("numbers", "<i8", self.rows),
+            ("owners", "<i8", self.rows),
+            ("codes", "<i4", self.rows),
+            ("norms", "<f4", self.rows),
+            ("signs", "<u8", words * self.rows),
+            ("lengths", "<u2", len(NAMES) * self.rows),
+            ("keys", "<u8", keys),
+            ("lists", "<u4", keys + 1),
+            ("begins", "<u4", self.rows + 1),
+        )
+        for name, kind, count in sizes:
+            places[name] = kind, count, _aligned(offset)
+            offset = _aligned(offset) + int(kind[-1]) * count
+        self._terms_at = _aligned(offset)
+        self._postings_at = _aligned(self._terms_at + terms)
         size = os.fstat(self._descriptor).st_size
-        if self.dimensions != dimensions or size < layout.terms:
+        if self.dimensions != dimensions or size < self._terms_at:
             raise IndexFaultError(f"was damaged: {path.name} does not hold {self.rows} rows of {dimensions} dimensions")
-        self._terms_at, self._postings_at = layout.terms, layout.postings
-        head = self._read([(0, layout.terms)])
-        self.numbers = np.frombuffer(head, "<i8", self.rows, layout.numbers)
-        self.owners = np.frombuffer(head, "<i8", self.rows, layout.owners)
-        self.codes = np.frombuffer(head, "<i4", self.rows, layout.codes)
-        self.norms = np.frombuffer(head, "<f4", self.rows, layout.norms)
-        self.signs = np.frombuffer(head, "<u8", layout.words * self.rows, layout.signs).reshape(layout.words, -1)
-        self._lengths = np.frombuffer(head, "<u2", len(NAMES) * self.rows, layout.lengths).reshape(self.rows, -1)
-        self._keys = np.frombuffer(head, "<u8", keys, layout.keys)
-        self._lists = np.frombuffer(head, "<u4", keys + 1, layout.lists)
-        self._begins = np.frombuffer(head, "<u4", self.rows + 1, layout.begins)
-        self._names = _aligned(layout.postings + _POSTING.itemsize * int(self._lists[-1])), names
+        head = self._read([(0, self._terms_at)])
+        held: dict[str, NDArray[Any]] = {name: np.frombuffer(head, *place) for name, place in places.items()}
+        self.numbers, self.owners, self.codes, self.norms = (held[name] for name, *_ in sizes[:4])
+        self.signs = held["signs"].reshape(words, -1)
+        self._lengths = held["lengths"].reshape(self.rows, -1)
+        self._keys, self._lists, self._begins = held["keys"], held["lists"], held["begins"]
+        self._names = _aligned(self._postings_at + _POSTING.itemsize * int(self._lists[-1])), names
         steps = np.diff(self._begins.astype(np.int64))
         if (
             size != sum(self._names)
@@ -356,24 +367,6 @@ class ChunkFile:
         columns = (self.numbers, self.owners, self.codes, self.norms, self.signs.T)
         held = tuple(column[rows] for column in columns)
         return Rows(self.dimensions, held, self.terms(rows), self.names(keep))
-
-
-class _Layout:
-    """Offsets of the sections of a chunk file."""
-
-    def __init__(self, rows: int, dimensions: int, keys: int, terms: int) -> None:
-        self.words = -(-dimensions // 64)
-        self.numbers = _aligned(_HEADER.size)
-        self.owners = _aligned(self.numbers + 8 * rows)
-        self.codes = _aligned(self.owners + 8 * rows)
-        self.norms = _aligned(self.codes + 4 * rows)
-        self.signs = _aligned(self.norms + 4 * rows)
-        self.lengths = _aligned(self.signs + 8 * self.words * rows)
-        self.keys = _aligned(self.lengths + 2 * len(NAMES) * rows)
-        self.lists = _aligned(self.keys + 8 * keys)
-        self.begins = _aligned(self.lists + 4 * (keys + 1))
-        self.terms = _aligned(self.begins + 4 * (rows + 1))
-        self.postings = _aligned(self.terms + terms)
 
 
 def _aligned(offset: int) -> int:

@@ -97,10 +97,23 @@ def read_manifest(directory: Path, *, store_id: str, embedding: Embedding) -> Ma
         IndexFaultError: there is none, or it is damaged, or of another version, store or embedder.
     """
     try:
-        data = (directory / CURRENT).read_bytes()
+        document = json.loads((directory / CURRENT).read_bytes())
+        schema, body = document["schema"], document["body"]
+        is_whole = document["crc32"] == _checksum(body)
     except FileNotFoundError as error:
         raise IndexFaultError(MISSING) from error
-    return decode(data, store_id=store_id, embedding=embedding)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise IndexFaultError(f"was damaged: {CURRENT} cannot be read") from error
+    if schema != SCHEMA:
+        raise IndexFaultError("was made by another version")
+    if not is_whole:
+        raise IndexFaultError(f"was damaged: {CURRENT} was altered")
+    manifest = _from_body(body)
+    if manifest.store_id != store_id:
+        raise IndexFaultError("belongs to another store")
+    if manifest.embedding != embedding:
+        raise IndexFaultError(f"was made with another embedder: {manifest.embedding}, not {embedding}")
+    return manifest
 
 
 def published_generation(directory: Path) -> int:
@@ -116,26 +129,6 @@ def encode(manifest: Manifest) -> bytes:
     body = asdict(manifest)
     document = {"schema": SCHEMA, "crc32": _checksum(body), "body": body}
     return json.dumps(document, indent=1, sort_keys=True).encode("ascii")
-
-
-def decode(data: bytes, *, store_id: str, embedding: Embedding) -> Manifest:
-    """Return the manifest."""
-    try:
-        document = json.loads(data)
-        schema, body = document["schema"], document["body"]
-        is_whole = document["crc32"] == _checksum(body)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise IndexFaultError(f"was damaged: {CURRENT} cannot be read") from error
-    if schema != SCHEMA:
-        raise IndexFaultError("was made by another version")
-    if not is_whole:
-        raise IndexFaultError(f"was damaged: {CURRENT} was altered")
-    manifest = _from_body(body)
-    if manifest.store_id != store_id:
-        raise IndexFaultError("belongs to another store")
-    if manifest.embedding != embedding:
-        raise IndexFaultError(f"was made with another embedder: {manifest.embedding}, not {embedding}")
-    return manifest
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -162,16 +155,13 @@ def _checksum(body: Any) -> int:
     return crc32(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii"))
 
 
-def _embedding(body: dict[str, Any]) -> Embedding:
-    others = tuple((kind, _embedding(stamp)) for kind, stamp in body["others"])
-    return Embedding(**{**body, "others": others})
-
-
 def _from_body(body: dict[str, Any]) -> Manifest:
+    stamp = body["embedding"]
+    others = tuple((kind, Embedding(**{**other, "others": ()})) for kind, other in stamp["others"])
     return Manifest(
         **{
             **body,
-            "embedding": _embedding(body["embedding"]),
+            "embedding": Embedding(**{**stamp, "others": others}),
             "heads": {name: Head(*head) for name, head in body["heads"].items()},
             "namespaces": tuple(body["namespaces"]),
             "last_numbers": tuple(body["last_numbers"]),
@@ -208,10 +198,13 @@ class OpenFiles:
         """
         self._descriptors: dict[str, int] = {}
         self._held: dict[str, int] = {}
-        weakref.finalize(self, _close_all, self._descriptors)
-        weakref.finalize(self, _close_all, self._held)
+        weakref.finalize(self, _close_all, self._descriptors, self._held)
         if files:
-            self._hold(directory)
+            # Others see by it that the generation is open. Where that fails, opening its files does too, or there are
+            # no locks; where it is being removed this very moment, its files are missing in the next one.
+            with suppress(OSError):
+                self._held[directory.name] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                fcntl.flock(self._held[directory.name], fcntl.LOCK_SH | fcntl.LOCK_NB)
         self._sizes = [known.size for known in files.values()]
         self.records = {name: self._open(directory / name, name, known, thorough) for name, known in files.items()}
         self._turn = threading.Lock()
@@ -253,15 +246,6 @@ class OpenFiles:
         if sizes != self._sizes:
             for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
                 _compare_sizes(name, size, known)
-
-    def _hold(self, directory: Path) -> None:
-        """Tell others that the generation is open. Where that fails, opening its files does too, or there are no locks.
-
-        Where it is being removed this very moment, its files are missing in the next one.
-        """
-        with suppress(OSError):
-            self._held[directory.name] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            fcntl.flock(self._held[directory.name], fcntl.LOCK_SH | fcntl.LOCK_NB)
 
     def _open(self, path: Path, name: str, known: FileRecord, thorough: bool) -> FileRecord:
         try:
@@ -372,6 +356,7 @@ def _file_checksum(descriptor: int) -> int:
     return checksum
 
 
-def _close_all(descriptors: dict[str, int]) -> None:
-    while descriptors:
-        os.close(descriptors.popitem()[1])
+def _close_all(*opened: dict[str, int]) -> None:
+    for descriptors in opened:
+        while descriptors:
+            os.close(descriptors.popitem()[1])

@@ -241,32 +241,24 @@ class Index:
 
     def _open(self) -> Generation:
         try:
-            return self._open_current()
+            current = self._read_manifest()
+            directory = generation_path(self._directory, current.generation)
+            # Another index of this process may have it open: then both read the same files.
+            key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
+            if (shared := _open_generations.get(key)) is not None:
+                return shared
+            files = OpenFiles(directory, current.files)
+            with files.in_use():
+                try:
+                    dense = ChunkedDenseIndex(directory, current)
+                except OSError as error:
+                    raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
+                dead = current.counted - current.documents
+                lexical = PackedLexicalIndex(current, dense)
+                generation = Generation(current.heads, lexical, dense, "", current.documents, dead, files)
+                files.check()
         except IndexFaultError as fault:
             return _nothing(str(fault))
-
-    def _open_current(self) -> Generation:
-        current = self._read_manifest()
-        directory = generation_path(self._directory, current.generation)
-        # Another index of this process may have it open: then both read the same files.
-        key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
-        if (shared := _open_generations.get(key)) is not None:
-            return shared
-        files = OpenFiles(directory, current.files)
-        with files.in_use():
-            try:
-                dense = ChunkedDenseIndex(directory, current)
-            except OSError as error:
-                raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
-            generation = Generation(
-                current.heads,
-                PackedLexicalIndex(current, dense),
-                dense,
-                documents=current.documents,
-                dead=current.counted - current.documents,
-                files=files,
-            )
-            files.check()
         if files.records != current.files:
             self._record(replace(current, files=files.records), current)
         return _open_generations.setdefault(key, generation)

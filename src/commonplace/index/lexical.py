@@ -5,7 +5,7 @@ A term is listed under its namespace's code: what other namespaces hold costs no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,12 +47,6 @@ class PackedLexicalIndex:
             numbers.append(chunk.numbers[rows])
             scores.append(each[rows])
         return best(np.concatenate(numbers), np.concatenate(scores), limit)
-
-    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
-        asked = set(map(int, numbers))
-        found = self.search(terms, scope, sum(chunk.rows for chunk in self._dense.chunks))
-        scores = zip(found.numbers.tolist(), found.scores.tolist(), strict=True)
-        return {number: score for number, score in scores if number in asked}
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         return self._dense.terms(numbers, None)

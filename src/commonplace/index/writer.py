@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.dataclasses import replace
 from commonplace.errors import IndexFaultError
@@ -69,9 +68,9 @@ class DenseWriter:
             ChunkFile(directory / file, self._dimensions[space])
             for file, space in zip(self._files, self._spaces, strict=True)
         ]
-        self._live = [
-            _alive(chunk.rows, dead) for chunk, dead in zip(self._open, read_dead(directory, manifest), strict=True)
-        ]
+        self._live = [np.ones(chunk.rows, dtype=np.bool_) for chunk in self._open]
+        for live, dead in zip(self._live, read_dead(directory, manifest), strict=True):
+            live[dead] = False
         self._counted = manifest.counted
         self._statistics = [list(known) for known in manifest.statistics]
         self._pending: dict[int, tuple[int, int, str, bytes, bytes]] = {}
@@ -145,7 +144,9 @@ class DenseWriter:
             for file, chunk, live, space in zip(self._files, self._open, self._live, self._spaces, strict=True)
         ]
         dead = [np.flatnonzero(~live) for live in self._live]
-        self._replace(DEAD, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
+        path = self._directory / DEAD
+        path.unlink(missing_ok=True)  # the last generation's may be the same file through a link
+        write_file(path, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
         return tuple(records), self._counted, tuple(map(tuple, self._statistics))
 
     def _flush(self) -> list[tuple[str, Rows]]:
@@ -173,21 +174,17 @@ class DenseWriter:
             if np.count_nonzero(~live) > dead_share * len(live):
                 parts.setdefault(space, []).append(self._take_out(place))
         for space, gathered in parts.items():
-            self._write(space, gathered)
-
-    def _write(self, space: str, parts: list[Rows]) -> None:
-        gathered = sum(map(len, parts))
-        while gathered and space in self._spaces:
-            place = len(self._spaces) - 1 - self._spaces[::-1].index(space)
-            last = int(np.count_nonzero(self._live[place]))
-            if last > _MERGE_RATIO * gathered or last + gathered > LARGEST_CHUNK:
-                break
-            parts.append(self._take_out(place))
-            gathered += last
-        if gathered:
-            rows = concatenate(parts)
-            for start in range(0, gathered, LARGEST_CHUNK):
-                self._append(space, rows.take(np.arange(start, min(gathered, start + LARGEST_CHUNK))))
+            count = sum(map(len, gathered))
+            while count and space in self._spaces:
+                place = len(self._spaces) - 1 - self._spaces[::-1].index(space)
+                last = int(np.count_nonzero(self._live[place]))
+                if last > _MERGE_RATIO * count or last + count > LARGEST_CHUNK:
+                    break
+                gathered.append(self._take_out(place))
+                count += last
+            rows = concatenate(gathered)
+            for start in range(0, count, LARGEST_CHUNK):
+                self._append(space, rows.take(np.arange(start, min(count, start + LARGEST_CHUNK))))
 
     def _take_out(self, place: int) -> Rows:
         """Remove a chunk and return its live rows."""
@@ -207,18 +204,6 @@ class DenseWriter:
         self._spaces.append(space)
         self._open.append(ChunkFile(self._directory / file, self._dimensions[space]))
         self._live.append(np.ones(len(rows), dtype=np.bool_))
-
-    def _replace(self, file: str, data: bytes) -> None:
-        """Write a file of this generation without touching the last one's, which may be the same through a link."""
-        path = self._directory / file
-        path.unlink(missing_ok=True)
-        write_file(path, data)
-
-
-def _alive(rows: int, dead: NDArray[np.int32]) -> NDArray[np.bool_]:
-    live = np.ones(rows, dtype=np.bool_)
-    live[dead] = False
-    return live
 
 
 _PROGRESS_STEP = 500
@@ -267,7 +252,15 @@ class Update:
 
     def _build(self, entries: Iterable[IndexEntry], deleted: set[int]) -> tuple[int, int]:
         self._checkpoint("link")
-        self._link()
+        before = generation_path(self._directory, self._base.generation)
+        OpenFiles(before, self._base.files)
+        (self._draft / "dense").mkdir(parents=True)
+        for name in self._base.files:
+            source, target = before / name, self._draft / name
+            try:
+                os.link(source, target)  # a file never changes
+            except OSError:
+                shutil.copy2(source, target)  # some file systems have no links; the time must stay the recorded one
         self._checkpoint("open")
         dense = DenseWriter(self._draft, self._manifest)
         self._checkpoint("add")
@@ -309,18 +302,6 @@ class Update:
         self._manifest = replace(self._manifest, namespaces=tuple(codes), last_numbers=tuple(last.values()))
         self._progress(added)
         return added, replaced
-
-    def _link(self) -> None:
-        """Give the draft the files of the base, as links: a file never changes."""
-        before = generation_path(self._directory, self._base.generation)
-        OpenFiles(before, self._base.files)
-        (self._draft / "dense").mkdir(parents=True)
-        for name in self._base.files:
-            source, target = before / name, self._draft / name
-            try:
-                os.link(source, target)
-            except OSError:
-                shutil.copy2(source, target)  # some file systems have no links; the time must stay the recorded one
 
     def _publish(self) -> None:
         self._checkpoint("record")

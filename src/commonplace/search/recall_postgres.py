@@ -7,7 +7,7 @@ signs are nearest to its own, in the snapshot that it sees. Scores are those of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, cast
@@ -232,12 +232,6 @@ class PostgresLexical:
             numbers = np.concatenate([each for each, _ in parts])
             self._scored[key] = Scored(numbers[scores > 0], scores[scores > 0])
         return self._state.among(self._scored[key], scope, limit)
-
-    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> Mapping[int, float]:
-        """Return the scores of the given passages that match; see `LexicalIndex.score`."""
-        found = self.search(terms, scope, 2**62)
-        scores = zip(found.numbers.tolist(), found.scores.tolist(), strict=True)
-        return {number: score for number, score in scores if number in numbers}
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         """Return the term counts of candidates, in their order; b"" for what was not read."""
