@@ -15,7 +15,8 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.memory.validate import one_of
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, Wishes, kinds_of, phrasings
-from commonplace.search.result import Receipt, SearchResult, merged, rerank
+from commonplace.search.result import Receipt, SearchResult, merged
+from commonplace.search.result import rerank as rerank_hits
 from commonplace.settings.schema import SearchSettings
 from commonplace.text.query import subject_of
 from commonplace.types import RERANK_MODES, SEARCH_FIELDS, Filter, Method, RerankMode
@@ -74,7 +75,17 @@ class SearchApi(Service):
         asked = self._settings.models.reranker if rerank is None else rerank
         mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
         self._runtime.pick_up()
-        found = self._answered(request, mode)
+        # Where a language model is to choose, it chooses among more hits.
+        wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
+        found, runtime = self.search_store(wider), self._runtime
+        if runtime.has_ultra and wanted.as_of is None:
+            in_process = runtime.ultra.searcher.search(wider)
+            if in_process.hits:
+                hits = merged([found.hits, in_process.hits])
+                found = replace(found, hits=hits[: wider.limit], in_process=in_process)
+        if mode != "none":
+            name = f"{runtime.reranker_name} ({mode})"
+            found = rerank_hits(found, request.limit, name, lambda: runtime.reranker(mode))
         if not wishes.agent:
             return replace(found, notices=(*found.notices, *self._why_none(found)))
         # The strategy's own filters are named here; whether there is any file at all, is asked below.
@@ -115,21 +126,6 @@ class SearchApi(Service):
                     self._runtime.index.condemn(str(fault), generation)
             self._runtime.follow()
             freshness = maintenance.freshen(self._namespace)
-
-    def _answered(self, request: Request, mode: RerankMode) -> SearchResult:
-        """Search the store, and the memories of this process; where a language model is to choose, for more hits."""
-        runtime = self._runtime
-        wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
-        found = self.search_store(wider)
-        if runtime.has_ultra and request.wanted.as_of is None:
-            in_process = runtime.ultra.searcher.search(wider)
-            if in_process.hits:
-                hits = merged([found.hits, in_process.hits])
-                found = replace(found, hits=hits[: wider.limit], in_process=in_process)
-        if mode == "none":
-            return found
-        name = f"{runtime.reranker_name} ({mode})"
-        return rerank(found, request.limit, name, lambda: runtime.reranker(mode))
 
     def _why_none(self, found: SearchResult) -> tuple[str, ...]:
         """Say why nothing was found; what the index lacks yet is said already, and may be all that is missing."""

@@ -58,15 +58,8 @@ class Statistics:
     lengths: NDArray[np.int64]
     frequencies: Mapping[str, tuple[int, ...]]
 
-    def __add__(self, other: Statistics) -> Statistics:
+    def __add__(self, other: Statistics, sign: int = 1) -> Statistics:
         """Return the statistics of both parts together, of which both know the same terms."""
-        return self._with(other, 1)
-
-    def __sub__(self, other: Statistics) -> Statistics:
-        """Return the statistics without a part of it."""
-        return self._with(other, -1)
-
-    def _with(self, other: Statistics, sign: int) -> Statistics:
         if not other.documents:
             return self
         frequencies = {
@@ -74,6 +67,10 @@ class Statistics:
             for term, held in self.frequencies.items()
         }
         return Statistics(self.documents + sign * other.documents, self.lengths + sign * other.lengths, frequencies)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        """Return the statistics without a part of it."""
+        return self.__add__(other, -1)
 
     @property
     def mean_lengths(self) -> NDArray[np.float64]:

@@ -79,7 +79,9 @@ TRACE_LENGTH = 20
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
     """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
-    ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
+    ahead = ranking.newer
+    if ranking.begins:
+        ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
     likely = probabilities(ranking.odds[order])
     scores = scores_of(likely)
     moved = placed(order.tolist(), ahead)

@@ -198,8 +198,6 @@ def together(rankings: Sequence[Ranking]) -> Ranking:
     A candidate has the signals and the log-odds of the phrasing that makes it likeliest. One that a phrasing leaves out
     has its lowest value there. A part is the mean of its parts by what they weigh.
     """
-    if len(rankings) == 1:
-        return rankings[0]
     numbers = np.concatenate([ranking.candidates.numbers for ranking in rankings])
     odds = np.concatenate([ranking.odds for ranking in rankings])
     # By number, then the likeliest first: the first row of each number is the one that speaks for it.
@@ -249,13 +247,21 @@ def _joined(rankings: Sequence[Ranking], rows: NDArray[np.intp]) -> dict[str, An
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
+    """Order by all signals, standardised over the candidates and added as far as each may decide."""
     signals = {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
     crowded = np.array([CROWDING.get(name, 0.0) for name in query.embedders], np.float32)[candidates.spaces]
     scaled = {**signals, DENSE: candidates.dense - crowded * candidates.crowding}
     groups = {DENSE: _comparable(query, candidates)}
     parts = {name: standardise(values, groups.get(name)) for name, values in scaled.items()}
     certain = _certain(query, candidates, context.passages)
-    weights = _weights(query, candidates, certain)
+    # Words and tokens count as far as they may decide, beside a vector; without one they alone do.
+    words, dense = np.ones(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
+    for space, embedder in enumerate(query.embedders):
+        if embedder:
+            here = candidates.spaces == space
+            words[here] = certain
+            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
+    weights = {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
     odds, found, adds = _judged(query, candidates, context, certain)
 
     def add(name: str, values: NDArray[np.float32], weight: float) -> None:
@@ -310,17 +316,6 @@ def _certain(query: PreparedQuery, candidates: Candidates, passages: int) -> flo
 def _meant(cosines: NDArray[np.float32], certain: float) -> float:
     """Return how far meaning decides beside words that are so certain, 0–1."""
     return max(ramp(float(cosines.max(initial=0.0)), *MEANT), 1.0 - certain)
-
-
-def _weights(query: PreparedQuery, candidates: Candidates, certain: float) -> Columns:
-    """Return what the standardised signals of each candidate weigh: words and tokens as far as they may decide."""
-    words, dense = np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
-    for space, embedder in enumerate(query.embedders):
-        here = candidates.spaces == space
-        words[here] = certain if embedder else 1.0
-        if embedder:
-            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
-    return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
 
 
 def _judged(

@@ -333,9 +333,19 @@ class RecallState:
             parts_of_all = (part.numbers for parts in found for part in parts.values())
             recalled = distinct(np.concatenate([without(besides, self._rows.numbers), *parts_of_all]))
             numbers = union(recalled, rows.numbers[kept])
-            numbers, entries, beside = self._read(numbers, with_neighbours=request.method == "two-stage")
-            asked = without(numbers, rows.numbers).tolist()
-            held = token_rows([entries[number] for number in asked if number in entries], self._spaces)
+            beside: defaultdict[int, set[int]] = defaultdict(set)
+            namespace, asked = self._scope.namespace, set(numbers.tolist())
+            if request.method == "two-stage":
+                entries, pairs = self._reader.tokens_beside(namespace, numbers.tolist())
+                for number, neighbour in pairs:
+                    beside[number].add(neighbour)
+                    beside[neighbour].add(number)
+                near = {neighbour for number, neighbour in pairs if number in asked}
+                numbers = union(numbers, np.array(list(near), dtype=np.int64))
+            else:
+                entries = self._reader.tokens(namespace, numbers.tolist())
+            indexed = without(numbers, rows.numbers).tolist()
+            held = token_rows([entries[number] for number in indexed if number in entries], self._spaces)
             here = within(rows.numbers, numbers)
             scores = [
                 np.concatenate((self._scores(phrasing.query, held.numbers, parts, statistics), lexical[here]))
@@ -446,27 +456,6 @@ class RecallState:
         others = without(np.arange(len(found.numbers)), np.sort(first))
         places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
         return Scored(found.numbers[places], found.scores[places])
-
-    def _read(
-        self, numbers: NDArray[np.int64], *, with_neighbours: bool
-    ) -> tuple[NDArray[np.int64], Mapping[int, TokenEntry], dict[int, set[int]]]:
-        """Return passages and those next to them in a session, their tokens, and which are next to each other.
-
-        Args:
-            numbers: ascending.
-        """
-        beside: defaultdict[int, set[int]] = defaultdict(set)
-        namespace, asked, near = self._scope.namespace, numbers.tolist(), set()
-        if not with_neighbours:
-            return numbers, self._reader.tokens(namespace, asked), beside
-        entries, pairs = self._reader.tokens_beside(namespace, asked)
-        known = set(asked) if pairs else ()
-        for number, neighbour in pairs:
-            beside[number].add(neighbour)
-            beside[neighbour].add(number)
-            if number in known:
-                near.add(neighbour)
-        return union(numbers, np.array(list(near), dtype=np.int64)), entries, beside
 
     def _scores(
         self, query: PreparedQuery, numbers: NDArray[np.int64], found: Mapping[str, Scored], statistics: Statistics

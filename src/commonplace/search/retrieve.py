@@ -185,12 +185,11 @@ class Searcher:
                 weighs_use = request.retention_weight and request.method == "two-stage"
                 retained = self._retention(request, signals[0]) if weighs_use else None
                 context = Context(found.beside, asked, dated, retained, found.statistics[0].documents)
-                ranking = together(
-                    [
-                        order(replace(request, query=each.text, also=()), each.query, own, context)
-                        for each, own in zip(phrasings, signals, strict=True)
-                    ]
-                )
+                rankings = [
+                    order(replace(request, query=each.text, also=()), each.query, own, context)
+                    for each, own in zip(phrasings, signals, strict=True)
+                ]
+                ranking = together(rankings) if len(rankings) > 1 else rankings[0]
                 newer: dict[int, tuple[int, ...]] = {}
                 # Who asks for a time is not told of another.
                 # Nor can the vectors tell of scripts that they do not know which texts are about one thing.

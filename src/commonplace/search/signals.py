@@ -143,14 +143,6 @@ class TokenRows:
             held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
         return held
 
-    def beginnings(self, count: int) -> NDArray[np.uint16]:
-        """Return the first tokens of each row, uint16, shape (n, count), 0 where it has fewer."""
-        places = (np.cumsum(self.lengths) - self.lengths)[:, np.newaxis] + np.arange(count)
-        has = np.arange(count) < self.lengths[:, np.newaxis]
-        found = np.zeros((len(self), count), dtype=np.uint16)
-        found[has] = self.token_ids[places[has]]
-        return found
-
     def take(self, order: NDArray[np.intp]) -> TokenRows:
         """Return the rows of that order, int64, shape (m,)."""
         lengths = self.lengths[order]
@@ -333,11 +325,13 @@ class Phrasing:
         shares, query, tokenize = self.shares(rows, statistics), self.query, self.model.tokenize
         words = literal_share(bm25, total_rarity(query.words, statistics))
         dense = cosines(rows, query.vectors)
-        first, speakers = rows.beginnings(2), np.zeros(len(rows), dtype=np.int8)
+        speakers, begins = np.zeros(len(rows), dtype=np.int8), np.cumsum(rows.lengths) - rows.lengths
+        begins[rows.lengths < 2] = 0  # what is too short to begin with "user:" is left out below
         for name, speaker in SPEAKERS.items():
             tokens = tokenize(f"{name}:")
-            if len(tokens) == first.shape[1]:
-                speakers[(first == tokens).all(axis=1)] = speaker
+            if len(tokens) == 2 and len(rows.token_ids) > 1:
+                is_named = (rows.token_ids[begins] == tokens[0]) & (rows.token_ids[begins + 1] == tokens[1])
+                speakers[is_named & (rows.lengths > 1)] = speaker
         found = Candidates(
             numbers=rows.numbers,
             owners=rows.owners,

@@ -98,9 +98,9 @@ def test_kinds_of_a_graph_and_of_users_do_not_mix(book: Notebook) -> None:
 
 def test_a_search_computes_on_one_thread(book: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine a second thread of so small products takes longer than they do."""
-    seen, together = [], retrieve.together
+    seen, order = [], retrieve.order
     with two_threads() as count:
-        monkeypatch.setattr(retrieve, "together", lambda *given: (seen.append(count()), together(*given))[1])
+        monkeypatch.setattr(retrieve, "order", lambda *given: (seen.append(count()), order(*given))[1])
         before = count()
         assert search(book, "where did Anna move to")
         assert (seen[0], count()) == (1, before)
