@@ -201,39 +201,33 @@ def uses_of(lines: Iterable[Mapping[str, Any]], name: str, *, namespace: str) ->
 def summarise(lines: Iterable[Mapping[str, Any]], *, namespace: str, since: float = -math.inf) -> RetrievalSummary:
     """Return what the lines of a log say of one namespace from a time on."""
     dated = _read(lines, namespace, since)
-    asked = [line for line in dated if line.method]
+    searches = [line for line in dated if line.method]
+    count, answered = max(1, len(searches)), sum(1 for line in searches if line.hits)
     by_method: defaultdict[str, list[_Line]] = defaultdict(list)
-    for line in asked:
-        by_method[line.method].append(line)
-    paths = (name for line in asked for name in line.found)
-    found = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
-    uses, followed = _uses(dated)
-    answered = sum(1 for line in asked if line.hits)
-    return RetrievalSummary(
-        searches=len(asked),
-        first=min((line.at for line in asked), default=None),
-        last=max((line.at for line in asked), default=None),
-        nothing=(len(asked) - answered) / max(1, len(asked)),
-        degraded=sum(line.degraded for line in asked) / max(1, len(asked)),
-        agents=dict(sorted(Counter(line.agent for line in asked if line.agent).items())),
-        methods={method: _latency(some) for method, some in sorted(by_method.items())},
-        most_found=tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
-        uses=uses,
-        followed=followed / max(1, answered),
-    )
-
-
-def _uses(dated: Sequence[_Line]) -> tuple[int, int]:
-    """Return how many uses there were of what had been found, and how many searches found something that was used."""
     last_use: dict[str, float] = {}
     first_find: dict[str, float] = {}
     for line in dated:
+        if line.method:
+            by_method[line.method].append(line)
         if line.used:
             last_use[line.used] = max(line.at, last_use.get(line.used, line.at))
         for name in line.found:
             first_find[name] = min(line.at, first_find.get(name, line.at))
+    paths = (name for line in searches for name in line.found)
+    most = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
     followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
-    return sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)), followed
+    return RetrievalSummary(
+        searches=len(searches),
+        first=min((line.at for line in searches), default=None),
+        last=max((line.at for line in searches), default=None),
+        nothing=(len(searches) - answered) / count,
+        degraded=sum(line.degraded for line in searches) / count,
+        agents=dict(sorted(Counter(line.agent for line in searches if line.agent).items())),
+        methods={method: _latency(some) for method, some in sorted(by_method.items())},
+        most_found=tuple(sorted(most.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
+        uses=sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)),
+        followed=followed / max(1, answered),
+    )
 
 
 def _latency(lines: Sequence[_Line]) -> MethodLatency:
