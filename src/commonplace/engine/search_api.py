@@ -1,6 +1,6 @@
 """Answer searches from the store and from the memories of this process.
 
-A search does not log itself: only who answers a question of a person's or an agent's knows that it was one.
+A search does not log itself: only its caller knows whether a person or an agent asked it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from commonplace.types import RERANK_MODES, SEARCH_FIELDS, Filter, Method, Reran
 
 _NO_FILES: Final = ("memory", "knowledge")
 FACTOR: Final = 3
-"""A language model chooses among so many times as many hits as are wanted."""
+"""A language model chooses among this many times the requested number of hits."""
 MAX_TRIES: Final = 4
-"""Of a search of the store: the embedder may have changed, change once more, and the index turn out faulty once."""
+"""Attempts to search the store: the embedder may change twice meanwhile, and the index turn out damaged once."""
 
 
 class SearchApi(Service):
@@ -44,7 +44,7 @@ class SearchApi(Service):
         also: Sequence[str] | None,
         rerank: RerankMode | None,
     ) -> SearchResult:
-        """Search as is wished, with the settings for what is None; say why nothing was found."""
+        """Search the store and the memories of this process; settings fill in what is None."""
         settings, policy = self._settings.search, self._runtime.retention
         if wishes.agent and wishes.tags and not wishes.has_own_tags:
             wishes = self._with_tags_in_use(wishes)
@@ -105,7 +105,7 @@ class SearchApi(Service):
         return explain(self._store, result, hit_id)
 
     def search_store(self, request: Request) -> SearchResult:
-        """Search the store; again where its embedder is changed meanwhile, or a fault of the index shows in reading."""
+        """Search the store; try again if its embedder changes meanwhile, or reading shows that the index is damaged."""
         tries, freshness, maintenance = 0, None, self._runtime.maintenance
         while True:
             generation = self._runtime.index.reader()
@@ -128,7 +128,7 @@ class SearchApi(Service):
             freshness = maintenance.freshen(self._namespace)
 
     def _why_none(self, found: SearchResult) -> tuple[str, ...]:
-        """Say why nothing was found; what the index lacks yet is said already, and may be all that is missing."""
+        """Explain why nothing was found, unless a notice already says that files are not indexed yet."""
         if found.hits or self._incomplete(found.wanted):
             return ()
         # Most searches find something, and need none of what compares misspelt names.
@@ -137,7 +137,7 @@ class SearchApi(Service):
         return tuple(diagnose(self._store, found, self._runtime.has_ultra, self._runtime.is_served))
 
     def _incomplete(self, wanted: Filter) -> tuple[str, ...]:
-        """Say which files the index lacks yet, where files are looked for."""
+        """Return a notice about files that are not indexed yet, if the search includes files."""
         return self._runtime.maintenance.incomplete(self._namespace) if "artifact" in kinds_of(wanted) else ()
 
     def _with_tags_in_use(self, wishes: Wishes) -> Wishes:

@@ -48,13 +48,13 @@ OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
 ENTRY_BYTES = 2_000
 """About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
 MAX_NEAR, MAX_TAIL_READ = 20, 200
-"""So many passages of the index and of the tail are read for words that a misspelt one may be meant for."""
+"""Passages of the index and of the tail that are read to correct a misspelt word, at most."""
 MAX_TAIL_CANDIDATES = 200
-"""A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
+"""A longer tail is cut to this many of its best by BM25, and by dense and late score."""
 ROUNDS, GROWTH = 4, 4
-"""A stage that one long text fills is asked again without it, so often at most, for so many times more each time."""
+"""A stage that one long text fills is repeated without it: at most so often, and each time for so many times more."""
 MAX_ANALYSED = 20_000
-"""So many analysed passages that a search does not ask for are kept, some 10 MB; then it begins anew."""
+"""Analysed passages that are kept beyond those of the search, about 10 MB; then the cache is emptied."""
 _READ_AT_ONCE: Final = 500
 _NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
@@ -188,7 +188,7 @@ class Recall:
 
     @contextmanager
     def reading(self, request: Request) -> Iterator[RecallState]:
-        """Give what a request may see; until the block ends, the store is read in this state too.
+        """Open the state that a request sees; until the block ends, the store is read in this state too.
 
         Raises:
             EmbedderMismatchError: the store's vectors are another embedder's.
@@ -219,7 +219,7 @@ class Recall:
 
     @contextmanager
     def _parts(self, namespace: str) -> Iterator[tuple[Parts, TokenReader]]:  # noqa: ARG002 - a database reads one alone
-        """Give what finds passages, and what reads their tokens."""
+        """Open what finds passages, and what reads their tokens."""
         assert self._index is not None
         with self._index.reading() as generation:
             yield generation, self._store
@@ -255,7 +255,7 @@ def recall_of(store: Store, index: Index, stamp: Embedding) -> Recall:
 
 
 def parts_of(store: Store, index: Index) -> AbstractContextManager[Parts]:
-    """Give what finds the passages of a store, in all its namespaces."""
+    """Open what finds the passages of a store, in all its namespaces."""
     stamp = store.embedding()
     if store.postings is None or stamp is None:
         return index.reading()
@@ -266,9 +266,9 @@ def parts_of(store: Store, index: Index) -> AbstractContextManager[Parts]:
 
 @dataclass
 class RecallState:
-    """One namespace in one state, as one request may see it: every call sees the same.
+    """One snapshot of a namespace, as one request sees it.
 
-    It is that of the index and of the rows that it lacks: the tail, or what was live or true at a time.
+    It consists of the index and of the rows that the index lacks: the tail, or what was live or true at a time.
     """
 
     _store: Store
@@ -282,7 +282,7 @@ class RecallState:
 
     @property
     def state(self) -> tuple[str, ...]:
-        """What is found is the same as long as this is."""
+        """A key of the snapshot: equal keys give equal results."""
         return self._generation.head(self._scope.namespace).token, self._tail.token
 
     @property
@@ -299,7 +299,7 @@ class RecallState:
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """The languages in which passages are stemmed, sorted; English goes without saying."""
+        """The languages besides English in which passages are stemmed, sorted."""
         namespace, unindexed = self._scope.namespace, (self._tail.rows, self._rows)
         found = {language for rows in unindexed if len(rows) for _, language in self._delta.analysed(namespace, rows)}
         return tuple(sorted(self._generation.lexical.languages(namespace) | (found - {""})))
