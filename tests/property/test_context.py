@@ -59,10 +59,10 @@ def model() -> StaticEmbedder:
 @given(HITS, st.integers(64, 900), st.booleans(), st.booleans())
 def test_the_budget_holds_for_any_hits(hits: list[Hit], budget: int, metadata: bool, references: bool) -> None:
     found = distinct(hits)
-    spans = {hit.id: hit.lines for hit in found if hit.lines}
+    numbers = {hit.id: hit.lines[0] for hit in found if hit.lines}
     count = model().count_tokens
     form = Form(metadata=metadata, references=references)
-    text, chosen = assemble(found, max_tokens=budget, count=count, form=form, spans=spans)
+    text, chosen = assemble(found, max_tokens=budget, count=count, form=form, numbers=numbers)
     assert count(text) <= budget
     assert chosen == found[: len(chosen)]
     assert bool(text) == bool(chosen)

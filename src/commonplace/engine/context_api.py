@@ -18,10 +18,12 @@ from commonplace.search.context import (
     Context,
     Form,
     assemble,
+    bare_headings,
     context_of,
     distinct,
     of_the_first_owners,
     one_line_artifacts,
+    with_text_under,
 )
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, Wishes, chosen
@@ -123,6 +125,9 @@ class ContextApi(Service):
         return made
 
     def _made(self, result: SearchResult, asked: Asked, weak: int | None) -> Context:
+        if bare := bare_headings(result):
+            asked_for = [number for head in bare for number in (head, head + 1)]
+            result = with_text_under(result, bare, self._store.passages(self._namespace, asked_for))
         count = self._runtime.tokens.count_tokens
         return context_of(result, max_tokens=asked.max_tokens, count=count, form=self._form, weak=weak)
 

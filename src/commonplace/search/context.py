@@ -16,10 +16,11 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.patterns import late_pattern
+from commonplace.search.hits import without_secrets
 from commonplace.search.result import SearchResult, hit_json, label, reference
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
-from commonplace.types import Hit
+from commonplace.types import Hit, Passage
 
 GAP: Final = "\n\n[…]\n\n"
 _SENTENCE_END: Final = late_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
@@ -233,14 +234,12 @@ def context_of(
 ) -> Context:
     """Return the context that the hits of a result make: what is likely, and a few memories that are weak.
 
-    A heading without what stands under it tells nothing and is left out.
-
     Args:
         weak: how many of these at most; None takes every hit as it comes.
         max_tokens: the text has at most so many.
         count: the tokens of a text; that of two texts is at most the sum of theirs.
     """
-    found = distinct([hit for hit in result.hits if not says_nothing(hit.text, hit.path)])
+    found = distinct(result.hits)
     likely = {hit.id for hit in found if weak is None or hit.confidence != "weak"}
     # What may have overtaken something likely is worth as much, however little of the question it repeats.
     likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
@@ -261,6 +260,32 @@ def context_of(
         agent=result.agent,
         found=result,
     )
+
+
+def bare_headings(result: SearchResult) -> dict[int, Hit]:
+    """Return the hits that are a heading without the text under it, by the numbers of their passages."""
+    numbers = result.trace.numbers
+    return {numbers[hit.id]: hit for hit in result.hits if hit.id in numbers and says_nothing(hit.text, hit.path)}
+
+
+def with_text_under(result: SearchResult, bare: Mapping[int, Hit], passages: Mapping[int, Passage]) -> SearchResult:
+    """Return the result with the text under each bare heading, which alone tells nothing; one without any is left out.
+
+    Args:
+        passages: those of the headings and the ones that follow, by number.
+    """
+    numbers, hits = result.trace.numbers, list[Hit]()
+    for hit in result.hits:
+        number = numbers.get(hit.id)
+        if number is None or number not in bare:
+            hits.append(hit)
+            continue
+        head, under = passages.get(number), passages.get(number + 1)
+        # Where the text under it was found too, that passage names the heading itself.
+        if head and under and head.owner_number == under.owner_number and number + 1 not in numbers.values():
+            lines = (hit.lines[0], under.chunk.end_line) if hit.lines else None
+            hits += without_secrets([replace(hit, text=f"{hit.text}\n\n{under.chunk.text}", lines=lines)])
+    return replace(result, hits=tuple(hits))
 
 
 def assemble(
