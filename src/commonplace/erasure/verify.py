@@ -33,7 +33,6 @@ from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
 from commonplace.index.files import IN_USE, ChunkRecord, FileRecord, Manifest, encode
 from commonplace.ledger.rules import GOLDEN
-from commonplace.ranking.arrays import within
 from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
 from commonplace.settings.paths import LONG_TERM_PAGE
@@ -52,7 +51,6 @@ from commonplace.types.ledger import IssueSelection
 _RARE: Final = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
 _BATCH_BYTES: Final = 1 << 22
-_EVERY: Final = 1 << 62
 _OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
 """The tables of what the store knows of itself: a word of theirs may be what was forgotten."""
 
@@ -131,8 +129,8 @@ def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan)
     for space, numbers in plan.texts.items():
         of_texts[space] = set(store.deleted_since(space, 0, store.change(space))).intersection(numbers)
     groups = [(space, sorted(numbers)) for space, numbers in sorted(of_texts.items()) if numbers]
-    holding = ((numbers, generation.lexical.search(terms, Scope(space), _EVERY)) for space, numbers in groups)
-    if any(within(found.numbers, np.array(numbers, np.int64)).any() for numbers, found in holding):
+    found = ((gone, generation.lexical.search(terms, Scope(space), 1 << 62).numbers) for space, gone in groups)
+    if any(not set(numbers.tolist()).isdisjoint(gone) for gone, numbers in found):
         yield "a passage of it"
     if any(_is_listed(place, generation, *each) for each in groups):
         yield "its vector"
