@@ -478,11 +478,11 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
 
     Example: commonplace graph import graph.json --dry-run
     """
-    from commonplace.engine.graph_api import document_of
+    from commonplace.graph.migration import read_graphiti
 
     settings = invocation.settings()
     if not invocation.has_store(settings):
-        document_of(file, now())  # before a store is made for it
+        read_graphiti(file, now())  # before a store is made for it
     with invocation.open(settings, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
     emit(invocation, done, _migration)

@@ -13,8 +13,7 @@ from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine.graph_input import checked_episode, checked_fact
 from commonplace.engine.runtime import Runtime, made_once
-from commonplace.errors import ConfigError, NotFoundError, UsageError
-from commonplace.files import read_file
+from commonplace.errors import UsageError
 from commonplace.memory.validate import (
     boolean,
     int_in,
@@ -38,7 +37,7 @@ from commonplace.types.graph import GraphCounts
 if TYPE_CHECKING:
     from commonplace.graph import views
     from commonplace.graph.graphiti.outbox import Delivery
-    from commonplace.graph.migration import Document, Migration
+    from commonplace.graph.migration import Migration
     from commonplace.graph.query import GraphReader, TextHits
     from commonplace.graph.service import GraphService
 
@@ -53,8 +52,6 @@ DEFAULT_TOKENS: Final = 2_500
 
 READABLE: Final = 40
 """So many entities a person can still take in."""
-MAX_BYTES: Final = 256 * 1024 * 1024
-"""Of a document that is read: as values it takes some ten times as much memory."""
 _LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
 
@@ -325,7 +322,7 @@ class Graph:
         Raises:
             UsageError: nothing is asked for, or a value is out of its range.
         """
-        from commonplace.graph.query import AskedContext
+        from commonplace.graph.query import Wanted
 
         names = labels("entity_names", entity_names)
         budget = int_in("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS)
@@ -336,8 +333,8 @@ class Graph:
         int_in("max_facts", max_facts, 1, MAX_FACTS)
         times = self._times(as_of, valid_at)
         self._before()
-        asked = AskedContext(names, max_facts, self._centre(center_node_uuid), query, budget, times)
-        return self._reader.context(asked, self._runtime.tokens.count_tokens)
+        wanted, count = Wanted(times, centre=self._centre(center_node_uuid)), self._runtime.tokens.count_tokens
+        return self._reader.context(names, query, wanted, max_facts=max_facts, max_tokens=budget, count=count)
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
         """Return an entity by id or name."""
@@ -518,27 +515,15 @@ class Graph:
             NotFoundError: there is no such file.
             UsageError: it cannot be read, or is too large.
         """
-        from commonplace.graph.migration import clean, new_of, prepare, take_in
+        from commonplace.graph.migration import import_document, read_graphiti
 
-        file = path_value("path", path).expanduser().absolute()
         is_dry = boolean("dry_run", dry_run)
-        document = clean(document_of(file, self._runtime.now()))
+        document = read_graphiti(path_value("path", path), self._runtime.now())
         self._before()
-        ground = self._runtime.graph_runtime(not is_dry)
-        try:
-            new, done = new_of(ground.graph, document)
-            if is_dry:
-                return replace(done, path=file, is_dry_run=True)
-            prepare(ground.texts, new)
-            made_by = ground.destination.embedder.stamp
-            with ground.destination.store.change_memories(ground.namespace, made_by=made_by) as change:
-                new, done = new_of(change.graph, document)
-                take_in(change.graph, ground, new)
-        except ConfigError as error:
-            raise _in_file(file, error) from error
-        ground.destination.after_batch()
-        self._after()
-        return replace(done, path=file)
+        done = import_document(self._runtime.graph_runtime(not is_dry), document, is_dry_run=is_dry)
+        if not is_dry:
+            self._after()
+        return done
 
     def sync(self) -> Delivery:
         """Send queued episodes to the external backend (setting graph.backend)."""
@@ -655,37 +640,6 @@ def _query(given: object) -> str:
 
 def _groups(given: Sequence[str] | None) -> tuple[str, ...]:
     return texts("group_ids", given or ())
-
-
-def document_of(path: Path, now: float) -> Document:
-    """Return what an import would take in, or refuse what it would refuse.
-
-    Raises:
-        ConfigError: a value is missing or wrong.
-        NotFoundError: there is no such file.
-        UsageError: it cannot be read, or is too large.
-    """
-    from commonplace.graph.migration import read_graphiti
-
-    file = path.expanduser().absolute()
-    try:
-        return read_graphiti(_read(file), now)
-    except ConfigError as error:
-        raise _in_file(file, error) from error
-
-
-def _in_file(file: Path, error: ConfigError) -> ConfigError:
-    return ConfigError(f"{file}: {error.args[0]}", path=error.path, remedy=error.remedy)
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return read_file(file, MAX_BYTES)
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is nothing at {file}", remedy="name a file to import") from error
-    except OSError as error:
-        remedy = "name a file to import; a large graph can be exported in parts, group by group"
-        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy=remedy) from error
 
 
 def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:

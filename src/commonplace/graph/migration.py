@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.errors import ConfigError
+from commonplace.errors import ConfigError, NotFoundError, UsageError
+from commonplace.files import read_file
 from commonplace.formats.graphiti import (
     RelationItem,
     aliases_of,
@@ -33,7 +34,7 @@ from commonplace.graph.entities import MAX_ALIASES, Entities, roots
 from commonplace.graph.facts import Assertion, first_said, happening, relation_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import Cleaner
-from commonplace.graph.runtime import GraphRuntime, Texts, names_text
+from commonplace.graph.runtime import GraphRuntime, names_text
 from commonplace.graph.views import Seeing
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
@@ -48,6 +49,8 @@ _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _REMEDY: Final = f"give it the lists {', '.join(_LISTS)}"
 _PAGE: Final = 500
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""As values it takes some ten times as much memory."""
 _ENDED: Final = "it had ended where it was imported from"
 
 
@@ -73,13 +76,14 @@ class Migration(View):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a document holds, checked.
+    """What a file holds, checked and without secrets.
 
     Attributes:
         mentions: the ids of an episode and of an entity that it mentions.
         places: where each record stands in the document, by its id.
     """
 
+    path: Path
     episodes: tuple[Episode, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[RelationItem, ...] = ()
@@ -117,69 +121,94 @@ def write_graphiti(
 
 
 def _episodes(graph: GraphReading, words_of: Callable[[str, int], str]) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_episodes(GraphFilter(), limit=_PAGE, offset=offset)):
-        mentioned = graph.mentioned([each.id for each in page])
-        for each in page:
-            said = (found.subject for found in mentioned.get(each.id, ()) if found.kind == "relation")
-            words = each.content or (words_of(each.memory, each.version) if each.memory else "")
-            yield episode_json(each, words, tuple(dict.fromkeys(said)))
+    for each, mentioned in _listed(graph):
+        said = (found.subject for found in mentioned if found.kind == "relation")
+        words = each.content or (words_of(each.memory, each.version) if each.memory else "")
+        yield episode_json(each, words, tuple(dict.fromkeys(said)))
 
 
 def _entities(graph: GraphReading, seeing: Seeing) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_entities(GraphFilter(), limit=_PAGE, offset=offset)):
+    for page in _pages(graph.list_entities):
         for each, shown in zip(page, seeing.entities(page), strict=True):
             yield entity_json(each, shown.summary, shown.aliases)
 
 
 def _relations(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_relations(GraphFilter(with_past=True), limit=_PAGE, offset=offset)):
+    for page in _pages(graph.list_relations):
         mentions = graph.mentions("relation", [each.id for each in page])
         for each in page:
             yield relation_json(each, tuple(dict.fromkeys(found.episode for found in mentions.get(each.id, ()))))
 
 
 def _mentions(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_episodes(GraphFilter(), limit=_PAGE, offset=offset)):
+    for episode, mentioned in _listed(graph):
+        some = [found.subject for found in mentioned if found.kind == "entity"]
+        for entity in sorted(set(roots(graph, some).values())):
+            yield mention_json(episode, entity)
+
+
+def _listed(graph: GraphReading) -> Iterator[tuple[Episode, Sequence[Mention]]]:
+    for page in _pages(graph.list_episodes):
         mentioned = graph.mentioned([each.id for each in page])
-        for episode in page:
-            some = [found.subject for found in mentioned.get(episode.id, ()) if found.kind == "entity"]
-            for entity in sorted(set(roots(graph, some).values())):
-                yield mention_json(episode, entity)
+        for each in page:
+            yield each, mentioned.get(each.id, ())
 
 
-def _pages(page_at: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    offset = 0
-    while page := page_at(offset):
+def _pages(listed: Callable[..., Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    offset, wanted = 0, GraphFilter(with_past=listed.__name__ == "list_relations")
+    while page := listed(wanted, limit=_PAGE, offset=offset):
         yield page
         offset += len(page)
 
 
-def read_graphiti(data: bytes, now: float) -> Document:
-    """Return what a document holds.
+def read_graphiti(path: Path, now: float) -> Document:
+    """Return what a file holds.
 
     Args:
         now: when what does not say was made.
 
     Raises:
         ConfigError: it is no such document, or a value is missing or wrong; `path` tells where.
+        NotFoundError: there is no such file.
+        UsageError: it cannot be read, or is too large.
     """
-    value = _decoded(data)
+    file = path.expanduser().absolute()
+    try:
+        data = read_file(file, MAX_BYTES)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is nothing at {file}", remedy="name a file to import") from error
+    except OSError as error:
+        remedy = "name a file to import; a large graph can be exported in parts, group by group"
+        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy=remedy) from error
+    try:
+        return _document(file, _decoded(data), now)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error.args[0]}", path=error.path, remedy=error.remedy) from error
+
+
+def _document(file: Path, value: object, now: float) -> Document:
     if not isinstance(value, dict):
         raise ConfigError("the document is not a JSON object", path="", remedy=_REMEDY)
     lists = {part: _list(value, names) for part, names in _LISTS.items()}
     if not any(name in value for names in _LISTS.values() for name in names):
         raise ConfigError("the document holds no nodes and no edges", path="", remedy=_REMEDY)
-    episodes = [read_episode(each, path) for path, each in lists[EPISODES]]
-    entities = [read_entity(each, path, now) for path, each in lists[ENTITIES]]
-    relations = [read_relation(each, path, now) for path, each in lists[RELATIONS]]
-    ids = [each.id for each in episodes] + [each.id for each in entities] + [each.relation.id for each in relations]
-    places: dict[str, str] = {}
-    for id_, (path, _) in zip(ids, (*lists[EPISODES], *lists[ENTITIES], *lists[RELATIONS]), strict=True):
-        if id_ in places:
-            raise ConfigError(f"{path}.uuid is {id_!r:.60}, as that of {places[id_]}", path=f"{path}.uuid", remedy="")
-        places[id_] = path
+    clean, places = Cleaner().record, dict[str, str]()
+    episodes = [clean(read_episode(each, path)) for path, each in lists[EPISODES]]
+    entities = [clean(read_entity(each, path, now)) for path, each in lists[ENTITIES]]
+    items = [read_relation(each, path, now) for path, each in lists[RELATIONS]]
+    relations = [replace(each, relation=clean(each.relation)) for each in items]
+    for part, ids in (
+        (EPISODES, [each.id for each in episodes]),
+        (ENTITIES, [each.id for each in entities]),
+        (RELATIONS, [each.relation.id for each in relations]),
+    ):
+        for id_, (path, _) in zip(ids, lists[part], strict=True):
+            if id_ in places:
+                where = f"{path}.uuid"
+                raise ConfigError(f"{where} is {id_!r:.60}, as that of {places[id_]}", path=where, remedy="")
+            places[id_] = path
     mentions = tuple(read_mention(each, path) for path, each in lists[MENTIONS])
-    return Document(tuple(episodes), tuple(entities), tuple(relations), mentions, places)
+    return Document(file, tuple(episodes), tuple(entities), tuple(relations), mentions, places)
 
 
 def _decoded(data: bytes) -> Any:
@@ -206,50 +235,56 @@ def _list(value: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
     return found
 
 
-def clean(document: Document) -> Document:
-    """Return a document without secrets: placeholders stand for them."""
-    clean_record = Cleaner().record
-    return replace(
-        document,
-        episodes=tuple(map(clean_record, document.episodes)),
-        entities=tuple(map(clean_record, document.entities)),
-        relations=tuple(replace(each, relation=clean_record(each.relation)) for each in document.relations),
-    )
-
-
-def new_of(graph: GraphReading, document: Document) -> tuple[Document, Migration]:
-    """Return what of a document the graph does not hold, and what an import of it does.
+def import_document(ground: GraphRuntime, document: Document, *, is_dry_run: bool) -> Migration:
+    """Import what of a document the graph does not hold, in one transaction.
 
     Raises:
-        ConfigError: a fact is about entities that are neither in the document nor in the graph.
+        ConfigError: a fact is about entities that are neither in the document nor in the graph. Nothing was written.
     """
+    new, done = _new_of(ground.graph, document)
+    if not is_dry_run:
+        names = (names_text(each.name, aliases_of(each)) for each in new.entities)
+        ground.texts.prepare([*(each.relation.fact for each in new.relations), *names])
+        with ground.change() as change:
+            new, done = _new_of(change.graph, document)
+            _write(change.graph, ground, new)
+        ground.destination.after_batch()
+    return replace(done, is_dry_run=is_dry_run)
+
+
+def _new_of(graph: GraphReading, document: Document) -> tuple[Document, Migration]:
+    """Return what of a document the graph does not hold, and what an import of it does."""
     ends = [end for each in document.relations for end in (each.relation.source, each.relation.target)]
-    entities = [each.id for each in document.entities]
+    entities = {each.id for each in document.entities}
     known = graph.entities([*entities, *ends, *(entity for _, entity in document.mentions)]).keys()
     for item in document.relations:
         for end in ("source", "target"):
             id_ = getattr(item.relation, end)
             if id_ not in known and id_ not in entities:
                 where = f"{document.places[item.relation.id]}.{end}_node_uuid"
-                told = f"{where} is {id_!r:.60}, which is neither in the document nor here"
+                told = f"{document.path}: {where} is {id_!r:.60}, which is neither in the document nor here"
                 raise ConfigError(told, path=where, remedy="export the entities too")
+    own = {each.id for each in document.episodes}
     said_in = [each for item in document.relations for each in item.episodes] + [each for each, _ in document.mentions]
-    held = graph.episodes([*(each.id for each in document.episodes), *said_in]).keys()
-    there = {*held, *(each.id for each in document.episodes)}
+    held = graph.episodes([*own, *said_in]).keys()
     facts = graph.relations([each.relation.id for each in document.relations]).keys()
+    relations = [
+        replace(each, episodes=tuple(id_ for id_ in each.episodes if id_ in held or id_ in own))
+        for each in sorted(document.relations, key=lambda each: (each.relation.created_at, each.relation.id))
+        if each.relation.id not in facts
+    ]
     new = replace(
         document,
         episodes=tuple(each for each in document.episodes if each.id not in held),
         entities=tuple(each for each in document.entities if each.id not in known),
-        relations=tuple(
-            replace(each, episodes=tuple(id_ for id_ in each.episodes if id_ in there))
-            for each in sorted(document.relations, key=lambda each: (each.relation.created_at, each.relation.id))
-            if each.relation.id not in facts
+        relations=tuple(relations),
+        mentions=tuple(
+            pair for pair in document.mentions if pair[0] in {*held, *own} and pair[1] in {*known, *entities}
         ),
-        mentions=tuple(pair for pair in document.mentions if pair[0] in there and pair[1] in {*known, *entities}),
     )
     many, whole = ((len(each.episodes), len(each.entities), len(each.relations)) for each in (new, document))
-    return new, Migration(None, *many, known=sum(whole) - sum(many), notices=_notices(graph, new.entities))
+    notices = _notices(graph, new.entities)
+    return new, Migration(document.path, *many, known=sum(whole) - sum(many), notices=notices)
 
 
 def _notices(graph: GraphReading, new: Sequence[Entity]) -> tuple[str, ...]:
@@ -266,12 +301,7 @@ def _notices(graph: GraphReading, new: Sequence[Entity]) -> tuple[str, ...]:
     return (f"{len(twice)} names are those of several entities now, as {shown}: see `graph merge`",)
 
 
-def prepare(texts: Texts, new: Document) -> None:
-    names = (names_text(each.name, aliases_of(each)) for each in new.entities)
-    texts.prepare([*(each.relation.fact for each in new.relations), *names])
-
-
-def take_in(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
+def _write(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
     entities = Entities(graph, ground)
     for episode in new.episodes:
         graph.put_episode(episode)

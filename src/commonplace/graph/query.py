@@ -176,20 +176,34 @@ _BETWEEN: Final = 100
 class GraphReader:
     """Answers questions about the graph of one namespace, as the methods of `Graph` say. Safe for threads."""
 
+    _context_depth, _has_summaries = 2, True
+
     def __init__(self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
-        self._ground = ground
-        self._search = search
-        self._words_of = words_of
+        self.ground = ground
+        self.search = search
+        self.words_of = words_of
 
     @property
     def _graph(self) -> GraphReading:
-        return self._ground.graph
+        return self.ground.graph
+
+    def _find(self, name: str) -> Entity:
+        return find_entity(self._graph, name)
+
+    def _centre(self, id_: str) -> str:
+        return self._find(id_).id if id_ else ""
+
+    def _state(self) -> tuple[bool, tuple[str, ...]]:
+        """Return whether an answer is `degraded`, and why, before anything is searched."""
+        return False, ()
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
         found = self._find_entities(query, limit, wanted)
         stored = self._graph.entities(list(found.scores))
         ranked = (stored[id_] for id_ in found.scores if id_ in stored)
-        views = Seeing(self._graph, wanted.times).entities(ranked, found.scores, found.distances)
+        views = Seeing(self._graph, wanted.times).entities(
+            ranked, found.scores, found.distances, has_summaries=self._has_summaries
+        )
         return FoundEntities(query, views, found.is_degraded, found.notices)
 
     def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
@@ -197,7 +211,7 @@ class GraphReader:
         stored = self._graph.relations(list(found.scores))
         ranked = [stored[id_] for id_ in found.scores if id_ in stored]
         if wanted.times.as_of is None and wanted.times.valid_at is None:
-            ranked = _current_first(ranked, self._ground.kinds.is_single, wanted.times.now)
+            ranked = _current_first(ranked, self.ground.kinds.is_single, wanted.times.now)
         views = self._with_overtaken(ranked, wanted.times, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
@@ -241,13 +255,13 @@ class GraphReader:
         """Search texts until enough of what is found passes, or there is no more."""
         if not self._graph.list_entities(_ANY, limit=1):
             return TextHits({})  # to search nothing takes as long as any search
-        namespace = texts_of(self._ground.namespace, kind)
-        made = self._ground.destination
+        namespace = texts_of(self.ground.namespace, kind)
+        made = self.ground.destination
         by = made.embedder.stamp.of("entity").name
         least = least_score(query, kind, by, lambda word: len(made.tokenize(word)))
         for times in _ROUNDS:
             asked = min(MAX_IDS_PER_QUERY, (limit + _SPARE) * times)
-            found = self._search(namespace, query, asked)
+            found = self.search(namespace, query, asked)
             if kind == "relation":
                 found = self._without_types(found, namespace, query, asked)
             worded = found.worded
@@ -273,7 +287,7 @@ class GraphReader:
         if not alone:
             return found
         rest_of_query = " ".join(word for word in query.split() if typed.isdisjoint(analyse(word)))
-        meant = self._search(namespace, rest_of_query, limit).scores if rest_of_query else {}
+        meant = self.search(namespace, rest_of_query, limit).scores if rest_of_query else {}
         scores = {id_: meant.get(id_, 0.0) if id_ in alone else score for id_, score in found.scores.items()}
         best_first = dict(sorted(scores.items(), key=lambda each: -each[1]))
         return replace(found, scores=best_first, worded=(found.worded or frozenset()) - alone)
@@ -308,14 +322,14 @@ class GraphReader:
         return near.distances
 
     def entity(self, name: str, times: Times) -> EntityView:
-        return Seeing(self._graph, times).entities([find_entity(self._graph, name)])[0]
+        return Seeing(self._graph, times).entities([self._find(name)])[0]
 
     def relation(self, id_: str, times: Times) -> RelationView:
         return Seeing(self._graph, times).relations([find_relation(self._graph, id_)])[0]
 
     def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
         graph = self._graph
-        centre = find_entity(graph, name)
+        centre = self._find(name)
         near = outward([centre.id], adjacent(graph, times), depth=depth, limit=limit, fan_out=FAN_OUT)
         distances, edges = near.distances, dict.fromkeys(near.edges)
         rim = [id_ for id_, distance in distances.items() if distance == depth]
@@ -347,7 +361,7 @@ class GraphReader:
         )
 
     def timeline(self, name: str, limit: int, times: Times) -> Timeline:
-        entity = find_entity(self._graph, name)
+        entity = self._find(name)
         found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
         seeing = Seeing(self._graph, times)
         views = seeing.relations(each for each in found if not times.known(each)[2])
@@ -374,21 +388,21 @@ class GraphReader:
     def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
         found = self._graph.list_episodes(GraphFilter(groups=groups, known_at=times.as_of), limit=limit)
         seeing = Seeing(self._graph, times)
-        return tuple(seeing.episode(each, self._words_of(each.memory, each.version)) for each in found)
+        return tuple(seeing.episode(each, self.words_of(each.memory, each.version)) for each in found)
 
     def episode(self, id_: str) -> EpisodeView:
         found = self._graph.episodes([id_]).get(id_)
         if found is None:
             raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
-        seeing = Seeing(self._graph, Times(self._ground.now()))
-        return seeing.episode(found, self._words_of(found.memory, found.version))
+        seeing = Seeing(self._graph, Times(self.ground.now()))
+        return seeing.episode(found, self.words_of(found.memory, found.version))
 
     def facts_of_memory(self, memory: str) -> list[RelationView]:
         graph = self._graph
         said = graph.mentioned([each.id for each in graph.episodes_of_memory(memory)])
         ids = dict.fromkeys(each.subject for some in said.values() for each in some if each.kind == "relation")
         known = graph.relations(list(ids))
-        return list(Seeing(graph, Times(self._ground.now())).relations([known[each] for each in ids if each in known]))
+        return list(Seeing(graph, Times(self.ground.now())).relations([known[each] for each in ids if each in known]))
 
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
         graph = self._graph
@@ -410,7 +424,7 @@ class GraphReader:
         return tuple(views)
 
     def disputes(self) -> tuple[Dispute, ...]:
-        seeing = Seeing(self._graph, Times(self._ground.now()))
+        seeing = Seeing(self._graph, Times(self.ground.now()))
         found = []
         for id_, some in groupby(self._graph.disputed(), key=lambda each: each.dispute):
             facts = sorted(some, key=lambda each: (each.created_at, each.id))
@@ -420,44 +434,50 @@ class GraphReader:
 
     def stats(self) -> GraphStats:
         graph = self._graph
-        counts, now = graph.counts(), Times(self._ground.now())
+        counts, now = graph.counts(), Times(self.ground.now())
         relations = graph.list_relations(replace(now, with_past=True).filter())
         current = sum(now.shows(each) for each in relations)
         types = (_most(each.type for each in some) for some in (graph.list_entities(GraphFilter()), relations))
         return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
-    def context(self, asked: AskedContext, count: CountTokens) -> GraphContext:
-        graph, times = self._graph, asked.times
-        found: dict[str, Entity] = {}
+    def context(
+        self,
+        names: Sequence[str],
+        query: str,
+        wanted: Wanted,
+        *,
+        max_facts: int,
+        max_tokens: int,
+        count: CountTokens,
+    ) -> GraphContext:
+        graph, times = self._graph, wanted.times
+        starts: dict[str, None] = {}
         missing = []
-        for name in asked.names:
+        for name in names:
             try:
-                entity = find_entity(graph, name)
-                found[entity.id] = entity
+                starts[self._find(name).id] = None
             except NotFoundError:
                 missing.append(name)
-        centre = find_entity(graph, asked.centre).id if asked.centre else ""
-        starts = [*found, *([centre] if centre and centre not in found else [])]
-        scores: dict[str, float] = {}
-        is_degraded, notices = False, tuple[str, ...]()
-        if asked.query.strip():
-            wanted = Wanted(times, centre=centre or next(iter(starts), ""))
-            told = self._find_relations(asked.query, asked.max_facts, wanted)
-            scores.update(told.scores)
-            is_degraded, notices = told.is_degraded, told.notices
-        near = outward(starts, adjacent(graph, times), depth=_DEPTH, limit=_AROUND, fan_out=FAN_OUT)
+        if wanted.centre:
+            starts[self._centre(wanted.centre)] = None
+        told = TextHits({}, *self._state())
+        if query.strip():
+            told = self._find_relations(
+                query, max_facts, replace(wanted, centre=wanted.centre or next(iter(starts), ""))
+            )
+        near = outward(list(starts), adjacent(graph, times), depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
         distances = near.distances
-        facts = graph.relations(list(dict.fromkeys([*scores, *near.edges])))
-        chosen = sorted(facts.values(), key=lambda each: _worth(each, distances, scores))[: asked.max_facts]
+        facts = graph.relations(list(dict.fromkeys([*told.scores, *near.edges])))
+        chosen = sorted(facts.values(), key=lambda each: _worth(each, distances, told.scores))[:max_facts]
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
         stored, seeing = graph.entities(list(ends)), Seeing(graph, times)
         text, entities, kept = describe(
             seeing.entities((stored[id_] for id_ in ends if id_ in stored), distances=distances, has_summaries=False),
-            self._with_overtaken(chosen, times, scores),
-            max_tokens=asked.max_tokens,
+            self._with_overtaken(chosen, times, told.scores),
+            max_tokens=max_tokens,
             count=count,
         )
-        return GraphContext(text, entities, kept, count(text), tuple(missing), is_degraded, notices)
+        return GraphContext(text, entities, kept, count(text), tuple(missing), told.is_degraded, told.notices)
 
     def _with_overtaken(
         self, relations: Sequence[Relation], times: Times, scores: Mapping[str, float]
@@ -470,8 +490,8 @@ class GraphReader:
         old: dict[str, Relation] = {}
         read: dict[tuple[str, str], dict[str, list[Relation]]] = {}
         for each in relations:
-            aspect = "" if self._ground.kinds.is_single(each.type) else fact_of(each).aspect
-            begun, is_one = each.valid_from, aspect or self._ground.kinds.is_single(each.type)
+            aspect = "" if self.ground.kinds.is_single(each.type) else fact_of(each).aspect
+            begun, is_one = each.valid_from, aspect or self.ground.kinds.is_single(each.type)
             if not is_one or begun is None or each.valid_to is not None or each.is_retracted:
                 continue
             if (each.source, each.type) not in read:
@@ -489,18 +509,7 @@ class GraphReader:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AskedContext:
-    names: tuple[str, ...]
-    max_facts: int
-    centre: str
-    query: str
-    max_tokens: int
-    times: Times
-
-
 _MIN_MEMBERS: Final = 2
-_DEPTH: Final = 2
 _AROUND: Final = 200
 
 

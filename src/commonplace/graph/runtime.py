@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.ranking.arrays import quantise
 from commonplace.store.graph import GraphReading
+from commonplace.store.memories import MemoryChange
 from commonplace.types import Chunk, NewPassage, Owner
 from commonplace.types.graph import Alias, Entity, Relation
 
@@ -53,6 +55,11 @@ class GraphRuntime:
     @property
     def graph(self) -> GraphReading:
         return self.destination.store.graph(self.namespace)
+
+    def change(self) -> AbstractContextManager[MemoryChange]:
+        """Begin a write transaction."""
+        destination = self.destination
+        return destination.store.change_memories(destination.namespace, made_by=destination.embedder.stamp)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ hold again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from commonplace.dataclasses import replace
@@ -31,7 +30,6 @@ from commonplace.graph.views import (
     Times,
 )
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.store.memories import MemoryChange
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ class GraphService:
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         extraction, left_out = bounded(understood.extraction)
         prepare(self._ground.texts, extraction)
-        with self._change() as change:
+        with self._ground.change() as change:
             added = add_episode(change.graph, self._ground, episode, extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
@@ -63,14 +61,14 @@ class GraphService:
 
     def add_fact(self, given: FactInput, now: float) -> Addition:
         self._ground.texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
-        with self._change() as change:
+        with self._ground.change() as change:
             added = add_fact(change.graph, self._ground, given, now)
             if self._follower is not None:
                 self._follower.added(change, added)
         return replace(self._addition(added), episode=None)
 
     def delete_episode(self, id_: str) -> Deletion:
-        with self._change() as change:
+        with self._ground.change() as change:
             known = change.graph.episodes([id_]).get(id_)
             if known is None:
                 raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
@@ -80,7 +78,7 @@ class GraphService:
         return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
-        with self._change() as change:
+        with self._ground.change() as change:
             graph = change.graph
             kept, gone = (find_entity(graph, each) for each in (keep, other))
             _refuse_too_many_names(graph, kept, gone)
@@ -89,7 +87,7 @@ class GraphService:
         return Merging(entity, merged, self._relations(moved), reason)
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
-        with self._change() as change:
+        with self._ground.change() as change:
             graph = change.graph
             split = find_entity(graph, entity)
             parted = self._split(graph, split, names, reason)
@@ -99,7 +97,7 @@ class GraphService:
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
         changed = Changed()
-        with self._change() as change:
+        with self._ground.change() as change:
             graph = change.graph
             known = graph.relations([relation]).get(relation)
             fact = known or _of_dispute(graph, relation) or find_relation(graph, relation)
@@ -136,10 +134,6 @@ class GraphService:
             # The last that was merged goes first: so each finds what was there before it came.
             return joining.unmerge(entity, chosen[::-1], reason)
         return joining.part(entity, names, reason)
-
-    def _change(self) -> AbstractContextManager[MemoryChange]:
-        destination = self._ground.destination
-        return destination.store.change_memories(destination.namespace, made_by=destination.embedder.stamp)
 
     def _addition(self, added: Added) -> Addition:
         entities = self._entities(added.entities, has_summaries=False)  # the facts that it brought stand beside

@@ -164,7 +164,6 @@ class GraphitiTools:
                 f"{self._name} speaks version {agreed!r:.30} of the protocol",
                 remedy=f"one of {', '.join(VERSIONS)} is understood",
             )
-        transport.agree(str(agreed))
         transport.tell(notification("notifications/initialized", {}), deadline)
         tools = self._ask(transport, "tools/list", {}, deadline).get("tools")
         found = tools if isinstance(tools, list) else []
