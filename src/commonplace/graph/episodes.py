@@ -15,7 +15,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
-from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
+from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import Assertion, Saying, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, names_among, normal
@@ -47,14 +47,11 @@ def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) 
         kind: list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
         for kind in ("entity", "relation")
     }
-    slots = FactKeys(graph, ground)
-    relations = graph.relations(subjects["relation"]).values()
-    wanted = list(dict.fromkeys(slots.slot_of_fact(each) for each in relations))
-    before = {each.id: each for slot in wanted for each in facts_of(graph, slot)}
     gone = set(episodes)
-    changed = Changed()
-    left = [each for each in slots.said_of(before.values()) if each.episode not in gone]
-    slots.resolve_again(wanted, left, changed)
+    revision = FactKeys(graph, ground).revise(
+        graph.relations(subjects["relation"]).values(), lambda _, said: None if said.episode in gone else said
+    )
+    before = revision.before
     graph.erase_episodes(episodes)
     after = graph.relations(list(before))
     erased = [
@@ -64,7 +61,7 @@ def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) 
     ]
     return TakenOut(
         tuple(sorted(erased)),
-        tuple(sorted(changed.erased)),
+        tuple(sorted(revision.erased)),
         tuple(id_ for id_, old in before.items() if id_ in after and _is_reopened(old, after[id_])),
     )
 
@@ -219,7 +216,7 @@ def add_episode(
     return Added(
         episode,
         tuple(dict.fromkeys(entity.id for entity in entities)),
-        tuple(id_ for id_ in run.changed.said if id_ not in run.changed.erased),
+        tuple(run.changed.said),
         tuple(run.changed.ended),
         tuple(run.changed.disputed),
         "added" if known is None else "replaced",
@@ -391,11 +388,6 @@ class Readings:
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
         """Return what is to be said of a memory that says more than the graph takes."""
         return self.found.get(_key(owner, record), (None, ()))[1]
-
-    def texts_of(self, writes: Iterable[MemoryWrite]) -> int:
-        """Return how many entities and facts memories most likely bring, if all are new."""
-        read = (self.found[_key(each.owner, each.record)][0] for each in writes)
-        return sum(len(each.entities) + len(each.claims) for each in read)
 
 
 class MemoryFeed:

@@ -1,9 +1,12 @@
-"""Load, resolve and write the facts of one key in one transaction."""
+"""Load, resolve and write the facts of one key in one transaction.
+
+What is added is resolved with the facts as they are; deletions, merges and splits resolve from scratch.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -11,7 +14,7 @@ from commonplace.graph.entities import roots
 from commonplace.graph.facts import Assertion, Fact, assertion_of, fact_of, happening
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
-from commonplace.graph.resolver import Effect, FactResolver, Rule, resolve_facts
+from commonplace.graph.resolver import Effect, FactResolver, ResolvedFacts, Rule, resolve_facts
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
@@ -46,7 +49,6 @@ class Changed:
     ended: dict[str, None] = field(default_factory=dict)
     disputed: dict[str, None] = field(default_factory=dict)
     retracted: dict[str, None] = field(default_factory=dict)
-    erased: dict[str, None] = field(default_factory=dict)
 
     def take(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -55,6 +57,14 @@ class Changed:
             noted = {"ended": self.ended, "disputed": self.disputed, "retracted": self.retracted}.get(effect.what)
             if noted is not None:
                 noted[effect.relation] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """Facts as they were before they were resolved from scratch, by id, and the ids of those that are no more."""
+
+    before: Mapping[str, Relation]
+    erased: Mapping[str, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,27 +153,39 @@ class FactKeys:
         self._write(effects)
         changed.take(effects)
 
-    def resolve_again(self, slots: Iterable[FactKey], said: Sequence[Assertion], changed: Changed) -> None:
-        """Resolve slots anew from all that is said of their facts, and of nothing else.
+    def revise(self, relations: Iterable[Relation], change: Callable[[str, Assertion], Assertion | None]) -> Revision:
+        """Resolve the keys of some facts from scratch, from all that is said of them, as it is after a change.
 
-        Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
+        Facts that nothing is said of any more go, and so does what happened to others because of what is gone.
+
+        Args:
+            change: returns what an assertion, given with the id of its fact, is from now on; None where it goes.
         """
         self._runs.clear()
-        now = roots(self._graph, [end for each in said for end in (each.source, each.target)])
-        wanted = list(dict.fromkeys(slots))
-        known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
-        sayings: dict[FactKey, list[Assertion]] = {slot: [] for slot in wanted}
+        keys = list(dict.fromkeys(map(self.slot_of_fact, relations)))
+        known = {each.id: each for key in keys for each in facts_of(self._graph, key)}
+        said = [new for id_, each in self.said_of(known) if (new := change(id_, each)) is not None]
+        now = self._now(said)
+        # What moves to another key meets what is said there.
+        others = dict.fromkeys(key for each in said if (key := self._key_of(each, now)) not in keys)
+        moved_to = {each.id: each for key in others for each in facts_of(self._graph, key)}
+        known |= moved_to
+        said += [each for _, each in self.said_of(moved_to)]
+        now |= self._now(said)
+        sayings: dict[FactKey, list[Assertion]] = {key: [] for key in (*keys, *others)}
         for each in said:
-            slot = self.slot_of(now[each.source], each.type, now[each.target], each.aspect)
-            sayings.setdefault(slot, []).append(each)
+            sayings.setdefault(self._key_of(each, now), []).append(each)
         results = []
-        for slot, some in sayings.items():
+        for key, some in sayings.items():
             some.sort(key=lambda each: (each.at, each.order, each.home))
-            results.append(resolve_facts([], some, self._rule(slot, now)))
+            results.append(resolve_facts([], some, self._rule(key, now)))
+        return Revision(known, self._write_again(known, results))
+
+    def _write_again(self, known: Mapping[str, Relation], results: Sequence[ResolvedFacts]) -> dict[str, None]:
+        """Write facts that were resolved from scratch in place of those that are known; return what is no more."""
         new = {each.id: each for result in results for each in result.relations}
-        gone = [id_ for id_ in known if id_ not in new]
-        self._graph.erase_relations(gone)
-        changed.erased.update(dict.fromkeys(gone))
+        gone = dict.fromkeys(id_ for id_ in known if id_ not in new)
+        self._graph.erase_relations(list(gone))
         mentions = self._graph.mentions("relation", list(new))
         self._graph.drop_mentions([mention for each in mentions.values() for mention in each])
         for relation in new.values():
@@ -173,18 +195,21 @@ class FactKeys:
             self._graph.erase_happenings("relation", relation.id)
         for result in results:
             self._write(result.effects)
+        return gone
 
-    def said_in(self, slots: Iterable[FactKey]) -> list[Assertion]:
-        facts = {each.id: each for slot in dict.fromkeys(slots) for each in facts_of(self._graph, slot)}
-        return self.said_of(facts.values())
+    def said_of(self, relations: Iterable[str]) -> list[tuple[str, Assertion]]:
+        """Return what is said of facts, each with the id of its fact."""
+        types = {id_: each.type for id_, each in self._graph.relations(list(relations)).items()}
+        found = (
+            (id_, assertion_of(each, types[id_])) for id_ in types for each in self._graph.happenings("relation", id_)
+        )
+        return [(id_, said) for id_, said in found if said is not None]
 
-    def said_of(self, relations: Iterable[Relation]) -> list[Assertion]:
-        return [
-            said
-            for relation in relations
-            for each in self._graph.happenings("relation", relation.id)
-            if (said := assertion_of(each, relation.type)) is not None
-        ]
+    def _key_of(self, said: Assertion, now: Mapping[str, str]) -> FactKey:
+        return self.slot_of(now[said.source], said.type, now[said.target], said.aspect)
+
+    def _now(self, said: Iterable[Assertion]) -> dict[str, str]:
+        return roots(self._graph, [end for each in said for end in (each.source, each.target)])
 
     def _reckoning(self, slot: FactKey) -> tuple[FactResolver, dict[str, Relation]]:
         """Return the facts of a slot, read once for all that is said of them, and the same as they are stored."""

@@ -6,12 +6,12 @@ Assertions keep the entities that they were made about, so a merge can be undone
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
-from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
-from commonplace.graph.fact_keys import Changed, FactKey, FactKeys
+from commonplace.graph.entities import Entities, all_merged, merged_into, with_merged
+from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime
@@ -24,16 +24,13 @@ class Joining:
         self._graph = graph
         self._now = ground.now()
         self._ground = ground
-        self._slots = FactKeys(graph, ground)
+        self._facts = FactKeys(graph, ground)
         self._entities = Entities(graph, ground)
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
         """Let one entity be another one from now on; return the ids of the facts that moved."""
         if kept.id == other.id:
             raise UsageError(f"both are {kept.name!r:.80}", remedy="name two entities")
-        moving = self._relations_of(other.id)
-        slots = self._slots_of(moving)
-        said = self._slots.said_in(slots)
         names = self._graph.aliases([kept.id, other.id])
         borne = {alias.normal for alias in names.get(kept.id, ())}
         added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in borne]
@@ -45,14 +42,13 @@ class Joining:
         self._entities.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
         self._tell(other.id, "merged", reason, detail)
         self._tell(kept.id, "merged", reason, {"from": other.id})
-        erased = self._move(slots, said)
+        moving = self._relations_of(other.id)
+        erased = self._facts.revise(moving, _as_it_is).erased
         return tuple(sorted({each.id for each in moving} - erased.keys()))
 
     def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> list[str]:
         """Take entities apart that were merged, as they were before; return the ids of the others."""
         family = {each.id for other in others for each in all_merged(self._graph, other)}
-        slots = self._slots_where(kept.id, lambda each: {each.source, each.target} & family)
-        said = self._slots.said_in(slots)
         entity = kept
         for other in others:
             merged = [
@@ -66,7 +62,9 @@ class Joining:
             self._tell(kept.id, "split", reason, {"from": other.id})
             self._tell(other.id, "split", reason, {})
         self._entities.name_again(entity)
-        self._move(slots, said)
+        self._facts.revise(
+            self._relations_where(kept.id, lambda said: bool({said.source, said.target} & family)), _as_it_is
+        )
         return [other.id for other in others]
 
     def take_apart(self, entity: Entity) -> list[tuple[Entity, str]]:
@@ -101,14 +99,14 @@ class Joining:
         self._tell(new.id, "split", reason, {"from": entity.id})
         left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
         episodes = {mention.episode for mention in mentions} - left
-        slots = self._slots_where(entity.id, lambda each: each.episode in episodes)
-        moved = []
-        for each in self._slots.said_in(slots):
-            if each.episode in episodes:
-                source, target = (new.id if end == entity.id else end for end in (each.source, each.target))
-                each = replace(each, source=source, target=target)  # noqa: PLW2901 - as it moves
-            moved.append(each)
-        self._move(slots, moved)
+
+        def change(_: str, said: Assertion) -> Assertion:
+            if said.episode not in episodes:
+                return said
+            source, target = (new.id if end == entity.id else end for end in (said.source, said.target))
+            return replace(said, source=source, target=target)
+
+        self._facts.revise(self._relations_where(entity.id, lambda said: said.episode in episodes), change)
         return [new.id]
 
     def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
@@ -147,36 +145,24 @@ class Joining:
         alone = {episode for episode, which in used.items() if which == {True}}
         return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
 
-    def _slots_of(self, relations: Iterable[Relation]) -> list[FactKey]:
-        return list(dict.fromkeys(map(self._slots.slot_of_fact, relations)))
+    def _relations_where(self, entity: str, is_meant: Callable[[Assertion], bool]) -> list[Relation]:
+        """Return the facts of an entity of which something is said that is meant."""
+        relations = self._relations_of(entity)
+        said = self._facts.said_of([each.id for each in relations])
+        meant = {id_ for id_, each in said if is_meant(each)}
+        return [each for each in relations if each.id in meant]
 
-    def _slots_where(self, entity: str, is_meant: Callable[[Assertion], object]) -> list[FactKey]:
-        """Return the slots of an entity's facts of which something is said that is meant."""
-        return self._slots_of(
-            relation
-            for relation in self._relations_of(entity)
-            if any(is_meant(said) for said in self._slots.said_of([relation]))
-        )
-
-    def _move(self, slots: Sequence[FactKey], said: Sequence[Assertion]) -> dict[str, None]:
-        """Reckon facts again with the entities that theirs are now; return the ids of those that are no more."""
-        now = roots(self._graph, [end for each in said for end in (each.source, each.target)])
-        targets = dict.fromkeys(
-            self._slots.slot_of(now[each.source], each.type, now[each.target], each.aspect) for each in said
-        )
-        new = [slot for slot in targets if slot not in slots]
-        changed = Changed()
-        self._slots.resolve_again([*slots, *new], [*said, *self._slots.said_in(new)], changed)
-        return changed.erased
-
-    def _relations_of(self, *entities: str) -> list[Relation]:
-        found = self._graph.relations_of(entities, GraphFilter(with_past=True))
-        return list({each.id: each for some in found.values() for each in some}.values())
+    def _relations_of(self, entity: str) -> list[Relation]:
+        return self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
 
     def _tell(self, entity: str, what: str, reason: str, detail: Mapping[str, object]) -> None:
         self._graph.put_happening(
             Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True))
         )
+
+
+def _as_it_is(_: str, said: Assertion) -> Assertion:
+    return said
 
 
 def _check_names(entity: Entity, names: Sequence[str], leaving: Sequence[Alias], staying: Sequence[Alias]) -> None:

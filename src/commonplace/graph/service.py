@@ -13,7 +13,7 @@ from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
-from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
+from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import names_among, normal
@@ -236,11 +236,8 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
 
 
 def remove_facts(graph: GraphChange, ground: GraphRuntime, relations: Sequence[str]) -> None:
-    slots, gone = FactKeys(graph, ground), set(relations)
-    wanted = [slots.slot_of_fact(each) for each in graph.relations(relations).values()]
-    facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}
-    left = slots.said_of(each for each in facts.values() if each.id not in gone)
-    slots.resolve_again(wanted, left, Changed())
+    gone = set(relations)
+    FactKeys(graph, ground).revise(graph.relations(relations).values(), lambda id_, said: None if id_ in gone else said)
 
 
 def remove_entities(graph: GraphChange, ground: GraphRuntime, entities: Sequence[str]) -> None:
