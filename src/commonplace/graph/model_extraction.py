@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from math import isfinite
@@ -23,7 +23,7 @@ from commonplace.dates.time import iso, moment_in_words
 from commonplace.errors import ProviderError, UsageError
 from commonplace.extract.modality import HEARSAY, is_passed_on
 from commonplace.extract.model import Claim, Extraction, Found, outermost
-from commonplace.graph.extraction import Together, understand
+from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.models.contract import Generator, Message
@@ -37,25 +37,21 @@ _DAY_S: Final = 86_400.0
 """A model may count a day in another timezone than ours, which is UTC."""
 
 
-def moment(given: str, now: datetime, found: Sequence[Mention]) -> float | None:
+def moment(given: str, now: float, found: Sequence[Mention]) -> float | None:
     """Return the moment that a date names, its beginning; None where it is none, or none of those that were found.
 
     Args:
         given: ISO 8601, also a year or a month alone, or the words of the text.
     """
     try:
-        at = moment_in_words("date", given, now.timestamp(), is_start=True)
+        at = moment_in_words("date", given, now, is_start=True)
     except UsageError:
         return None
-    return at if any(_is_of(at, each) for each in found) else None
-
-
-def _is_of(at: float, date: Mention) -> bool:
-    """Return whether a moment is one that a date of the text may mean; of an open stretch it is its one end alone."""
-    if isfinite(date.since) and isfinite(date.until):
-        return date.since - _DAY_S <= at <= date.until + _DAY_S
-    end = date.since if isfinite(date.since) else date.until
-    return abs(at - end) <= _DAY_S
+    for each in found:
+        ends = [end for end in (each.since, each.until) if isfinite(end)]  # of an open stretch there is one
+        if ends and ends[0] - _DAY_S <= at <= ends[-1] + _DAY_S:
+            return at
+    return None
 
 
 _APART: Final = late_pattern(r"[\s-]+")
@@ -87,7 +83,6 @@ def relation_type(given: str, kinds: Kinds) -> str:
 MAX_ENTITIES: Final = 200
 MAX_FACTS: Final = 300
 """More of one part of a text is no reading of it, but a fault."""
-_MAX_ALIASES: Final = 8
 _MAX_SPANS: Final = 100
 _MAX_FACT_LENGTH: Final = 300
 _SURE: Final = 0.8
@@ -101,6 +96,7 @@ _PRONOUNS: Final = frozenset(
     "these those who whom which what someone somebody everyone one here there".split()
 )
 _LETTER: Final = late_pattern(r"[^\W_]")
+_PLAIN: Final = late_pattern("[A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +121,18 @@ def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
         ProviderError: it is not of the form that was asked for, holds too much, or nothing of it is borne out. The
             message says which, for the model to be told.
     """
-    entities, facts = _lists(answer)
+    if not isinstance(answer, Mapping):
+        raise ProviderError("the answer is not a JSON object")
+    for name, most in (("entities", MAX_ENTITIES), ("facts", MAX_FACTS)):
+        value = answer.get(name)
+        if not isinstance(value, list):
+            raise ProviderError(f'the answer has no list "{name}"')
+        if len(value) > most:
+            raise ProviderError(f"the answer has {len(value):,} {name}, the limit is {most}")
+    entities, facts = answer["entities"], answer["facts"]
     reading = _Reading(text)
-    for each in entities:
-        reading.entity(each)
-    for each in facts:
-        reading.fact(each)
-    found, left_out = reading.result()
+    kept = [reading.entity(each) for each in entities] + [reading.fact(each) for each in facts]
+    found, left_out = reading.extraction(), kept.count(False)
     if left_out and not found.entities:
         raise ProviderError(
             f"none of the {len(entities):,} entities and {len(facts):,} facts of the answer are in the text, "
@@ -140,65 +141,67 @@ def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
     return found, left_out
 
 
-def _lists(answer: Any) -> tuple[list[Any], list[Any]]:
-    if not isinstance(answer, Mapping):
-        raise ProviderError("the answer is not a JSON object")
-    found = []
-    for name, most in (("entities", MAX_ENTITIES), ("facts", MAX_FACTS)):
-        value = answer.get(name)
-        if not isinstance(value, list):
-            raise ProviderError(f'the answer has no list "{name}"')
-        if len(value) > most:
-            raise ProviderError(f"the answer has {len(value):,} {name}, the limit is {most}")
-        found.append(value)
-    return found[0], found[1]
-
-
 class _Reading:
     """Takes the parts of an answer one by one, and keeps what stands in the text."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
         self._content = text.content
-        self._sentences = list(stretches(text.content))
-        self._now = datetime.fromtimestamp(text.at, UTC)
-        self._dates = mentions(text.content, now=self._now)
+        self._sentences = [(each.start, each.end) for each in stretches(text.content)]
+        now = datetime.fromtimestamp(text.at, UTC)
+        self._dates = mentions(text.content, now=now)
         # Which `May` is meant, the model may know better than we do.
-        later = mentions(text.content, now=self._now, prefer="future") if self._dates else ()
+        later = mentions(text.content, now=now, prefer="future") if self._dates else ()
         self._meant = (*self._dates, *later)
         self._entities: list[Found] = []
         self._places: dict[str, int] = {}
         self._claims: dict[tuple[int, int, str, int, bool], Claim] = {}
-        self._left_out = 0
 
-    def entity(self, given: Any) -> None:
-        name, type_ = (_string(given, key) for key in ("name", "type"))
-        aliases = given.get("aliases") if isinstance(given, Mapping) else None
-        if name and type_:
-            kind = entity_type(type_, self._text.kinds)
-            place = self._place(name, kind) if kind else None
-            if place is not None:
-                self._name_also(place, aliases if isinstance(aliases, list) else [])
-                return
-            if not kind:
-                return  # a date or a number, which is no entity here
-        self._left_out += 1
+    def entity(self, given: Any) -> bool:
+        """Take an entity; return False for what is not in the text."""
+        name, type_ = _strings(given, "name", "type")
+        kind = entity_type(type_, self._text.kinds) if name and type_ else ""
+        # A date or a number is no entity here, and no mistake either.
+        return self._place(name, kind) is not None if kind else bool(name and type_)
 
-    def fact(self, given: Any) -> None:
-        claim = self._claim(given)
-        if claim is None:
-            self._left_out += 1
-        else:
-            self._claims.setdefault((claim.source, claim.target, claim.type, claim.span[0], claim.is_end), claim)
+    def fact(self, given: Any) -> bool:
+        """Take a fact; return False for what the text does not say."""
+        source_name, target_name, type_, quote = _strings(given, "source", "target", "type", "quote")
+        if not (source_name and target_name and type_):
+            return False
+        source, target = (self._place(name, "concept") for name in (source_name, target_name))
+        if source is None or target is None or source == target:
+            return False
+        span = self._said(quote, source, target)
+        if span is None or self._content[slice(*span)].rstrip().endswith("?"):
+            return False
+        within = [
+            [at for at, end in self._entities[place].spans if span[0] <= at and end <= span[1]]
+            for place in (source, target)
+        ]
+        if not any(within):
+            return False
+        sure = _SURE if all(within) else _LESS_SURE
+        if is_passed_on(self._content, span, max(some[0] for some in within if some)):
+            sure = min(sure, HEARSAY)
+        since, until = (moment(each, self._text.at, self._meant) for each in _strings(given, "valid_from", "valid_to"))
+        if since is not None and until is not None and until <= since:
+            since = until = None
+        own = cleaned(self._content[slice(*span)])[:_MAX_FACT_LENGTH]
+        # A sentence that can be understood by itself names who is meant.
+        fact = own if all(within) else f"{self._entities[source].name}: {own}"
+        kind, is_end = relation_type(type_, self._text.kinds), given.get("ended") is True
+        claim = Claim(source, target, kind, fact, span, since, until, is_end, sure)
+        self._claims.setdefault((source, target, kind, span[0], is_end), claim)
+        return True
 
-    def result(self) -> tuple[Extraction, int]:
-        """Return what was kept, in the order of the text, and how many things were not."""
+    def extraction(self) -> Extraction:
+        """Return what was kept, in the order of the text."""
         order = sorted(range(len(self._entities)), key=lambda place: self._entities[place].spans[0])
         moved = {place: number for number, place in enumerate(order)}
         claims = [replace(each, source=moved[each.source], target=moved[each.target]) for each in self._claims.values()]
         claims.sort(key=lambda each: (each.span, each.source, each.target, each.type))
-        entities = tuple(self._entities[place] for place in order)
-        return Extraction(entities, tuple(claims), self._dates), self._left_out
+        return Extraction(tuple(self._entities[place] for place in order), tuple(claims), self._dates)
 
     def _place(self, name: str, type_: str) -> int | None:
         """Return the place of an entity that the text names, None where it does not."""
@@ -207,87 +210,30 @@ class _Reading:
             if self._entities[known].type == "concept":
                 self._entities[known] = replace(self._entities[known], type=type_)
             return known
-        written, spans = self._named(name)
+        kept = cleaned(name)
+        spans = _spans(kept, self._content)
+        if kept == (self._text.speaker or THE_USER):  # who speaks need not be named
+            spans = outermost((*spans, *(match.span() for match in _SPEAKING.finditer(self._content)))[:_MAX_SPANS])
+        elif len(kept) > MAX_NAME_CHARACTERS or not _LETTER.search(kept) or kept.casefold() in _PRONOUNS:
+            return None
+        elif spans:
+            kept = cleaned(self._content[slice(*spans[0])])
         if not spans:
             return None
         self._places[normal(name)] = len(self._entities)
-        self._entities.append(Found(written, type_, spans, (), _SURE))
+        self._entities.append(Found(kept, type_, spans, (), _SURE))
         return len(self._entities) - 1
 
-    def _name_also(self, place: int, aliases: Sequence[Any]) -> None:
-        for alias in islice((each for each in aliases if isinstance(each, str)), _MAX_ALIASES):
-            written, spans = self._named(alias)
-            entity = self._entities[place]
-            if spans and normal(alias) not in self._places:
-                self._places[normal(alias)] = place
-                self._entities[place] = replace(
-                    entity, aliases=(*entity.aliases, written), spans=outermost((*entity.spans, *spans))
-                )
-
-    def _named(self, name: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-        """Return a name as the text has it, and where; who speaks need not be named there."""
-        kept = cleaned(name)
-        if kept in (self._text.speaker or THE_USER,):
-            spans = (*_spans(kept, self._content), *(match.span() for match in _SPEAKING.finditer(self._content)))
-            return kept, outermost(spans[:_MAX_SPANS])
-        if len(kept) > MAX_NAME_CHARACTERS or not _LETTER.search(kept) or kept.casefold() in _PRONOUNS:
-            return kept, ()
-        spans = _spans(kept, self._content)
-        return (cleaned(self._content[slice(*spans[0])]) if spans else kept), spans
-
-    def _claim(self, given: Any) -> Claim | None:
-        source_name, target_name, type_ = (_string(given, key) for key in ("source", "target", "type"))
-        if not (source_name and target_name and type_):
-            return None
-        source, target = (self._place(name, "concept") for name in (source_name, target_name))
-        if source is None or target is None or source == target:
-            return None
-        span = self._said(_string(given, "quote"), source, target)
-        if span is None or self._content[slice(*span)].rstrip().endswith("?"):
-            return None
-        ends = [_is_within(self._entities[place].spans, span) for place in (source, target)]
-        if not any(ends):
-            return None
-        is_end = given.get("ended") is True
-        since, until = (moment(_string(given, key), self._now, self._meant) for key in ("valid_from", "valid_to"))
-        if since is not None and until is not None and until <= since:
-            since = until = None
-        fact = self._sentence(_string(given, "fact"), span, source, target, has_both=all(ends))
-        kind = relation_type(type_, self._text.kinds)
-        sure = _SURE if all(ends) else _LESS_SURE
-        spans = (self._entities[place].spans for place in (source, target))
-        last = max(next((at for at, end in some if span[0] <= at and end <= span[1]), span[0]) for some in spans)
-        if is_passed_on(self._content, span, last):
-            sure = min(sure, HEARSAY)
-        return Claim(source, target, kind, fact, span, since, until, is_end, sure)
-
-    def _said(self, quote: str, source: int, target: int) -> tuple[int, int] | None:
-        """Return where a fact is said: where the quote stands, else the first sentence that names both ends."""
-        found = next(iter(_spans(quote, self._content)), None)
-        if found is not None:
-            # With the sentences that it is of, so that none is cut from what it depends on.
-            holding = [each for each in self._sentences if each.start < found[1] and found[0] < each.end]
-            return min([found[0], *(each.start for each in holding)]), max([found[1], *(each.end for each in holding)])
-        one, other = (self._entities[place].spans for place in (source, target))
-        return next(
-            (
-                (each.start, each.end)
-                for each in self._sentences
-                if _is_within(one, (each.start, each.end)) and _is_within(other, (each.start, each.end))
-            ),
-            None,
-        )
-
-    def _sentence(self, given: str, span: tuple[int, int], source: int, target: int, *, has_both: bool) -> str:
-        """Return a sentence that can be understood by itself: the text's own, the model's, or one of the names."""
-        own = cleaned(self._content[slice(*span)])
-        if has_both and len(own) <= _MAX_FACT_LENGTH:
-            return own
-        names = [self._entities[place].name for place in (source, target)]
-        said = cleaned(given)
-        if said and len(said) <= _MAX_FACT_LENGTH and all(name.casefold() in said.casefold() for name in names):
-            return said
-        return f"{names[0]}: {own[:_MAX_FACT_LENGTH]}" if not has_both else own[:_MAX_FACT_LENGTH]
+    def _said(self, quote: str, *ends: int) -> tuple[int, int] | None:
+        """Return where a fact is said: the sentences of its quote, else the first sentence that names both ends."""
+        for start, end in _spans(quote, self._content)[:1]:
+            holding = [each for each in self._sentences if each[0] < end and start < each[1]]
+            return min([start, *(each[0] for each in holding)]), max([end, *(each[1] for each in holding)])
+        for begin, stop in self._sentences:
+            spans = [self._entities[place].spans for place in ends]
+            if all(any(begin <= start and end <= stop for start, end in some) for some in spans):
+                return begin, stop
+        return None
 
 
 def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
@@ -295,8 +241,8 @@ def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
     words = name.split()
     if not words:
         return ()
-    left = r"(?<![A-Za-z0-9_])" if _is_plain(name[0]) else ""
-    right = r"(?![A-Za-z0-9_])" if _is_plain(name.rstrip()[-1]) else ""
+    left = r"(?<![A-Za-z0-9_])" if _PLAIN.match(name) else ""
+    right = r"(?![A-Za-z0-9_])" if _PLAIN.match(name.rstrip()[-1]) else ""
     pattern = left + r"\s+".join(map(re.escape, words)) + right
     for flags in (0, re.IGNORECASE):
         found = tuple(match.span() for match in islice(re.finditer(pattern, content, flags), _MAX_SPANS))
@@ -305,26 +251,16 @@ def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
     return ()
 
 
-def _is_plain(letter: str) -> bool:
-    return letter.isascii() and (letter.isalnum() or letter == "_")
+def _strings(given: Any, *names: str) -> list[str]:
+    values = [given.get(name) if isinstance(given, Mapping) else None for name in names]
+    return [value if isinstance(value, str) else "" for value in values]
 
 
-def _is_within(spans: Sequence[tuple[int, int]], around: tuple[int, int]) -> bool:
-    return any(around[0] <= start and end <= around[1] for start, end in spans)
-
-
-def _string(given: Any, key: str) -> str:
-    value = given.get(key) if isinstance(given, Mapping) else None
-    return value if isinstance(value, str) else ""
-
-
-PART_CHARACTERS: Final = 6_000
-"""So much of a text a model reads at once, so that what it finds fits into one answer."""
-MAX_PARTS: Final = 16
+MAX_CHARACTERS: Final = 12_000
+"""Of a text that a model reads: what it finds in more would not fit into one answer."""
 _TRIES: Final = 2
 _MAX_ECHO_LENGTH: Final = 4_000
 _OPTIONS: Final = {"temperature": 0.0}
-_CUTS: Final = ("\n\n", "\n", ". ", " ")
 
 TASK: Final = Path(__file__).with_name("task.txt").read_text(encoding="utf-8").rstrip("\n")
 
@@ -352,7 +288,7 @@ def read(text: Text, source: EpisodeSource, open_generator: Callable[[], Generat
     notices: tuple[str, ...] = ()
     if open_generator is not None and source != "json" and text.content.strip():
         try:
-            found, left_out = _by_model(text, open_generator)
+            found, left_out = _ask(open_generator, text)
         except ProviderError as error:
             notices = (f"the text was read by the rules, for the language model did not: {error}",)
         else:
@@ -362,23 +298,19 @@ def read(text: Text, source: EpisodeSource, open_generator: Callable[[], Generat
     return Understood(by_rules, bool(notices), notices)
 
 
-def _by_model(text: Text, open_generator: Callable[[], Generator]) -> tuple[Extraction, int]:
-    parts = list(_parts(text.content))
-    if len(parts) > MAX_PARTS:
-        told = f"the text has {len(text.content):,} characters, too many for {MAX_PARTS} calls"
+def _ask(open_generator: Callable[[], Generator], text: Text) -> tuple[Extraction, int]:
+    if len(text.content) > MAX_CHARACTERS:
+        told = f"the text has {len(text.content):,} characters, the limit is {MAX_CHARACTERS:,}"
         raise ProviderError(told, remedy="add it in parts")
-    generator = open_generator()
-    together, left_out = Together(), 0
-    for begin, end in parts:
-        found, skipped = _ask(generator, replace(text, content=text.content[begin:end]))
-        together.add(found, begin)
-        left_out += skipped
-    return together.extraction(), left_out
-
-
-def _ask(generator: Generator, text: Text) -> tuple[Extraction, int]:
-    messages = [Message("system", TASK), Message("user", json.dumps(_data(text), ensure_ascii=False))]
-    schema = _schema(text.kinds)
+    generator, schema = open_generator(), _schema(text.kinds)
+    data = {
+        "written_at": iso(text.at),
+        "speaker": text.speaker or THE_USER,
+        "entity_types": text.kinds.entity_types,
+        "relation_types": text.kinds.relation_types,
+        "text": text.content,
+    }
+    messages = [Message("system", TASK), Message("user", json.dumps(data, ensure_ascii=False))]
     for left in reversed(range(_TRIES)):
         answer = generator.generate(messages, schema=schema, options=_OPTIONS).text
         try:
@@ -394,34 +326,13 @@ def _ask(generator: Generator, text: Text) -> tuple[Extraction, int]:
     raise AssertionError
 
 
-def _data(text: Text) -> dict[str, Any]:
-    return {
-        "written_at": iso(text.at),
-        "speaker": text.speaker or THE_USER,
-        "entity_types": text.kinds.entity_types,
-        "relation_types": text.kinds.relation_types,
-        "text": text.content,
-    }
-
-
 def _schema(kinds: Kinds) -> Mapping[str, Any]:
     """Return the JSON schema of an answer, in the strict form that providers take."""
     string, date = {"type": "string"}, {"type": ["string", "null"]}
-    entity = {
-        "name": string,
-        "type": {"type": "string", "enum": kinds.entity_types},
-        "aliases": {"type": "array", "items": string},
-    }
-    fact = {
-        "source": string,
-        "type": {"type": "string", "enum": kinds.relation_types},
-        "target": string,
-        "fact": string,
-        "quote": string,
-        "valid_from": date,
-        "valid_to": date,
-        "ended": {"type": "boolean"},
-    }
+    types = {"type": "string", "enum": kinds.relation_types}
+    entity = {"name": string, "type": {"type": "string", "enum": kinds.entity_types}}
+    fact = {"source": string, "type": types, "target": string, "quote": string}
+    fact |= {"valid_from": date, "valid_to": date, "ended": {"type": "boolean"}}
     lists = {name: {"type": "array", "items": _object(each)} for name, each in (("entities", entity), ("facts", fact))}
     return _object(lists)
 
@@ -433,16 +344,3 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _parts(content: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text is cut so that no part is too long: between paragraphs, lines, sentences or words."""
-    begin = 0
-    while begin < len(content):
-        end = begin + PART_CHARACTERS
-        if end < len(content):
-            cuts = ((content.rfind(cut, begin + PART_CHARACTERS // 2, end), len(cut)) for cut in _CUTS)
-            end = next((at + length for at, length in cuts if at >= 0), end)
-        if content[begin:end].strip():
-            yield begin, min(end, len(content))
-        begin = end
