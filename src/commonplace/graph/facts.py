@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from math import inf
+from typing import Any, Final, Literal, NamedTuple
 
 from commonplace.dataclasses import MISSING, dataclass, field, fields
 from commonplace.extract.model import BESIDE, SENSITIVE
@@ -94,30 +95,19 @@ def assertion_of(found: Happening, type_: str = "") -> Assertion | None:
 _DEFAULTS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Assertion) if each.default != MISSING}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of time: from `start`, up to but without `end`."""
-
-    start: float | None = None
-    end: float | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        return self.start is not None and self.end is not None and self.end <= self.start
+Span = tuple[float | None, float | None]
+"""A stretch of time, half-open; None is open."""
 
 
-def overlap(first: Span, second: Span) -> Span | None:
-    starts = [span.start for span in (first, second) if span.start is not None]
-    ends = [span.end for span in (first, second) if span.end is not None]
-    shared = Span(max(starts, default=None), min(ends, default=None))
-    return None if first.is_empty or second.is_empty or shared.is_empty else shared
+def overlap(first: Span, second: Span) -> bool:
+    """Return whether two stretches of time share a moment; one that ends before it begins shares none."""
+    starts = [-inf if start is None else start for start, _ in (first, second)]
+    ends = [inf if end is None else end for _, end in (first, second)]
+    return max(starts) < min(ends)
 
 
 MIN_CONFIDENCE: Final = 0.5
 """What is said with less confidence ends nothing."""
-
-Ruling = Literal["apart", "closes", "disputed"]
-
 
 OWN: Final = "_"
 """The key of attributes that are ours."""
@@ -171,6 +161,10 @@ class Fact:
     aspect: str = ""
     doubt: str = ""
 
+    @property
+    def span(self) -> Span:
+        return self.valid_from, self.valid_to
+
     def end(self, at: float | None, known: float) -> None:
         """Let it hold up to a time, None for never, as we learn now; what was stated before stays to be seen."""
         if self.expired_at is None:
@@ -182,40 +176,38 @@ class Fact:
             self.valid_to = at
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What two facts mean for each other.
+class Verdict(NamedTuple):
+    """What two facts mean for each other that cannot both hold.
 
     Attributes:
-        is_first_older: where the ruling is `closes`: it is the first of the two that ends, else the second.
-        at: when it ends; None for other rulings.
         reason: a clause for people, that says nothing of what the facts say.
+        ends: the fact that ends, None where nobody knows which of them holds.
+        at: when it ends.
     """
 
-    ruling: Ruling
-    is_first_older: bool = False
+    reason: str
+    ends: Fact | None = None
     at: float | None = None
-    reason: str = ""
 
 
 LATELY: Final = 31 * 86_400.0
 """A change as recent as this, in seconds, may be told after somebody has still said what held before it."""
 
 
-def judge(first: Fact, second: Fact) -> Verdict:
-    """Return what becomes of two facts of one source and a single-valued type whose targets differ.
+def judge(first: Fact, second: Fact) -> Verdict | None:
+    """Return what becomes of two facts of one source and a single-valued type whose targets differ, None for nothing.
 
     Which of them came first into the graph does not matter, only when they hold and what their sources said.
     """
-    if overlap(Span(first.valid_from, first.valid_to), Span(second.valid_from, second.valid_to)) is None:
-        return Verdict("apart")
+    if not overlap(first.span, second.span):
+        return None
     began_later = first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
     if began_later.doubt == BESIDE:
-        return Verdict("apart")
+        return None
     if first.valid_from is None or second.valid_from is None:
-        return Verdict("disputed", reason="the beginning of one of them is unknown")
+        return Verdict("the beginning of one of them is unknown")
     if first.valid_from == second.valid_from:
-        return Verdict("disputed", reason="both begin at the same time")
+        return Verdict("both begin at the same time")
     older, newer = (first, second) if first.valid_from < second.valid_from else (second, first)
     assert older.valid_from is not None and newer.valid_from is not None
     began, told = newer.valid_from, older.told
@@ -224,10 +216,9 @@ def judge(first: Fact, second: Fact) -> Verdict:
         # "We moved last week", said right after "we live in Boston": who said that had not thought of it.
         assert told is not None
         older, newer, began = newer, older, told
-    doubt = _doubt(older, newer, began)
-    if doubt:
-        return Verdict("disputed", reason=doubt)
-    return Verdict("closes", older is first, began, "a newer fact began then, and only one of them can hold")
+    if doubt := _doubt(older, newer, began):
+        return Verdict(doubt)
+    return Verdict("a newer fact began then, and only one of them can hold", older, began)
 
 
 def _doubt(older: Fact, newer: Fact, began: float) -> str:

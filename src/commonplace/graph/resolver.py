@@ -22,7 +22,6 @@ from commonplace.graph.facts import (
     MIN_CONFIDENCE,
     Assertion,
     Fact,
-    Span,
     fact_of,
     first_said,
     judge,
@@ -53,13 +52,10 @@ class KeyFacts:
         self._pairs: dict[frozenset[str], list[Fact]] = {}
         self._topics: dict[str, int] = {}
         self._times = np.full((3, 16), nan)  # by places: beginnings, ends, numbers of topics
-        self._oldest: dict[str, tuple[float, str]] = {}
         for fact in facts:
             self.add(fact)
         for fact in self._facts:
             fact.rivals &= self._places.keys()
-            if fact.dispute:
-                self._oldest[fact.dispute] = min(self._oldest.get(fact.dispute, _age(fact)), _age(fact))
 
     def __iter__(self) -> Iterator[Fact]:
         return iter(self._facts)
@@ -111,38 +107,25 @@ class KeyFacts:
         return [self._facts[place] for place in (*earlier, *inside)]
 
     def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
-        """Give facts that dispute others one id with these, that of the oldest, where more came to dispute each other.
+        """Give these facts and those that they are in dispute with one id, that of the oldest; "" to undisputed ones.
 
         Returns:
             The facts whose id has changed.
         """
-        changed: dict[str, Fact] = {}
+        changed: list[Fact] = []
+        named = set[str]()
         for fact in of:
-            names = {self[id_].dispute for id_ in fact.rivals}
-            name = names.pop() if len(names) == 1 else ""
-            if name and fact.dispute in ("", name) and self._oldest[name] <= _age(fact):
-                named = [fact]
-            else:
-                named = self._disputing(fact)
-                name = self._name(named)
-            for each in named:
-                if each.dispute != name:
-                    each.dispute = name
-                    changed[each.id] = each
-        return list(changed.values())
-
-    def name_all_disputes(self) -> None:
-        """Give facts that dispute each other one id, none to those that no longer do; it looks at each."""
-        named: set[str] = set()
-        for fact in self._facts:
-            if not (fact.rivals or fact.is_doubted):
-                fact.dispute, fact.disputed_at = "", None
-            elif fact.id not in named:
-                some = self._disputing(fact)
-                name = self._name(some)
-                named.update(each.id for each in some)
-                for each in some:
-                    each.dispute = name
+            if fact.id in named:
+                continue
+            some = self._disputing(fact)
+            named.update(each.id for each in some)
+            is_disputed = bool(fact.rivals) or fact.is_doubted
+            oldest = min((each.created_at, each.id) for each in some)[1]
+            name = str(uuid.uuid5(DISPUTES, oldest)) if is_disputed else ""
+            changed += [each for each in some if each.dispute != name]
+            for each in some:
+                each.dispute, each.disputed_at = name, each.disputed_at if is_disputed else None
+        return changed
 
     def _key(self, fact: Fact) -> str:
         return fact.topic if self._has_topics else ""
@@ -161,20 +144,10 @@ class KeyFacts:
             waiting += new
         return list(found.values())
 
-    def _name(self, facts: Iterable[Fact]) -> str:
-        oldest = min(map(_age, facts))
-        name = str(uuid.uuid5(DISPUTES, oldest[1]))
-        self._oldest[name] = oldest
-        return name
-
 
 def _first(times: NDArray[np.float64], are_meant: NDArray[np.bool_]) -> NDArray[np.intp]:
     places = np.flatnonzero(are_meant)
     return places[np.argsort(times[places], kind="stable")][:MAX_OVERLAPPING]
-
-
-def _age(fact: Fact) -> tuple[float, str]:
-    return fact.created_at, fact.id
 
 
 MAX_DISPUTED: Final = 16
@@ -242,6 +215,7 @@ def resolve_facts(known: Iterable[Relation], evidence: Sequence[Assertion], rule
     """
     run = FactResolver(rule, map(fact_of, known))
     effects = [effect for each in evidence for effect in run.take(each)]
+    run.changed()
     return ResolvedFacts(tuple(map(relation_of, run.facts)), tuple(effects))
 
 
@@ -260,29 +234,39 @@ class FactResolver:
         self.order = max((each.order for each in self.facts), default=0)
         self.effects: list[Effect] = []
         self._changed: dict[str, None] = {}
+        self._disputed: dict[str, None] = {}
 
     def take(self, evidence: Assertion) -> tuple[Effect, ...]:
         """Take in one saying, and return what became of facts by it."""
         self.effects = []
+        is_far_reaching = evidence.saying in _FAR_REACHING
+        if is_far_reaching:
+            self._name_disputes()
         self._take(evidence)
         self.order = max(self.order, evidence.order)
-        told = [self.facts[id_] for id_ in dict.fromkeys(each.relation for each in self.effects)]
-        if evidence.saying in _FAR_REACHING:
-            self.facts.name_all_disputes()
-            changed = told = list(self.facts)
+        told = list(self.facts)
+        if is_far_reaching:
+            self.facts.name_disputes(told)
         else:
-            disputed = dict.fromkeys(each.relation for each in self.effects if each.what == "disputed")
-            changed = [*told, *self.facts.name_disputes(self.facts[id_] for id_ in disputed)]
+            told = [self.facts[id_] for id_ in dict.fromkeys(each.relation for each in self.effects)]
+            self._disputed.update((each.relation, None) for each in self.effects if each.what == "disputed")
         for each in told:
             self.facts.note(each)
-        self._changed.update((each.id, None) for each in changed)
+        self._changed.update((each.id, None) for each in told)
         return tuple(self.effects)
 
     def changed(self) -> list[Relation]:
         """Return the facts that may have changed since this was asked last, in the order in which they did."""
+        self._name_disputes()
         changed = [relation_of(self.facts[id_]) for id_ in self._changed]
         self._changed.clear()
         return changed
+
+    def _name_disputes(self) -> None:
+        """Name what came to be disputed: to follow a dispute costs more than to add to it, so it is done at the end."""
+        changed = self.facts.name_disputes(self.facts[id_] for id_ in self._disputed)
+        self._changed.update((each.id, None) for each in changed)
+        self._disputed.clear()
 
     def _take(self, evidence: Assertion) -> None:
         if evidence.saying in ("settled", "beside"):
@@ -306,8 +290,8 @@ class FactResolver:
         """Return whether a source speaks of a known fact, and not of a time when the same was true once more."""
         begins = evidence.begins
         ends = evidence.valid_to
-        said = Span(begins, None if ends is not None and begins is not None and ends <= begins else ends)
-        if overlap(said, Span(fact.valid_from, fact.valid_to)) is None:
+        said = begins, None if ends is not None and begins is not None and ends <= begins else ends
+        if not overlap(said, fact.span):
             return False
         topic = topic_of(evidence.text)
         if topic != fact.topic and not self.rule.is_same_topic(topic, fact.topic):
@@ -315,12 +299,8 @@ class FactResolver:
         if fact.valid_from is None or begins is None or begins >= fact.valid_from or not self.rule.is_single:
             return True
         # It would begin earlier than known: not where something else held in between.
-        gap = Span(begins, fact.valid_from)
-        return not any(
-            self._excludes(each, fact)
-            for each in self.facts
-            if overlap(gap, Span(each.valid_from, each.valid_to)) is not None
-        )
+        gap = begins, fact.valid_from
+        return not any(self._excludes(each, fact) for each in self.facts if overlap(gap, each.span))
 
     def _begin(self, evidence: Assertion) -> Fact:
         id_ = evidence.home
@@ -377,8 +357,8 @@ class FactResolver:
 
     def _recall(self, evidence: Assertion, same: Sequence[Fact]) -> None:
         """Take in that a fact held once, which says nothing of what holds now."""
-        said = Span(evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to)
-        fact = next((each for each in same if overlap(said, Span(each.valid_from, each.valid_to)) is not None), None)
+        said = evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to
+        fact = next((each for each in same if overlap(said, each.span)), None)
         if fact is None:
             self._begin(evidence)
             return
@@ -419,32 +399,34 @@ class FactResolver:
             if fact.valid_to is not None and other.valid_from is not None and other.valid_from >= fact.valid_to:
                 break  # what comes behind begins later still
             verdict = judge(fact, other)
-            # To compare two places costs more than to compare two times.
-            if verdict.ruling == "disputed":
+            if verdict is None:
+                continue
+            if verdict.ends is None:
                 unclear.append((other, verdict.reason))
-            elif verdict.ruling == "closes" and other.id not in fact.rivals and self._excludes(other, fact):
+            elif other.id not in fact.rivals and self._excludes(other, fact):
+                # To compare two places costs more than to compare two times.
                 if self.rule.compare(fact.target, other.target) == "unknown":
                     unclear.append((other, "one of the two may lie in the other"))
-                    continue
-                assert verdict.at is not None
-                older = fact if verdict.is_first_older else other
-                older.end(verdict.at, evidence.at)
-                self._tell(older, "ended", verdict.reason, evidence)
-        self._dispute_some(fact, unclear, evidence)
+                else:
+                    verdict.ends.end(verdict.at, evidence.at)
+                    self._tell(verdict.ends, "ended", verdict.reason, evidence)
+        self._dispute(fact, unclear, evidence)
 
-    def _dispute_some(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Assertion) -> None:
+    def _dispute(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Assertion) -> None:
         """Dispute what still holds when a fact does: of many the nearest, so that none is disputed by many."""
         chosen: list[tuple[int, Fact, str]] = []
-        places = range(len(unclear))
-        for place in sorted(places, key=lambda place: (_apart(unclear[place][0], fact), -place)):
+        for place in sorted(range(len(unclear)), key=lambda place: (_apart(unclear[place][0], fact), -place)):
             other, reason = unclear[place]
             if len(fact.rivals) + len(chosen) >= MAX_DISPUTED:
                 break
-            is_over = judge(fact, other).ruling == "apart"
-            if not is_over and other.id not in fact.rivals and self._excludes(other, fact):
+            if judge(fact, other) is not None and other.id not in fact.rivals and self._excludes(other, fact):
                 chosen.append((place, other, reason))
         for _, other, reason in sorted(chosen, key=lambda each: each[0]):
-            self._dispute(fact, other, reason, evidence)
+            fact.rivals.add(other.id)
+            other.rivals.add(fact.id)
+            for each in (fact, other):
+                each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
+                self._tell(each, "disputed", reason, evidence)
 
     def _excludes(self, other: Fact, fact: Fact) -> bool:
         """Return whether two facts cannot hold at once, whenever they hold."""
@@ -457,13 +439,6 @@ class FactResolver:
         if not self.rule.is_same_topic(fact.topic, other.topic):
             return False
         return self.rule.compare(fact.target, other.target) != "within"
-
-    def _dispute(self, fact: Fact, other: Fact, reason: str, evidence: Assertion) -> None:
-        fact.rivals.add(other.id)
-        other.rivals.add(fact.id)
-        for each in (fact, other):
-            each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
-            self._tell(each, "disputed", reason, evidence)
 
     def _settle(self, fact: Fact, evidence: Assertion) -> None:
         """Take in that a person says which fact of a dispute is right."""
@@ -493,17 +468,15 @@ class FactResolver:
 
     def _disputed_by(self, fact: Fact) -> list[Fact]:
         """Return the facts that cannot be true beside one, in order: also those that are too many to be remembered."""
-        rivals = [each for each in self.facts if each.id in fact.rivals]
-        if len(rivals) < MAX_DISPUTED:
-            return rivals
-        span = Span(fact.valid_from, fact.valid_to)
+        is_full = len(fact.rivals) >= MAX_DISPUTED
         return [
             each
             for each in self.facts
             if each.id in fact.rivals
             or (
-                each.dispute == fact.dispute
-                and overlap(span, Span(each.valid_from, each.valid_to)) is not None
+                is_full
+                and each.dispute == fact.dispute
+                and overlap(fact.span, each.span)
                 and self._excludes(each, fact)
             )
         ]

@@ -74,11 +74,11 @@ def test_of_many_that_cannot_all_be_true_each_is_disputed_by_few_and_all_share_o
     run = FactResolver(SINGLE, ())
     told = [len(run.take(said(number, 1.0))) for number in range(200)]
     assert max(told) == told[-1] == 1 + 2 * MAX_DISPUTED
+    run.changed()
     facts = [replace(fact) for fact in run.facts]
     assert max(len(fact.rivals) for fact in facts) <= 2 * MAX_DISPUTED
     assert len({fact.dispute for fact in facts}) == 1
     assert all(fact.disputed_at == 1.0 for fact in facts)
-    run.changed()
     run.take(said(200, 1.0))
     assert len(run.changed()) == 1 + MAX_DISPUTED
 
@@ -107,10 +107,11 @@ def test_a_fact_that_is_older_than_all_others_gives_their_dispute_its_name() -> 
     run = FactResolver(SINGLE, ())
     for each in first:
         run.take(each)
-    before = {fact.dispute for fact in run.facts}
     run.changed()
+    before = {fact.dispute for fact in run.facts}
     run.take(said(0, 1.0))  # of the same moment, and its id comes first
+    changed = run.changed()
     after = {fact.dispute for fact in run.facts}
     assert (len(before), len(after)) == (1, 1)
     assert before != after
-    assert len(run.changed()) == 40
+    assert len(changed) == 40
