@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.traversal import Adjacent, Step, outward, shortest_path
+from commonplace.graph.traversal import Adjacent, outward, shortest_path
+from commonplace.types.graph import Edge
 
 IDS = st.sampled_from("abcdefgh")
 EDGES = st.lists(st.tuples(IDS, IDS), max_size=14)
@@ -15,10 +16,10 @@ PLENTY = 1000
 
 
 def graph(edges: Sequence[tuple[str, str]]) -> Adjacent:
-    def adjacent(ids: Sequence[str]) -> Mapping[str, Iterable[Step]]:
+    def adjacent(ids: Sequence[str]) -> Mapping[str, Iterable[Edge]]:
         return {
             id_: [
-                Step(source if target == id_ else target, str(number))
+                Edge(str(number), source, target, 0.0, 1.0, False)
                 for number, (source, target) in enumerate(edges)
                 if id_ in (source, target)
             ]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from commonplace.graph import views
     from commonplace.graph.graphiti.outbox import Delivery
     from commonplace.graph.migration import Migration
-    from commonplace.graph.query import GraphReader, TextHits
+    from commonplace.graph.query import GraphReader, TextHits, Wanted
     from commonplace.graph.service import GraphService
 
 MAX_RESULTS: Final = 200
@@ -254,14 +254,11 @@ class Graph:
             valid_at: by the facts that were true in the world at that time; what is found by its name is found always.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
         """
-        from commonplace.graph.query import Wanted
-
         limit, asked = int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
-        groups, types = _groups(group_ids), self._types("entity_types", entity_types)
-        times = self._times(as_of, valid_at)
-        self._before()
-        centre = self._centre(center_node_uuid)
-        return self._reader.search_entities(asked, limit, Wanted(times, groups, types, centre))
+        kind = self._runtime.kinds.entity
+        types = [kind("entity_types", each) for each in labels("entity_types", entity_types or ())]
+        wanted = self._wanted(self._times(as_of, valid_at), center_node_uuid, group_ids, types)
+        return self._reader.search_entities(asked, limit, wanted)
 
     def search_edges(
         self,
@@ -286,14 +283,11 @@ class Graph:
             include_past: also facts that have ended or were retracted.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
         """
-        from commonplace.graph.query import Wanted
-
         limit, asked = int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
-        groups, types = _groups(group_ids), self._types("relation_types", relation_types)
-        times = self._times(as_of, valid_at, boolean("include_past", include_past))
-        self._before()
-        centre = self._centre(center_node_uuid)
-        return self._reader.search_relations(asked, limit, Wanted(times, groups, types, centre))
+        kind = self._runtime.kinds.relation
+        types = [kind("relation_types", each) for each in labels("relation_types", relation_types or ())]
+        wanted = self._wanted(self._times(as_of, valid_at, include_past), center_node_uuid, group_ids, types)
+        return self._reader.search_relations(asked, limit, wanted)
 
     def build_context(
         self,
@@ -322,8 +316,6 @@ class Graph:
         Raises:
             UsageError: nothing is asked for, or a value is out of its range.
         """
-        from commonplace.graph.query import Wanted
-
         names = labels("entity_names", entity_names)
         budget = int_in("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS)
         if not isinstance(query, str):
@@ -331,9 +323,8 @@ class Graph:
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
         int_in("max_facts", max_facts, 1, MAX_FACTS)
-        times = self._times(as_of, valid_at)
-        self._before()
-        wanted, count = Wanted(times, centre=self._centre(center_node_uuid)), self._runtime.tokens.count_tokens
+        wanted = self._wanted(self._times(as_of, valid_at), center_node_uuid)
+        count = self._runtime.tokens.count_tokens
         return self._reader.context(names, query, wanted, max_facts=max_facts, max_tokens=budget, count=count)
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
@@ -415,7 +406,7 @@ class Graph:
     ) -> list[views.EpisodeView]:
         """Return episodes, newest first by reference time."""
         int_in("limit", limit, 1, MAX_LISTED)
-        groups = _groups(group_ids)
+        groups = texts("group_ids", group_ids or ())
         with self._reading(as_of=as_of) as (reader, times):
             return list(reader.episodes(limit, groups, times))
 
@@ -553,7 +544,7 @@ class Graph:
         """Give what reads from one state of the store, and of which time, with what happens before a call."""
         for each in ids:
             reject_invalid_id(each)
-        times = self._times(as_of, valid_at, boolean("include_past", include_past))
+        times = self._times(as_of, valid_at, include_past)
         self._before()
         with self._store.snapshot():
             yield self._reader, times
@@ -581,13 +572,18 @@ class Graph:
             now,
             None if as_of is None else moment_in_words("as_of", as_of, now),
             None if valid_at is None else moment_in_words("valid_at", valid_at, now),
-            with_past,
+            boolean("include_past", with_past),
         )
 
-    def _types(self, name: str, given: Sequence[str] | None) -> tuple[str, ...]:
-        kinds = self._runtime.kinds
-        check = kinds.entity if name == "entity_types" else kinds.relation
-        return tuple(check(name, each) for each in labels(name, given or ()))
+    def _wanted(
+        self, times: views.Times, centre: str | None, groups: Sequence[str] | None = None, types: Sequence[str] = ()
+    ) -> Wanted:
+        """Return what may be found; what happens before a call has happened then."""
+        from commonplace.graph.query import Wanted
+
+        chosen = texts("group_ids", groups or ())
+        self._before()
+        return Wanted(times, chosen, tuple(types), self._centre(centre))
 
     def _centre(self, given: str | None) -> str:
         """Return the id of the entity that a search is about; "" where there is none."""
@@ -636,10 +632,6 @@ def _query(given: object) -> str:
     if not isinstance(given, str) or not given.strip():
         raise UsageError("the query is empty", remedy="say in a few words what you look for")
     return given
-
-
-def _groups(given: Sequence[str] | None) -> tuple[str, ...]:
-    return texts("group_ids", given or ())
 
 
 def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:

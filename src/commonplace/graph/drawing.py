@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from html import escape
-from itertools import accumulate
 from typing import Final
 
 from commonplace.dataclasses import dataclass
@@ -276,19 +273,11 @@ def plain(text: str) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return as much of a text as is about so many characters wide, with `…` for the rest: of a path its end."""
-    is_path = "/" in text and " " not in text
-    widths = list(accumulate(map(_width, reversed(text) if is_path else text)))
-    if not widths or widths[-1] <= most:
+    """Return at most so many characters of a text, with `…` for the rest: of a path its end."""
+    if len(text) <= most:
         return text
-    kept = bisect_right(widths, most - 1.0)
-    return "…" + text[len(text) - kept :] if is_path else text[:kept].rstrip(" \u200c\u200d") + "…"
-
-
-def _width(sign: str) -> float:
-    if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
-        return 0.0
-    return 1.7 if unicodedata.east_asian_width(sign) in "WF" else 1.0
+    is_path = "/" in text and " " not in text
+    return f"…{text[len(text) - most + 1 :]}" if is_path else f"{text[: most - 1].rstrip()}…"
 
 
 def verb(relation_type: str) -> str:

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction, Found
-from commonplace.graph.entities import Entities, all_merged, roots
+from commonplace.graph.entities import Entities, roots
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import Assertion, Saying, fact_of
-from commonplace.graph.merge import Joining
-from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, names_among, normal
+from commonplace.graph.merge import Merger
+from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination
 from commonplace.patterns import late_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
+from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
@@ -54,10 +54,11 @@ def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) 
     before = revision.before
     graph.erase_episodes(episodes)
     after = graph.relations(list(before))
+    merger = Merger(graph, ground)
     erased = [
         id_
         for each in graph.entities(list(dict.fromkeys(roots(graph, subjects["entity"]).values()))).values()
-        for id_ in _Entity(graph, ground, each).mend(gone)
+        for id_ in merger.mend(each, gone)
     ]
     return TakenOut(
         tuple(sorted(erased)),
@@ -71,90 +72,6 @@ def _is_reopened(old: Relation, new: Relation) -> bool:
     return (
         has_ended or bool(old.dispute and not new.dispute) or (old.valid_to != new.valid_to and new.expired_at is None)
     )
-
-
-class _Entity:
-    """An entity, with those that were merged into it, some of whose episodes went."""
-
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, entity: Entity) -> None:
-        self._graph = graph
-        self._ground = ground
-        self._entity = entity
-
-    def mend(self, gone: set[str]) -> list[str]:
-        """Leave of it what others say; return the ids of the entities that are erased."""
-        family = all_merged(self._graph, self._entity)
-        ids = [each.id for each in family]
-        mentions = self._graph.mentions("entity", ids)
-        aliases = self._graph.aliases(ids)
-        is_given = {id_: any(not each.episode for each in names_among(aliases.get(id_, ()))) for id_ in ids}
-        erased = [id_ for id_ in ids if not mentions.get(id_) and not is_given[id_]]
-        if len(family) > 1 and erased:
-            return self._mend_apart(gone, erased)
-        self._graph.erase_entities(erased)
-        if not erased:
-            everything = [mention for id_ in ids for mention in mentions.get(id_, ())]
-            for each in family:
-                of_it = everything if each.id == self._entity.id else mentions.get(each.id, [])
-                self._mend_one(each, of_it, aliases.get(each.id, []), gone)
-        return erased
-
-    def _mend_apart(self, gone: set[str], erased: Sequence[str]) -> list[str]:
-        """Mend entities that are one, some of which nothing is left of: the others become one again."""
-        joining = Joining(self._graph, self._ground)
-        apart = joining.take_apart(self._entity)
-        self._graph.erase_entities(erased)
-        left = [(each, reason) for each, reason in apart if each.id not in erased]
-        ids = [each.id for each, _ in left]
-        mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
-        for each, _ in left:
-            self._mend_one(each, mentions.get(each.id, []), aliases.get(each.id, []), gone)
-        for id_, (_, reason) in zip(ids[1:], left[1:], strict=True):
-            known = self._graph.entities([ids[0], id_])
-            joining.merge(known[ids[0]], known[id_], reason)
-        return list(erased)
-
-    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], aliases: Sequence[Alias], gone: set[str]) -> None:
-        """Let go of the names, times and remarks of episodes that went."""
-        times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
-        used: dict[str, list[str]] = {}
-        for mention in sorted(mentions, key=lambda each: (times[each.episode].created_at, each.episode)):
-            used.setdefault(normal(mention.name) if mention.name else "", []).append(mention.episode)
-        names = names_among(aliases)
-        kept: list[Alias] = []
-        for alias in names:
-            if alias.episode not in gone:
-                kept.append(alias)
-            elif alias.normal in used:
-                kept.append(replace(alias, episode=used[alias.normal][0]))
-                self._graph.put_alias(kept[-1])
-        if not kept and names:
-            kept = [replace(names[0], episode=next(iter(times), ""))]
-            self._graph.put_alias(kept[0])
-        for alias in names:
-            if alias.normal not in {each.normal for each in kept}:
-                self._graph.drop_alias(entity.id, alias.normal)
-        has_name = any(each.normal == normal(entity.name) for each in kept)
-        told = [each.reference_time for each in times.values()]
-        mended = replace(
-            entity,
-            name=entity.name if has_name else max(kept, key=lambda each: (len(each.name), each.name)).name,
-            valid_from=min(told, default=entity.valid_from or 0.0),
-        )
-        self._forget(entity.id, gone)
-        if mended.name == entity.name and len(kept) == len(names):
-            self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
-        else:
-            Entities(self._graph, self._ground).name_again(mended)
-
-    def _forget(self, id_: str, gone: Iterable[str]) -> None:
-        """Drop what happened because of episodes that went."""
-        remarks = self._graph.happenings("entity", id_)
-        kept = [each for each in remarks if each.episode not in gone]
-        if len(kept) < len(remarks):
-            self._graph.erase_happenings("entity", id_)
-            for each in kept:
-                self._graph.put_happening(each)
 
 
 @dataclass(frozen=True, slots=True)

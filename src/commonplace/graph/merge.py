@@ -19,13 +19,13 @@ from commonplace.store.graph import GraphChange
 from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
 
 
-class Joining:
+class Merger(Entities):
+    """Makes one entity of two, and two of one; and mends entities when episodes go."""
+
     def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
-        self._graph = graph
+        super().__init__(graph, ground)
         self._now = ground.now()
-        self._ground = ground
         self._facts = FactKeys(graph, ground)
-        self._entities = Entities(graph, ground)
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
         """Let one entity be another one from now on; return the ids of the facts that moved."""
@@ -39,7 +39,7 @@ class Joining:
         began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
         detail = {"into": kept.id, "names": [alias.normal for alias in added], "valid_from": kept.valid_from}
         self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
-        self._entities.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
+        self.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
         self._tell(other.id, "merged", reason, detail)
         self._tell(kept.id, "merged", reason, {"from": other.id})
         moving = self._relations_of(other.id)
@@ -58,33 +58,89 @@ class Joining:
             entity = self._without_names(entity, last["names"])
             left = [id_ for id_ in merged_into(entity) if id_ != other.id]
             entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
-            self._entities.name_again(replace(other, expired_at=None, merged_into=""))
+            self.name_again(replace(other, expired_at=None, merged_into=""))
             self._tell(kept.id, "split", reason, {"from": other.id})
             self._tell(other.id, "split", reason, {})
-        self._entities.name_again(entity)
+        self.name_again(entity)
         self._facts.revise(
             self._relations_where(kept.id, lambda said: bool({said.source, said.target} & family)), _as_it_is
         )
         return [other.id for other in others]
 
-    def take_apart(self, entity: Entity) -> list[tuple[Entity, str]]:
-        """Undo every merge that went into an entity; return all of them, it first, each with why it was merged."""
-        found = [(entity, "")]
-        for known, _ in found:
-            each = self._graph.entities([known.id])[known.id]
+    def mend(self, entity: Entity, gone: set[str]) -> list[str]:
+        """Leave of an entity what others say than the episodes that went; return the ids of what is erased."""
+        family = all_merged(self._graph, entity)
+        ids = [each.id for each in family]
+        mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
+        given = {id_ for id_ in ids if any(not each.episode for each in names_among(aliases.get(id_, ())))}
+        erased = [id_ for id_ in ids if not mentions.get(id_) and id_ not in given]
+        if len(family) > 1 and erased:
+            self._mend_apart(entity, gone, erased)
+            return erased
+        self._graph.erase_entities(erased)
+        for each in () if erased else family:
+            whole = family if each.id == entity.id else [each]
+            self._mend_one(each, [mention for one in whole for mention in mentions.get(one.id, ())], gone)
+        return erased
+
+    def _mend_apart(self, entity: Entity, gone: set[str], erased: Sequence[str]) -> None:
+        """Mend entities that are one, some of which nothing is left of: the others become one again."""
+        found = [(entity.id, "")]
+        for id_, _ in found:  # which grows
+            each = self._graph.entities([id_])[id_]
             merged = list(self._graph.entities(merged_into(each)).values())
             if merged:
                 self.unmerge(each, merged[::-1], "")
             for other in merged:
                 told = [one for one in self._graph.happenings("entity", other.id) if one.what == "merged"]
-                found.append((other, told[-1].reason))
-        now = self._graph.entities([each.id for each, _ in found])
-        return [(now[each.id], reason) for each, reason in found]
+                found.append((other.id, told[-1].reason))
+        self._graph.erase_entities(erased)
+        left = {id_: reason for id_, reason in found if id_ not in erased}
+        mentions = self._graph.mentions("entity", list(left))
+        for each in self._graph.entities(list(left)).values():
+            self._mend_one(each, mentions.get(each.id, []), gone)
+        first = next(iter(left), "")
+        for id_, reason in left.items():
+            if id_ != first:
+                known = self._graph.entities([first, id_])
+                self.merge(known[first], known[id_], reason)
+
+    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], gone: set[str]) -> None:
+        """Let go of the names, times and remarks of episodes that went."""
+        times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
+        used: dict[str, str] = {}
+        for mention in sorted(mentions, key=lambda each: (times[each.episode].created_at, each.episode)):
+            used.setdefault(normal(mention.name) if mention.name else "", mention.episode)
+        names = names_among(self._aliases(entity))
+        kept = [each for each in names if each.episode not in gone or each.normal in used] or names[:1]
+        for alias in names:
+            if alias not in kept:
+                self._graph.drop_alias(entity.id, alias.normal)
+            elif alias.episode in gone:
+                home = used.get(alias.normal, next(iter(times), ""))
+                self._graph.put_alias(replace(alias, episode=home))
+        has_name = any(each.normal == normal(entity.name) for each in kept)
+        told = [each.reference_time for each in times.values()]
+        mended = replace(
+            entity,
+            name=entity.name if has_name else max(kept, key=lambda each: (len(each.name), each.name)).name,
+            valid_from=min(told, default=entity.valid_from or 0.0),
+        )
+        remarks = self._graph.happenings("entity", entity.id)
+        if any(each.episode in gone for each in remarks):
+            self._graph.erase_happenings("entity", entity.id)
+            for each in remarks:
+                if each.episode not in gone:
+                    self._graph.put_happening(each)
+        if mended.name == entity.name and len(kept) == len(names):
+            self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
+        else:
+            self.name_again(mended)
 
     def part(self, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
         """Make a new entity of some names, with the facts and mentions of episodes with no other; return its id."""
         forms = {normal(name) for name in names}
-        aliases = names_among(self._graph.aliases([entity.id]).get(entity.id, []))
+        aliases = names_among(self._aliases(entity))
         leaving = [alias for alias in aliases if alias.normal in forms]
         staying = [alias for alias in aliases if alias.normal not in forms]
         _check_names(entity, names, leaving, staying)
@@ -94,7 +150,7 @@ class Joining:
         self._graph.put_mentions([replace(mention, subject=new.id) for mention in mentions])
         for alias in leaving:
             self._graph.drop_alias(entity.id, alias.normal)
-        self._entities.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
+        self.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
         self._tell(entity.id, "split", reason, {"into": new.id})
         self._tell(new.id, "split", reason, {"from": entity.id})
         left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
@@ -116,7 +172,7 @@ class Joining:
         for form in forms:
             if form not in called:
                 self._graph.drop_alias(entity.id, form)
-        names = names_among(self._graph.aliases([entity.id]).get(entity.id, []))
+        names = names_among(self._aliases(entity))
         if names and normal(entity.name) not in {alias.normal for alias in names}:
             return replace(entity, name=names[0].name)
         return entity
@@ -131,7 +187,7 @@ class Joining:
         )
         for alias in leaving:
             self._graph.put_alias(replace(alias, entity=new.id))
-        self._entities.name_again(new)
+        self.name_again(new)
         return new
 
     def _leaving_mentions(self, entity: Entity, known: set[str], forms: set[str]) -> list[Mention]:

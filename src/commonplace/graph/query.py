@@ -24,7 +24,7 @@ from commonplace.graph.names import names_among
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
-from commonplace.graph.traversal import Adjacent, Step, outward, shortest_path
+from commonplace.graph.traversal import Adjacent, outward, shortest_path
 from commonplace.graph.views import (
     Community,
     Dispute,
@@ -136,17 +136,8 @@ class Wanted:
 
 
 def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
-    """Return what gives the facts at entities as steps, newest knowledge first."""
-    wanted = times.filter(groups)
-
-    def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
-        found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
-        return {
-            id_: [Step(each.target if each.source == id_ else each.source, each.id, each.confidence) for each in edges]
-            for id_, edges in found.items()
-        }
-
-    return steps
+    """Return what gives the facts at entities, newest knowledge first."""
+    return partial(graph.edges_of, wanted=times.filter(groups), limit=FAN_OUT + 1)
 
 
 _MAX_NAME_LENGTH: Final = 200

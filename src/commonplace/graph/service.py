@@ -15,7 +15,7 @@ from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
-from commonplace.graph.merge import Joining
+from commonplace.graph.merge import Merger
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, fact_text
 from commonplace.graph.views import (
@@ -82,7 +82,7 @@ class GraphService:
             graph = change.graph
             kept, gone = (find_entity(graph, each) for each in (keep, other))
             _refuse_too_many_names(graph, kept, gone)
-            moved = Joining(graph, self._ground).merge(kept, gone, reason)
+            moved = Merger(graph, self._ground).merge(kept, gone, reason)
         [entity, merged] = self._entities([kept.id, gone.id])
         return Merging(entity, merged, self._relations(moved), reason)
 
@@ -129,11 +129,11 @@ class GraphService:
         aliases = graph.aliases([each.id for each in merged])
         borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
         chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
-        joining = Joining(graph, self._ground)
+        merger = Merger(graph, self._ground)
         if chosen:
             # The last that was merged goes first: so each finds what was there before it came.
-            return joining.unmerge(entity, chosen[::-1], reason)
-        return joining.part(entity, names, reason)
+            return merger.unmerge(entity, chosen[::-1], reason)
+        return merger.part(entity, names, reason)
 
     def _addition(self, added: Added) -> Addition:
         entities = self._entities(added.entities, has_summaries=False)  # the facts that it brought stand beside

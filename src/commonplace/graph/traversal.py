@@ -1,39 +1,22 @@
 """Breadth-first neighbourhoods and shortest paths, bounded by fan-out.
 
-The caller supplies neighbours in batches, so that the graph need not be held in memory. A hub is expanded up to
-`fan_out`, and each result says whether anything was cut off.
+The caller supplies edges in batches, so that the graph need not be held in memory. A hub is expanded up to `fan_out`,
+and each result says whether anything was cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from commonplace.dataclasses import dataclass
+from commonplace.types.graph import Edge
 
-_AT_ONCE: Final = 400
-"""How many ids are asked about in one call, which databases limit."""
+Adjacent = Callable[[Sequence[str]], Mapping[str, Iterable[Edge]]]
+"""Returns the edges of each of some ids, the best first, in an order that does not change.
 
-
-class Step(NamedTuple):
-    """An edge as seen from one of its ends.
-
-    Attributes:
-        to: the other end.
-        edge: what the edge is called; the same from both of its ends.
-        weight: of steps to equally near ids the heavier comes first.
-    """
-
-    to: str
-    edge: str
-    weight: float = 1.0
-
-
-Adjacent = Callable[[Sequence[str]], Mapping[str, Iterable[Step]]]
-"""Returns the steps from each of some ids, the best first, in an order that does not change.
-
-Ids without steps may be absent. An edge is given from both of its ends. No more than `fan_out` + 1 steps of an id are
+Ids without edges may be absent. An edge is given from both of its ends. No more than `fan_out` + 1 edges of an id are
 taken: who gives more does so in vain, who gives fewer hides that there are more.
 """
 
@@ -68,16 +51,22 @@ class Path:
     is_capped: bool = False
 
 
+class _Reached(NamedTuple):
+    distance: int
+    before: str
+    edge: str
+
+
 def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int, fan_out: int) -> Neighbourhood:
     """Return what lies about some ids, breadth first.
 
-    Of equally near ids those with the heavier step come first, ties by id. Each is reached once: a ring has an end.
+    Of equally near ids those with the surer edge come first, ties by id. Each is reached once: a ring has an end.
     Ids that nothing is known of are reached and lead nowhere.
 
     Args:
         depth: how many steps away, at most; 0 returns the starts.
         limit: how many ids, the starts among them.
-        fan_out: how many steps of one id are looked at.
+        fan_out: how many edges of one id are looked at.
     """
     starts = list(dict.fromkeys(start))
     rim = starts[:limit]
@@ -88,23 +77,15 @@ def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int,
         weights: dict[str, float] = {}
         for _, steps, is_cut in _steps(rim, adjacent, fan_out):
             is_capped = is_capped or is_cut
-            for step in steps:
-                ends.setdefault(step.edge, step.to)
-                if step.to not in distances:
-                    weights[step.to] = max(weights.get(step.to, step.weight), step.weight)
+            for to, edge in steps:
+                ends.setdefault(edge.id, to)
+                if to not in distances:
+                    weights[to] = max(weights.get(to, edge.confidence), edge.confidence)
         near = sorted(weights, key=lambda id_: (-weights[id_], id_))
         rim = near[: limit - len(distances)]
         is_capped = is_capped or len(rim) < len(near)
         distances.update(dict.fromkeys(rim, distance))
     return Neighbourhood(distances, tuple(edge for edge, to in ends.items() if to in distances), is_capped)
-
-
-class _Reached(NamedTuple):
-    """How an id was reached: in how many steps, from which id and by which edge."""
-
-    distance: int
-    before: str
-    edge: str
 
 
 def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, max_visited: int, fan_out: int) -> Path:
@@ -113,7 +94,7 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
     Args:
         max_depth: how many steps it may have.
         max_visited: how many ids may be reached, from both ends together, before the search ends.
-        fan_out: how many steps of one id are looked at; an id is still reached through a hub from its other side.
+        fan_out: how many edges of one id are looked at; an id is still reached through a hub from its other side.
     """
     if start == goal:
         return Path((start,), ())
@@ -128,19 +109,18 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
         depths[at] += 1
         for source, steps, is_hub in _steps(rims[at], adjacent, fan_out):
             is_cut = is_cut or is_hub
-            for step in steps:
-                if step.to in reached:
+            for to, edge in steps:
+                if to in reached:
                     continue
                 # What the other side has reached ends the search, so it is always taken.
-                if room <= 0 and step.to not in other:
+                if room <= 0 and to not in other:
                     is_cut = True
                     continue
-                room -= step.to not in other
-                reached[step.to] = _Reached(depths[at], source, step.edge)
-                rim.append(step.to)
+                room -= to not in other
+                reached[to] = _Reached(depths[at], source, edge.id)
+                rim.append(to)
         rims[at] = rim
-        met = [id_ for id_ in rim if id_ in other]
-        if met:
+        if met := [id_ for id_ in rim if id_ in other]:
             middle = min(met, key=lambda id_: (other[id_].distance, id_))
             (ids, edges), (further, last) = (_way(middle, side) for side in sides)
             return Path((*ids[::-1], *further[1:]), (*edges[::-1], *last), is_cut)
@@ -156,11 +136,10 @@ def _way(id_: str, reached: Mapping[str, _Reached]) -> tuple[list[str], list[str
     return ids, edges
 
 
-def _steps(ids: Sequence[str], adjacent: Adjacent, fan_out: int) -> Iterable[tuple[str, Sequence[Step], bool]]:
-    """Yield each id with the first of its steps, and whether there are more."""
-    for first in range(0, len(ids), _AT_ONCE):
-        some = ids[first : first + _AT_ONCE]
-        found = adjacent(some)
-        for id_ in some:
-            steps = list(islice(found.get(id_, ()), fan_out + 1))
-            yield id_, steps[:fan_out], len(steps) > fan_out
+def _steps(ids: Sequence[str], adjacent: Adjacent, fan_out: int) -> Iterator[tuple[str, list[tuple[str, Edge]], bool]]:
+    """Yield each id with the first of its edges, each with its other end, and whether there are more."""
+    found = adjacent(ids)
+    for id_ in ids:
+        edges = list(islice(found.get(id_, ()), fan_out + 1))
+        steps = [(each.target if each.source == id_ else each.source, each) for each in edges[:fan_out]]
+        yield id_, steps, len(edges) > fan_out

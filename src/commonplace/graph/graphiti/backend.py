@@ -156,8 +156,7 @@ class Backend:
             held = set[str]()
             has = self.tools.check()
             # Counted from here: a server that is started may have taken longer than all of it to be there.
-            with self.tools.within_limit() as limit:
-                pass
+            limit = self.tools.limit()
             # Read again, now that nobody else delivers.
             for errand in self.outbox.errands():
                 if not is_asked and limit.left_s <= 0.0:
@@ -310,22 +309,30 @@ def session_of(
             "graph.backend is graphiti-mcp, and no server is named",
             remedy="set graph.graph_uri to its address, or graph.server to the command that starts it",
         )
+    password = environ.get(PASSWORD, "")
     if target.lower().startswith(("http://", "https://")):
-        return _over_http(target, settings, environ, clock)
-    group = group_of(namespace, "", settings.group)
-    return _over_pipes(target, uri if is_database else "", settings, environ, group, clock)
+        return _over_http(target, settings, password, clock)
+    try:
+        started = shlex.split(target)
+    except ValueError as error:
+        raise UsageError(f"the command {target!r:.80} cannot be read: {error}", remedy="correct its quotes") from error
+    for option, value in (("--embedder-provider", settings.embedder), ("--llm-provider", settings.llm_provider)):
+        started += [option, value] if value else []
+    kind = "FALKORDB" if uri.startswith(("redis", "falkor")) else "NEO4J"
+    given = {"URI": uri if is_database else "", "USER": settings.graph_user, "PASSWORD": password}
+    variables = {f"{kind}_{name}": value for name, value in given.items() if value}
+    if DATABASE not in environ and not (is_database and kind == "NEO4J"):
+        variables[DATABASE] = group_of(namespace, "", settings.group)
+    return GraphitiTools(started[0], lambda: Stdio(started, variables), settings.timeout_s, clock, is_started=True)
 
 
-def _over_http(
-    target: str, settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float]
-) -> GraphitiTools:
+def _over_http(target: str, settings: GraphSettings, password: str, clock: Callable[[], float]) -> GraphitiTools:
     address = address_of(target, "graph.graph_uri")
     if address.path.endswith("/sse"):
         raise UsageError(
             f"{address} uses a transport that MCP no longer has",
             remedy="start Graphiti's server with --transport http, and name its /mcp",
         )
-    password = environ.get(PASSWORD, "")
     if password and address.scheme == "http" and not address.is_inside:
         raise UsageError(
             f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
@@ -333,28 +340,6 @@ def _over_http(
     headers = credentials(settings.graph_user, password)
     name = f"the MCP server {address}"
     return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s, clock)
-
-
-def _over_pipes(
-    target: str,
-    database: str,
-    settings: GraphSettings,
-    environ: Mapping[str, str],
-    group: str,
-    clock: Callable[[], float],
-) -> GraphitiTools:
-    try:
-        command = shlex.split(target)
-    except ValueError as error:
-        raise UsageError(f"the command {target!r:.80} cannot be read: {error}", remedy="correct its quotes") from error
-    for option, value in (("--embedder-provider", settings.embedder), ("--llm-provider", settings.llm_provider)):
-        command += [option, value] if value else []
-    kind = "FALKORDB" if database.startswith(("redis", "falkor")) else "NEO4J"
-    given = {"URI": database, "USER": settings.graph_user, "PASSWORD": environ.get(PASSWORD, "")}
-    variables = {f"{kind}_{name}": value for name, value in given.items() if value}
-    if DATABASE not in environ and not (database and kind == "NEO4J"):
-        variables[DATABASE] = group
-    return GraphitiTools(command[0], lambda: Stdio(command, variables), settings.timeout_s, clock, is_started=True)
 
 
 ITS_OWN: Final = "main"

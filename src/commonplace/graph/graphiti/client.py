@@ -82,11 +82,11 @@ class GraphitiTools:
         self._timeout_s = timeout_s
         self._clock = clock
         self.is_started = is_started
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
+        self._deadline: Deadline | None = None
         self._transport: Transport | None = None
         self._ids = itertools.count(1)
         self._tools: frozenset[str] = frozenset()
-        self._own = threading.local()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool and return what it answers.
@@ -95,7 +95,7 @@ class GraphitiTools:
             ProviderError: it was not called, or says that it did nothing.
             UnansweredError: nobody knows whether it did.
         """
-        with self._taken() as deadline:
+        with self.within_limit() as deadline:
             try:
                 return self._called(tool, arguments, deadline)
             except SessionEndedError:
@@ -107,24 +107,21 @@ class GraphitiTools:
         with self._turn:
             self._drop()
 
-    @contextmanager
-    def within_limit(self) -> Iterator[Deadline]:
-        """Let all calls that this thread makes in a `with` block take together as long as one may."""
-        self._own.deadline = Deadline(self._clock() + self._timeout_s, self._clock)
-        try:
-            yield self._own.deadline
-        finally:
-            self._own.deadline = None
+    def limit(self) -> Deadline:
+        """Return until when a call that begins now may take."""
+        return Deadline(self._clock() + self._timeout_s, self._clock)
 
     @contextmanager
-    def _taken(self) -> Iterator[Deadline]:
-        deadline: Deadline | None = getattr(self._own, "deadline", None)
-        deadline = deadline or Deadline(self._clock() + self._timeout_s, self._clock)
-        if not self._turn.acquire(timeout=deadline.left_s):
+    def within_limit(self) -> Iterator[Deadline]:
+        """Let all calls in a `with` block take together as long as one may; other threads wait meanwhile."""
+        if not self._turn.acquire(timeout=self._timeout_s):
             raise ProviderError(f"{self._name} is busy with others' calls", remedy="try again")
+        outer = self._deadline
+        self._deadline = outer or self.limit()
         try:
-            yield deadline
+            yield self._deadline
         finally:
+            self._deadline = outer
             self._turn.release()
 
     def _called(self, tool: str, arguments: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
@@ -215,7 +212,7 @@ class GraphitiTools:
         Raises:
             ProviderError: it cannot be reached, or is none of Graphiti's.
         """
-        with self._taken():
+        with self.within_limit():
             self._opened()
         if missing := sorted(NEEDED - self._tools):
             raise ProviderError(
