@@ -11,7 +11,7 @@ from commonplace.dataclasses import dataclass, field
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector
 from commonplace.erasure.select import Chosen, Parts
 from commonplace.graph.episodes import take_out
-from commonplace.graph.fact_keys import FactKeys, facts_of
+from commonplace.graph.facts import facts_of, key_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.ledger.erase import Naming, naming
@@ -230,8 +230,7 @@ def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts
     }
     entities = families(graph, [*subjects["entity"], *chosen.entities])
     asked = [*chosen.relations, *facts_about(graph, families(graph, chosen.entities))]
-    slots = FactKeys(graph, ground)
     facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
-    wanted = dict.fromkeys(slots.slot_of_fact(each) for each in facts)
-    relations = dict.fromkeys(each.id for slot in wanted for each in facts_of(graph, slot))
+    keys = dict.fromkeys(key_of(each, ground.kinds) for each in facts)
+    relations = dict.fromkeys(each.id for key in keys for each in facts_of(graph, key))
     return Parts(chosen.episodes, tuple(dict.fromkeys(entities)), tuple(relations))

@@ -5,18 +5,17 @@ What is added is resolved with the facts as they are; deletions, merges and spli
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.graph.entities import roots
-from commonplace.graph.facts import Assertion, Fact, assertion_of, fact_of, happening
-from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
+from commonplace.graph.facts import Assertion, FactKey, assertion_of, fact_of, facts_of, happening, key_among, key_of
+from commonplace.graph.kinds import PER_TOPIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, FactResolver, ResolvedFacts, Rule, resolve_facts
 from commonplace.graph.runtime import GraphRuntime
-from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph import GraphChange
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 
 MAX_KEYS: Final = 1_000
@@ -29,16 +28,6 @@ _LYING_IN: Final = ("LOCATED_IN", "PART_OF")
 """What tells where a place lies; whoever says more of it changes what has been read."""
 _STEPS: Final = 4
 """So many times a place is followed to the one that it lies in."""
-
-
-@dataclass(frozen=True, slots=True)
-class FactKey:
-    """Which facts have a say on one another. `target` is "" where all targets do, `aspect` where it does not count."""
-
-    source: str
-    type: str
-    target: str = ""
-    aspect: str = ""
 
 
 @dataclass(slots=True)
@@ -123,23 +112,11 @@ class FactKeys:
         self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
-    def slot_of(self, source: str, type_: str, target: str, aspect: str = "") -> FactKey:
-        if self._ground.kinds.is_single(type_):
-            return FactKey(source, type_)
-        if aspect:
-            return FactKey(source, type_, aspect=aspect)
-        if type_ in SYMMETRIC:
-            source, target = sorted((source, target))
-        return FactKey(source, type_, target)
-
-    def slot_of_fact(self, relation: Relation) -> FactKey:
-        return self.slot_of(relation.source, relation.type, relation.target, fact_of(relation).aspect)
-
     def say(self, evidence: Assertion, changed: Changed) -> None:
         self._places.told.clear()
         if evidence.type in _LYING_IN:
             self._places.ends.clear()
-        run, known = self._reckoning(self.slot_of(evidence.source, evidence.type, evidence.target, evidence.aspect))
+        run, known = self._reckoning(self._key(evidence.source, evidence.type, evidence.target, evidence.aspect))
         told = run.take(replace(evidence, order=run.order + 1))
         for relation in run.changed():
             old = known.get(relation.id)
@@ -162,7 +139,7 @@ class FactKeys:
             change: returns what an assertion, given with the id of its fact, is from now on; None where it goes.
         """
         self._runs.clear()
-        keys = list(dict.fromkeys(map(self.slot_of_fact, relations)))
+        keys = list(dict.fromkeys(key_of(each, self._ground.kinds) for each in relations))
         known = {each.id: each for key in keys for each in facts_of(self._graph, key)}
         said = [new for id_, each in self.said_of(known) if (new := change(id_, each)) is not None]
         now = self._now(said)
@@ -206,7 +183,10 @@ class FactKeys:
         return [(id_, said) for id_, said in found if said is not None]
 
     def _key_of(self, said: Assertion, now: Mapping[str, str]) -> FactKey:
-        return self.slot_of(now[said.source], said.type, now[said.target], said.aspect)
+        return self._key(now[said.source], said.type, now[said.target], said.aspect)
+
+    def _key(self, source: str, type_: str, target: str, aspect: str) -> FactKey:
+        return key_among(self._ground.kinds, source, type_, target, aspect)
 
     def _now(self, said: Iterable[Assertion]) -> dict[str, str]:
         return roots(self._graph, [end for each in said for end in (each.source, each.target)])
@@ -217,9 +197,9 @@ class FactKeys:
         if (slot, rule.is_topic) not in self._runs:
             if len(self._runs) >= MAX_KEYS:
                 self._runs.clear()
-            found = _facts_of(self._graph, slot)
-            run = FactResolver(rule, [fact for _, fact in found])
-            self._runs[slot, rule.is_topic] = run, {relation.id: relation for relation, _ in found}
+            known = facts_of(self._graph, slot)
+            run = FactResolver(rule, map(fact_of, known))
+            self._runs[slot, rule.is_topic] = run, {each.id: each for each in known}
         return self._runs[slot, rule.is_topic]
 
     def _rule(self, slot: FactKey, now: Mapping[str, str]) -> Rule:
@@ -244,20 +224,3 @@ class FactKeys:
                 if each.is_own and each.evidence.episode
             ]
         )
-
-
-def facts_of(graph: GraphReading, slot: FactKey) -> list[Relation]:
-    """Return the facts of a slot, past and retracted ones too, in the order in which they came."""
-    return [relation for relation, _ in _facts_of(graph, slot)]
-
-
-def _facts_of(graph: GraphReading, slot: FactKey) -> list[tuple[Relation, Fact]]:
-    # One source may have thousands of facts of one type, of which few are of an aspect.
-    said = json.dumps({"aspect": slot.aspect})[1:-1] if slot.aspect else ""
-    found = graph.facts(slot.source, slot.type, slot.target or None, said)
-    if slot.target and slot.type in SYMMETRIC and slot.target != slot.source:
-        found += graph.facts(slot.target, slot.type, slot.source)
-    read = [(each, fact_of(each)) for each in found]
-    if slot.aspect or slot.target:
-        read = [pair for pair in read if pair[1].aspect == slot.aspect]
-    return sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))

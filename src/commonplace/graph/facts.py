@@ -13,7 +13,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from commonplace.dataclasses import MISSING, dataclass, field, fields
 from commonplace.extract.model import BESIDE, SENSITIVE
-from commonplace.graph.kinds import is_added, topic_of
+from commonplace.graph.kinds import SYMMETRIC, Kinds, is_added, topic_of
+from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Happening, Relation
 
 EVIDENCE: Final = "evidence"
@@ -302,3 +303,40 @@ def shown_attributes(attributes: str) -> dict[str, Any]:
     if attributes == "{}":
         return {}  # most have none, and hundreds are shown
     return {name: value for name, value in json.loads(attributes).items() if name != OWN}
+
+
+@dataclass(frozen=True, slots=True)
+class FactKey:
+    """Which facts have a say on one another. `target` is "" where all targets do, `aspect` where it does not count."""
+
+    source: str
+    type: str
+    target: str = ""
+    aspect: str = ""
+
+
+def key_among(kinds: Kinds, source: str, type_: str, target: str, aspect: str = "") -> FactKey:
+    if kinds.is_single(type_):
+        return FactKey(source, type_)
+    if aspect:
+        return FactKey(source, type_, aspect=aspect)
+    if type_ in SYMMETRIC:
+        source, target = sorted((source, target))
+    return FactKey(source, type_, target)
+
+
+def key_of(relation: Relation, kinds: Kinds) -> FactKey:
+    return key_among(kinds, relation.source, relation.type, relation.target, fact_of(relation).aspect)
+
+
+def facts_of(graph: GraphReading, key: FactKey) -> list[Relation]:
+    """Return the facts of a key, past and retracted ones too, in the order in which they came."""
+    # One source may have thousands of facts of one type, of which few are of an aspect.
+    said = json.dumps({"aspect": key.aspect})[1:-1] if key.aspect else ""
+    found = graph.facts(key.source, key.type, key.target or None, said)
+    if key.target and key.type in SYMMETRIC and key.target != key.source:
+        found += graph.facts(key.target, key.type, key.source)
+    read = [(each, fact_of(each)) for each in found]
+    if key.aspect or key.target:
+        read = [pair for pair in read if pair[1].aspect == key.aspect]
+    return [each for each, _ in sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))]

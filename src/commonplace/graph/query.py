@@ -10,7 +10,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from math import inf
 from typing import Final
 
@@ -19,7 +19,8 @@ from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
-from commonplace.graph.facts import fact_of
+from commonplace.graph.facts import FactKey, facts_of, key_of
+from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import names_among
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
@@ -202,7 +203,7 @@ class GraphReader:
         stored = self._graph.relations(list(found.scores))
         ranked = [stored[id_] for id_ in found.scores if id_ in stored]
         if wanted.times.as_of is None and wanted.times.valid_at is None:
-            ranked = _current_first(ranked, self.ground.kinds.is_single, wanted.times.now)
+            ranked = _current_first(ranked, self.ground.kinds, wanted.times.now)
         views = self._with_overtaken(ranked, wanted.times, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
@@ -479,17 +480,14 @@ class GraphReader:
         if times.as_of is not None or times.valid_at is not None:
             return views
         old: dict[str, Relation] = {}
-        read: dict[tuple[str, str], dict[str, list[Relation]]] = {}
+        read: dict[FactKey, list[Relation]] = {}
         for each in relations:
-            aspect = "" if self.ground.kinds.is_single(each.type) else fact_of(each).aspect
-            begun, is_one = each.valid_from, aspect or self.ground.kinds.is_single(each.type)
-            if not is_one or begun is None or each.valid_to is not None or each.is_retracted:
+            key, begun = key_of(each, self.ground.kinds), each.valid_from
+            if key.target or begun is None or each.valid_to is not None or each.is_retracted:
                 continue
-            if (each.source, each.type) not in read:
-                read[each.source, each.type] = _ended(graph.facts(each.source, each.type))
-            ended = read[each.source, each.type]
-            known = ended.get(aspect, []) if aspect else chain.from_iterable(ended.values())
-            past = [one for one in known if (one.valid_to or 0.0) <= begun and one.target != each.target]
+            if key not in read:
+                read[key] = [one for one in facts_of(graph, key) if one.valid_to is not None and not one.is_retracted]
+            past = [one for one in read[key] if (one.valid_to or 0.0) <= begun and one.target != each.target]
             if past:
                 old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
         shown = dict(zip(old, seeing.relations(old.values()), strict=True))
@@ -504,14 +502,6 @@ _MIN_MEMBERS: Final = 2
 _AROUND: Final = 200
 
 
-def _ended(relations: Iterable[Relation]) -> dict[str, list[Relation]]:
-    found: dict[str, list[Relation]] = {}
-    for each in relations:
-        if each.valid_to is not None and not each.is_retracted:
-            found.setdefault(fact_of(each).aspect, []).append(each)
-    return found
-
-
 def _seen_before(fact: RelationView) -> dict[str, str]:
     return {
         "uuid": fact.uuid,
@@ -522,7 +512,7 @@ def _seen_before(fact: RelationView) -> dict[str, str]:
     }
 
 
-def _current_first(relations: list[Relation], is_single: Callable[[str], bool], now: float) -> list[Relation]:
+def _current_first(relations: list[Relation], kinds: Kinds, now: float) -> list[Relation]:
     """Return facts in their order, but of what has one value at a time the one that holds before all others.
 
     Behind it come those that are to begin, then those that ended.
@@ -531,11 +521,11 @@ def _current_first(relations: list[Relation], is_single: Callable[[str], bool], 
     def stands(each: Relation) -> tuple[bool, bool]:
         return each.is_retracted or (each.valid_to or inf) <= now, (each.valid_from or 0.0) > now
 
-    places: dict[tuple[str, str, str], list[int]] = {}
+    places: dict[FactKey, list[int]] = {}
     for place, each in enumerate(relations):
-        aspect, is_one = fact_of(each).aspect, is_single(each.type)
-        if aspect or is_one:
-            places.setdefault((each.source, each.type, "" if is_one else aspect), []).append(place)
+        key = key_of(each, kinds)
+        if not key.target:
+            places.setdefault(key, []).append(place)
     ordered = list(relations)
     for some in places.values():
         for place, old in zip(some, sorted(some, key=lambda at: stands(relations[at])), strict=True):
