@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from contextlib import closing
 from functools import cached_property, partial
 from typing import Any, Final
@@ -38,8 +38,18 @@ class GraphitiGraph(Graph):
     """The graph of a namespace, told to Graphiti and asked of it. Safe to call from several threads."""
 
     def __init__(self, runtime: Runtime, search: Callable[[Request], SearchResult]) -> None:
+        """Name the server that the settings do; nothing is sent or started yet.
+
+        Raises:
+            UsageError: they name none.
+        """
         super().__init__(runtime, search)
-        self._backend = self._open_backend()
+        store, namespace, now = runtime.store, runtime.namespace, runtime.now
+        settings = runtime.settings.graph
+        tools = session_of(settings, os.environ, time.monotonic, namespace)
+        lock, graph = store.lock(runtime.directory / LOCK), partial(store.graph, namespace)
+        outbox = Outbox(store, namespace, now)
+        self._backend = Backend(tools, outbox, lock, graph, self._words_of, now, namespace, settings.group)
 
     def add_episode(self, *given: Any, **named: Any) -> Addition:
         """Keep an episode here and tell Graphiti of it; see `Graph.add_episode`.
@@ -69,8 +79,8 @@ class GraphitiGraph(Graph):
 
     @cached_property
     def _reader(self) -> GraphReader:
-        ground = self._runtime.graph_runtime(False)
-        return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, self._score)
+        ground, scores = self._runtime.graph_runtime(False), StaticReranker(self._runtime.tokens).scores
+        return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, scores)
 
     @property
     def _service(self) -> GraphService:
@@ -85,31 +95,13 @@ class GraphitiGraph(Graph):
             return given  # Graphiti's own, which its searches take; none of its tools would find it
 
     def _told(self, added: Addition) -> Addition:
-        delivery = self._backend.deliver()
         own = () if added.outcome == "unchanged" else (_ITS_OWN,)
-        return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(delivery)))
-
-    def _score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        return StaticReranker(self._runtime.tokens).scores(query, texts).tolist()  # type: ignore[no-any-return]
+        return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(self._backend.deliver())))
 
     def _before(self) -> None:
         super()._before()
         if not self._store.is_read_only:
             self._backend.deliver()
-
-    def _open_backend(self) -> Backend:
-        """Return Graphiti as the settings name it; nothing is sent or started yet.
-
-        Raises:
-            UsageError: they name no server.
-        """
-        store, namespace, now = self._store, self._runtime.namespace, self._runtime.now
-        settings = self._runtime.settings.graph
-        tools = session_of(settings, os.environ, time.monotonic, namespace)
-        lock = store.lock(self._runtime.directory / LOCK)
-        outbox = Outbox(store, namespace, now)
-        graph = partial(store.graph, namespace)
-        return Backend(tools, outbox, lock, graph, self._words_of, now, namespace, settings.group)
 
 
 def leave(store: Store, namespace: str, settings: GraphSettings, known: Set[str], *, is_rehearsal: bool) -> Left:

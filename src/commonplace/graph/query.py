@@ -145,18 +145,6 @@ _MAX_NAME_LENGTH: Final = 200
 _ANY: Final = GraphFilter(with_past=True)
 
 
-def _nearer(score: float, distance: int | None) -> float:
-    return score if distance is None else score + (1.0 - score) * NEARNESS / (1.0 + distance)
-
-
-def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> TextHits:
-    # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
-    ids = sorted(scores, key=lambda id_: -scores[id_])[:limit]
-    notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
-    is_degraded = any(part.is_degraded for part in parts)
-    return TextHits({id_: scores[id_] for id_ in ids}, is_degraded, notices, distances=distances)
-
-
 COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
 """Namespace of the UUIDv5 of communities, named by their sorted members."""
 MAX_VISITED: Final = 20_000
@@ -224,24 +212,38 @@ class GraphReader:
         meant = known_by(self._graph, query, "concept") if len(query) <= _MAX_NAME_LENGTH else None
         if meant is not None and keep([meant.id]):
             scores[meant.id] = max(scores.get(meant.id, 0.0), NAMED)
-        distances = self._distances(wanted)
-        scores = {id_: _nearer(score, distances.get(id_)) for id_, score in scores.items()}
-        return _best(scores, limit, distances, (named, told))
+        return self._best(scores, {}, limit, wanted, (named, told))
 
     def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
         """Return facts by the sentences that say them, and by the names of their ends."""
         told = self._texts("relation", query, limit, partial(self._relations_that_pass, wanted))
-        scores = dict(told.scores)
-        distances = self._distances(wanted)
-        if distances:
-            near = {}
-            for relation in self._graph.relations(list(scores)).values():
-                ends = [distances[end] for end in (relation.source, relation.target) if end in distances]
-                if ends:
-                    near[relation.id] = min(ends)
-            distances = near
-            scores = {id_: _nearer(score, distances.get(id_)) for id_, score in scores.items()}
-        return _best(scores, limit, distances, (told,))
+        found = self._graph.relations(list(told.scores)) if wanted.centre else {}
+        ends = {id_: (each.source, each.target) for id_, each in found.items()}
+        return self._best(told.scores, ends, limit, wanted, (told,))
+
+    def _best(
+        self,
+        scores: Mapping[str, float],
+        ends: Mapping[str, Sequence[str]],
+        limit: int,
+        wanted: Wanted,
+        parts: Sequence[TextHits],
+    ) -> TextHits:
+        """Return the best of what was found, raised by how near it is to the centre; `ends`: of facts, by id."""
+        near: Mapping[str, int] = {}
+        if wanted.centre:
+            steps = adjacent(self._graph, wanted.times, groups=wanted.groups)
+            near = outward([wanted.centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT).distances
+        distances, raised = {}, dict(scores)
+        for id_, score in scores.items():
+            if far := [near[end] for end in ends.get(id_, (id_,)) if end in near]:
+                distances[id_] = min(far)
+                raised[id_] = score + (1.0 - score) * NEARNESS / (1.0 + min(far))
+        # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
+        ids = sorted(raised, key=lambda id_: -raised[id_])[:limit]
+        notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
+        is_degraded = any(part.is_degraded for part in parts)
+        return TextHits({id_: raised[id_] for id_ in ids}, is_degraded, notices, distances=distances)
 
     def _texts(self, kind: Subject, query: str, limit: int, keep: Callable[[Sequence[str]], set[str]]) -> TextHits:
         """Search texts until enough of what is found passes, or there is no more."""
@@ -305,13 +307,6 @@ class GraphReader:
         shown = (each for each in self._graph.relations(ids).values() if wanted.times.shows(each))
         of_type = (each for each in shown if not types or each.type in types)
         return {each.id for each in of_type if not groups or each.group in groups}
-
-    def _distances(self, wanted: Wanted) -> Mapping[str, int]:
-        if not wanted.centre:
-            return {}
-        steps = adjacent(self._graph, wanted.times, groups=wanted.groups)
-        near = outward([wanted.centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT)
-        return near.distances
 
     def entity(self, name: str, times: Times) -> EntityView:
         return Seeing(self._graph, times).entities([self._find(name)])[0]
