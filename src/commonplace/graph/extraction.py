@@ -32,12 +32,14 @@ _MAX_VALUE_LENGTH: Final = 80
 """A longer value is a text, and read as one."""
 
 _KEYS: Final = {
-    key: meaning.split()
+    key: tuple(meaning.split())
     for meaning, keys in word_lists(Path(__file__).with_name("json_keys.txt")).items()
     for key in keys
 }
 """What keys of plain objects say, and the type of thing that they name."""
 _FACT_KEYS: Final = ("source", "target", "relation_type", "fact")
+_TYPE_KEYS: Final = ("entity_type", "type", "kind")
+_OF_PEOPLE: Final = frozenset({"email", "age", "birthday", "full_name"})
 _PERSONAL: Final = frozenset({"WORKS_FOR", "LIVES_IN"})
 _FOR_THINGS: Final = {"LIVES_IN": "LOCATED_IN", "WORKS_FOR": "PART_OF"}
 
@@ -128,7 +130,7 @@ class _Structure:
 
     def __init__(self, content: str, at: float, kinds: Kinds) -> None:
         try:
-            self._value = json.loads(content)
+            self._value = json.loads(content, object_pairs_hook=_with_plain_keys)
         except (ValueError, RecursionError) as error:
             raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or another source") from error
         self._content = content
@@ -147,29 +149,23 @@ class _Structure:
         self._left -= 1
         if depth > _MAX_DEPTH or self._left < 0:
             return None
-        if isinstance(value, Mapping):
-            return self._object(value, owner, depth)
         if isinstance(value, list):
             for each in value:
                 self._walk(each, owner, depth + 1)
-        return None
-
-    def _object(self, value: Mapping[str, Any], owner: int | None, depth: int) -> int | None:
-        keys = {_key(key): key for key in value}
-        if self._states(value, keys):
+        if not isinstance(value, dict) or self._states(value):
             return None
-        name_key = next((keys[key] for key in _NAMES if isinstance(value.get(keys.get(key, "")), str)), None)
-        me = owner
-        if name_key is not None and cleaned(value[name_key]):
-            me = self._entity(value[name_key], self._type_of(value, keys))
+        name_key, me = next((key for key in _NAMES if isinstance(value.get(key), str)), ""), owner
+        if name_key and cleaned(value[name_key]):
+            me = self._entity(value[name_key], self._type_of(value))
         for key, inner in value.items():
-            if key != name_key and _key(key) not in ("type", "entity_type", "kind"):
-                self._pair(key, inner, me, depth)
-        return me if name_key is not None else None
+            for each in inner if isinstance(inner, list) else [inner]:
+                if key not in (name_key, *_TYPE_KEYS):
+                    self._pair(key, each, me, depth)
+        return me if name_key else None
 
-    def _states(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
+    def _states(self, value: Mapping[str, Any]) -> bool:
         """Read an object that is itself a fact, of two ends and a type or a sentence; tell whether it is one."""
-        source, target, type_, fact = (value.get(keys.get(key, "")) for key in _FACT_KEYS)
+        source, target, type_, fact = map(value.get, _FACT_KEYS)
         if not (isinstance(source, str) and isinstance(target, str) and cleaned(source) and cleaned(target)):
             return False
         if not isinstance(fact, str) and not isinstance(type_, str):
@@ -189,39 +185,27 @@ class _Structure:
         return True
 
     def _pair(self, key: str, value: Any, me: int | None, depth: int) -> None:
-        relation, type_ = self._meaning(key)
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, str) and cleaned(each):
-                self._text(each, me, relation, type_)
-            elif isinstance(each, Mapping | list):
-                found = self._walk(each, me, depth + 1)
-                if me is not None and found is not None and found != me:
-                    self._claim(me, found, relation or "RELATED_TO")
-
-    def _text(self, value: str, me: int | None, relation: str, type_: str) -> None:
-        if relation and me is not None and len(value) <= _MAX_VALUE_LENGTH:
-            found = self._entity(value, "file" if has_extension(value) and type_ == "concept" else type_)
-            if found != me:
-                self._claim(me, found, relation)
-        elif " " in value:
+        own = key.upper() if key.upper() in self._kinds.relation_types else ""
+        relation, type_ = _KEYS.get(key, (own, "concept"))
+        found = None
+        if isinstance(value, dict | list):
+            found = self._walk(value, me, depth + 1)
+        elif isinstance(value, str) and relation and me is not None and len(value) <= _MAX_VALUE_LENGTH:
+            is_file = has_extension(value) and type_ == "concept"
+            found = self._entity(value, "file" if is_file else type_) if cleaned(value) else None
+        elif isinstance(value, str) and " " in value.strip():
             # A text in JSON may be escaped there: where its words stand is told as far as they stand as they are.
             begin = self._place(value)
             self._together.add(extract(value, at=self._at), begin)
+        if me is not None and found is not None and found != me:
+            self._claim(me, found, relation or "RELATED_TO")
 
-    def _meaning(self, key: str) -> tuple[str, str]:
-        form = _key(key)
-        if form in _KEYS:
-            relation, type_ = _KEYS[form]
-            return relation, type_
-        return (form.upper(), "concept") if form.upper() in self._kinds.relation_types else ("", "")
-
-    def _type_of(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> str:
-        for key in ("entity_type", "type", "kind"):
-            given = value.get(keys.get(key, ""))
+    def _type_of(self, value: Mapping[str, Any]) -> str:
+        for given in map(value.get, _TYPE_KEYS):
             if isinstance(given, str) and given.lower() in self._kinds.entity_types:
                 return given.lower()
-        is_person = any(_KEYS.get(each, [""])[0] in _PERSONAL for each in keys)
-        return "person" if is_person or {"email", "age", "birthday", "full_name"} & keys.keys() else "concept"
+        is_person = any(_KEYS.get(key, ("",))[0] in _PERSONAL for key in value) or not _OF_PEOPLE.isdisjoint(value)
+        return "person" if is_person else "concept"
 
     def _entity(self, name: str, type_: str) -> int:
         kept = cleaned(name)[:MAX_NAME_CHARACTERS]
@@ -248,3 +232,7 @@ class _Structure:
 
 def _key(key: str) -> str:
     return re.sub(r"[\s-]+", "_", _HUMPS.sub("_", key)).strip("_").lower()
+
+
+def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {_key(key): value for key, value in pairs}

@@ -528,7 +528,7 @@ def _current_first(relations: list[Relation], kinds: Kinds, now: float) -> list[
     return ordered
 
 
-def _worth(relation: Relation, distances: dict[str, int], scores: dict[str, float]) -> tuple[float, float, str]:
+def _worth(relation: Relation, distances: Mapping[str, int], scores: Mapping[str, float]) -> tuple[float, float, str]:
     """Return by what facts are put in order: what answers, then what is near, then what was learnt last."""
     ends = [distances[end] for end in (relation.source, relation.target) if end in distances]
     nearness = 1.0 / (1.0 + sum(ends)) if ends else 0.0

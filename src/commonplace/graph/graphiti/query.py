@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import replace
@@ -36,7 +36,7 @@ from commonplace.graph.views import (
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Edge, Entity, GraphFilter, Mention, Relation, Subject
 
-Score = Callable[[str, Sequence[str]], Sequence[float]]
+Score = Callable[[str, Sequence[str]], Iterable[float]]
 """How well texts answer a query, 0–1."""
 
 MORE: Final = 3
