@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from commonplace.dataclasses import dataclass
@@ -35,69 +34,49 @@ _OURS: Final = {"location": "place", "topic": "concept"}
 _UNTYPED: Final = "concept"
 _MENTIONS: Final = uuid.UUID("0f0d8b3e-5f6a-5f7b-9a53-6f2d9a1c7f10")
 """Namespace of the UUIDv5 of edges from an episode to an entity, named by both."""
+_EDGE_ENDS: Final = ("source_node_uuid", "target_node_uuid")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The members of one JSON object; `path` is where it stands in its document."""
-
-    values: Mapping[str, Any]
-    path: str
-
-    def id(self, name: str) -> str:
-        value = self.text(name)
-        if not value.strip() or len(value) > MAX_ID_CHARACTERS or "\0" in value:
-            self.refuse(name, value, f"give it an id of 1 to {MAX_ID_CHARACTERS} characters")
-        return value
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return a text; null counts as absent."""
-        value = self.values.get(name)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, str):
-            self.refuse(name, value, "give it a text")
-        if len(value) > MAX_CHARACTERS:
-            self.refuse(name, value, f"the limit is {MAX_CHARACTERS:,} characters")
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts, each once; none where it is absent."""
-        value = self.values.get(name)
-        if value is None:
-            return ()
-        if not _is_texts(value):
-            self.refuse(name, value, "give it a list of texts")
-        return tuple(dict.fromkeys(value))
-
-    def time(self, name: str) -> float | None:
-        """Return seconds since the epoch of an ISO 8601 text; one without a zone is UTC; None where it is absent."""
-        value = self.values.get(name)
-        if value is None:
-            return None
-        with suppress(ValueError, OverflowError):
-            if isinstance(value, str):
-                return parse(value.strip())
-        return self.refuse(name, value, "give it an ISO 8601 time")
-
-    def attributes(self) -> dict[str, Any]:
-        value = self.values.get("attributes")
-        if value is not None and not isinstance(value, dict):
-            self.refuse("attributes", value, "give it an object")
-        return {name: each for name, each in (value or {}).items() if name != "_"}
-
-    def refuse(self, name: str, value: object, remedy: str) -> NoReturn:
-        """Say that a value is wrong."""
-        where = f"{self.path}.{name}"
-        shown = "missing" if value is None else f"{value!r:.60}"
-        raise ConfigError(f"{where} is {shown}", path=where, remedy=remedy)
-
-
-def fields_of(value: object, path: str) -> Fields:
+def _members(
+    value: object, path: str, *, ids: Iterable[str], texts: Iterable[str] = (), times: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return what stands in one JSON object at a path, checked: a text that is absent is "", a time None."""
     if not isinstance(value, dict):
         raise ConfigError(f"{path} is {value!r:.60}", path=path, remedy="give it an object")
-    return Fields(value, path)
+    found: dict[str, Any] = {}
+    for name in (*ids, *texts):
+        text = found[name] = "" if value.get(name) is None and name not in ids else value.get(name)
+        if not isinstance(text, str):
+            _refuse(path, name, text, "give it a text")
+        if len(text) > MAX_CHARACTERS:
+            _refuse(path, name, text, f"the limit is {MAX_CHARACTERS:,} characters")
+        if name in ids and (not text.strip() or len(text) > MAX_ID_CHARACTERS or "\0" in text):
+            _refuse(path, name, text, f"give it an id of 1 to {MAX_ID_CHARACTERS} characters")
+    for name in times:
+        given = value.get(name)
+        try:
+            found[name] = None if given is None else parse(str(given).strip())
+        except (ValueError, OverflowError):
+            _refuse(path, name, given, "give it an ISO 8601 time")
+    attributes = {} if value.get("attributes") is None else value["attributes"]
+    if not isinstance(attributes, dict):
+        _refuse(path, "attributes", attributes, "give it an object")
+    return {**found, "attributes": {name: each for name, each in attributes.items() if name != "_"}}
+
+
+def _list(value: Any, path: str, name: str) -> list[str]:
+    """Return a list of texts, each once; none where it is absent."""
+    given = value.get(name)
+    if given is not None and not _is_texts(given):
+        _refuse(path, name, given, "give it a list of texts")
+    return list(dict.fromkeys(given or ()))
+
+
+def _refuse(path: str, name: str, value: object, remedy: str) -> NoReturn:
+    """Say that a value is wrong."""
+    shown = "missing" if value is None else f"{value!r:.60}"
+    raise ConfigError(f"{path}.{name} is {shown}", path=f"{path}.{name}", remedy=remedy)
 
 
 def _is_texts(value: object) -> bool:
@@ -139,23 +118,24 @@ def read_episode(value: object, path: str) -> Episode:
 
     An answer of the MCP server lacks `valid_at`: the time when it was taken in stands for it.
     """
-    node = fields_of(value, path)
-    source = node.text("source", "text")
-    created, at = node.time("created_at"), node.time("valid_at")
+    texts = ("content", "name", "source", "source_description", "group_id")
+    node = _members(value, path, ids=("uuid",), texts=texts, times=("created_at", "valid_at"))
+    created, at = node["created_at"], node["valid_at"]
     told = created if at is None else at
     if told is None:
-        node.refuse("created_at", None, "give it an ISO 8601 time")
+        _refuse(path, "created_at", None, "give it an ISO 8601 time")
+    source = node["source"]
     return Episode(
-        id=node.id("uuid"),
-        content=node.text("content", ""),
+        id=node["uuid"],
+        content=node["content"],
         reference_time=told,
         created_at=told if created is None else created,
-        name=node.text("name", ""),
-        source=source if source in ("text", "message", "json") else "text",  # type: ignore[arg-type]
-        source_description=node.text("source_description", ""),
+        name=node["name"],
+        source=source if source in ("text", "message", "json") else "text",
+        source_description=node["source_description"],
         origin="tool",
         trust=FOREIGN_TRUST,
-        group=node.text("group_id", ""),
+        group=node["group_id"],
     )
 
 
@@ -179,21 +159,22 @@ def read_entity(value: object, path: str, now: float = 0.0) -> Entity:
     Args:
         now: when it was made, where it does not say.
     """
-    node = fields_of(value, path)
-    attributes = node.attributes()
-    created, labels = node.time("created_at"), node.texts("labels")
-    type_ = type_of(list(labels))
-    if labels and list(labels) != labels_of(type_) and set(labels) != {_ENTITY}:
-        attributes[LABELS] = list(labels)
+    node = _members(value, path, ids=("uuid",), texts=("name", "summary", "group_id"), times=("created_at",))
+    created, attributes, labels = node["created_at"], node["attributes"], _list(value, path, "labels")
+    if isinstance(value, dict) and value.get("name") is None:
+        _refuse(path, "name", None, "give it a text")
+    type_ = type_of(labels)
+    if labels and labels != labels_of(type_) and set(labels) != {_ENTITY}:
+        attributes[LABELS] = labels
     return Entity(
-        id=node.id("uuid"),
-        name=node.text("name"),
+        id=node["uuid"],
+        name=node["name"],
         type=type_,
         created_at=now if created is None else created,
-        summary=node.text("summary", ""),
+        summary=node["summary"],
         attributes=_json_text(attributes),
         trust=FOREIGN_TRUST,
-        group=node.text("group_id", ""),
+        group=node["group_id"],
     )
 
 
@@ -236,14 +217,15 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
     Args:
         now: when it was made, where it does not say.
     """
-    edge = fields_of(value, path)
-    created, expired, began, ended = map(edge.time, ("created_at", "expired_at", "valid_at", "invalid_at"))
+    times = ("created_at", "expired_at", "valid_at", "invalid_at", "reference_time")
+    edge = _members(value, path, ids=("uuid", *_EDGE_ENDS), texts=("name", "fact", "group_id"), times=times)
+    created, expired, began, ended, told = (edge[name] for name in times)
     relation = Relation(
-        id=edge.id("uuid"),
-        source=edge.id("source_node_uuid"),
-        target=edge.id("target_node_uuid"),
-        type=edge.text("name", "") or "RELATED_TO",
-        fact=edge.text("fact", ""),
+        id=edge["uuid"],
+        source=edge["source_node_uuid"],
+        target=edge["target_node_uuid"],
+        type=edge["name"] or "RELATED_TO",
+        fact=edge["fact"],
         created_at=now if created is None else created,
         valid_from=began,
         valid_to=ended,
@@ -252,10 +234,10 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
         # What ends before it begins was never true: so Graphiti says it, and so it is said to Graphiti.
         is_retracted=began is not None and ended is not None and ended <= began,
         trust=FOREIGN_TRUST,
-        group=edge.text("group_id", ""),
-        attributes=_json_text(edge.attributes()),
+        group=edge["group_id"],
+        attributes=_json_text(edge["attributes"]),
     )
-    return RelationItem(relation, edge.texts("episodes"), edge.time("reference_time"))
+    return RelationItem(relation, tuple(_list(value, path, "episodes")), told)
 
 
 def mention_json(episode: Episode, entity: str) -> dict[str, Any]:
@@ -271,8 +253,8 @@ def mention_json(episode: Episode, entity: str) -> dict[str, Any]:
 
 def read_mention(value: object, path: str) -> tuple[str, str]:
     """Return the ids of the episode and the entity of an EpisodicEdge."""
-    edge = fields_of(value, path)
-    return edge.id("source_node_uuid"), edge.id("target_node_uuid")
+    edge = _members(value, path, ids=_EDGE_ENDS)
+    return edge["source_node_uuid"], edge["target_node_uuid"]
 
 
 def type_of(labels: object) -> str:
