@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _person() -> str:
-    """Return who asks, by the name that the machine knows."""
+    """Return the name of the machine's user."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -115,7 +115,7 @@ class ConsolidationApi(Service):
         )
 
     def _likeness(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return how similar texts are to each other; where the embedder fails, each is like itself alone."""
+        """Return pairwise similarities of texts; the identity matrix if the embedder fails."""
         from commonplace.consolidation.runtime import scale_of
 
         embedder = for_kind(self._runtime.destination().embedder, "memory")

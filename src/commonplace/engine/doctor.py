@@ -85,7 +85,7 @@ class Doctor(Service):
         return DoctorReport(checked, (*findings, *of_secrets))
 
     def _secrets(self, mend: bool) -> list[Problem]:
-        """Look for secrets in all that is stored, and let the pages follow."""
+        """Search everything stored for secrets, and update the Markdown pages."""
         from commonplace.engine.open import open_engine
         from commonplace.erasure.secrets import PART, Secrets
 
@@ -232,7 +232,7 @@ class Doctor(Service):
         ]
 
     def _unfinished(self, mend: bool) -> list[Problem]:
-        """Return what forgetting had to leave, because it was ended or another process held something open."""
+        """Return what an interrupted forgetting left, or could not reach."""
         runtime = self._runtime
         place = ErasureRuntime(
             runtime.directory, runtime.store, runtime.index, pages=runtime.journal, progress=runtime.progress
@@ -245,7 +245,7 @@ class Doctor(Service):
 
 
 def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
-    """Return whether these chunks stand in a text at their lines, and leave none out but blank ones."""
+    """Return whether chunks match a text at their lines and together cover every line that is not blank."""
     lines = text.split("\n")
     covered = {number for each in chunks for number in range(each.start_line, each.end_line + 1)}
     return all(number in covered for number, line in enumerate(lines, 1) if line.strip()) and all(
@@ -256,7 +256,7 @@ def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
 def _in_parts(
     items: Sequence[_T], check: Callable[[Sequence[_T]], Iterator[tuple[int, str]]]
 ) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong with many items, by number; of some that cannot be read, each is looked at by itself."""
+    """Check items in batches; if a batch cannot be read, check each of its items alone."""
     for begin in range(0, len(items), _AT_ONCE):
         some = items[begin : begin + _AT_ONCE]
         try:

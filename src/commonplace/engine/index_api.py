@@ -84,7 +84,7 @@ class IndexApi(Service):
         return Selection(self._runtime.project, root, include, own.max_file_bytes, excluded)
 
     def _index(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
-        """Index a selection, in a process of its own where this one is to stay small; see `index_root`."""
+        """Index a selection, in a worker if there is one; see `index_root`."""
 
         def here() -> IndexReport:
             return self.index_here(selection, progress, **options)
@@ -134,7 +134,7 @@ class IndexApi(Service):
 
 
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:
-    """Give documents one by one, and refuse what is none."""
+    """Yield documents; refuse anything else."""
     for number, document in enumerate(series("documents", documents), 1):
         if not isinstance(document, Document):
             raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")

@@ -71,7 +71,7 @@ class KnowledgeApi(Service):
         )
 
     def _stored(self, config: MemoryConfig) -> KnowledgeRuntime:
-        """Return what a service stands on: this store, or one that is in no file and has no index."""
+        """Return the runtime of a service: over this store, or over one in memory without an index."""
         from commonplace.knowledge.config import KnowledgeRuntime
 
         runtime = self._runtime
@@ -154,7 +154,7 @@ class KnowledgeApi(Service):
         return replace(given, vectors=vectors, no_vectors=why_not, reranker=opened, reranker_name=name)
 
     def _reranker(self, config: MemoryConfig, given: Reranker | None) -> tuple[Callable[[], Reranker] | None, str]:
-        """Return what opens the re-ranker, None where none is wanted, and its name."""
+        """Return a function that opens the re-ranker, or None, and the re-ranker's name."""
         if given is not None and not callable(getattr(given, "rerank", None)):
             remedy = "give an object with `rerank(query, texts, top_k)`"
             raise UsageError(f"the re-ranker is {given!r:.80}", remedy=remedy)

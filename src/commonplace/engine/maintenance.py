@@ -101,7 +101,7 @@ class IndexMaintenance:
         self._ahead = threading.Lock()
 
     def project(self) -> tuple[str, ...]:
-        """Bring the index up to date, waiting for another process that is at it; return what people should know."""
+        """Bring the index up to date, waiting for another process that writes it; return notices."""
         if self._store.is_on_server:
             return ()
         report = bring_up_to_date(self._store, self._index, timeout_s=MAX_WAIT_S, progress=self._progress)
@@ -124,7 +124,7 @@ class IndexMaintenance:
             self._bring_up_to_date(written, 0.0, None)
 
     def held(self, generation: Generation, namespace: str) -> int:
-        """Return up to which change of a namespace recall needs nothing beside a generation: all on a server."""
+        """Return the last change of a namespace that a generation covers; on a server it covers all."""
         return UPTO_DATE if self._store.is_on_server else generation.head(namespace).change
 
     def is_fresh(self, generation: Generation, namespace: str) -> bool:
@@ -202,7 +202,7 @@ class IndexMaintenance:
             lock.release()
 
     def keep_left_out(self, namespace: str, root: Path, report: IndexReport, at: float) -> None:
-        """Note what an indexing run left out, in the place of what the one before did."""
+        """Record what an indexing run left out, in place of the previous record."""
         name = self._named(root)
         problems = [(redact(each.path).text, redact(each.reason).text) for each in report.problems[:_MAX_PROBLEMS]]
         told = {"skipped": dict(report.skipped), "problems": problems}
@@ -251,14 +251,14 @@ class IndexMaintenance:
         return f"`commonplace index build{place}{option}`"
 
     def reader(self) -> Generation:
-        """Return the current generation of the index, as the store's embedder of now has it."""
+        """Return the current generation of the index, for the store's current embedder."""
         embedding = self._store.embedding()
         if embedding is not None:
             self._index.follow(embedding)
         return self._index.reader()
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> ProjectionReport | None:
-        """Bring the index up to date: here, or in a worker where this process is to stay small and has much to do."""
+        """Bring the index up to date, in a worker if there is one and much to do."""
 
         def here() -> ProjectionReport | None:
             return bring_up_to_date(self._store, self._index, timeout_s=timeout_s, progress=progress)
@@ -268,7 +268,7 @@ class IndexMaintenance:
         return self._worker.run("project", here, timeout_s=timeout_s)
 
     def _catch_up_in_worker(self) -> None:
-        """Begin to bring the index up to date, unless that is under way; nobody waits for it."""
+        """Start a background update of the index, unless one is running."""
         worker = self._worker
         if worker is None or not self._ahead.acquire(blocking=False):
             return
@@ -283,12 +283,11 @@ class IndexMaintenance:
         threading.Thread(target=work, name="index", daemon=True).start()
 
     def is_first(self, generation: Generation) -> bool:
-        """Return whether nobody can miss an index: memories are stored without one, files are indexed with it."""
+        """Return whether a missing index is normal: a store of memories alone is made without one."""
         counts = self._store.counts()
         return generation.fault == MISSING and not counts["artifacts"] and not counts["knowledge"]
 
     def status(self, namespace: str) -> IndexStatus:
-        """Return the state of store and index."""
         generation = self.reader()
         with self._store.snapshot():
             embedding = self._store.embedding()

@@ -58,7 +58,7 @@ def refuse_unfit_import(path: Path, settings: Settings, *, format_: str = "auto"
 
 
 def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
-    """Return what stands at a path as something to import."""
+    """Open a file as a source of an import."""
     from commonplace.engine.graph_input import kinds_of_settings
     from commonplace.exchange.read import source_of
 
@@ -190,7 +190,7 @@ class MemoryApi(Service):
         return self._runtime.memory.touch(id_, reinforce=reinforce)
 
     def list(self, selection: Selection) -> list[Memory]:
-        """Return a page of the memories that a selection chooses, its limit and offset over both kinds of places."""
+        """Return a page of selected memories, those of this process included."""
         end = None if selection.limit is None else selection.offset + selection.limit
         first = replace(selection, offset=0, limit=end)
         ultra = self._runtime.ultra.all(first) if self._runtime.has_ultra else []
@@ -203,7 +203,7 @@ class MemoryApi(Service):
         return [self._runtime.seen(stored) for stored in found]
 
     def facets(self, selection: Selection) -> MemoryFacets:
-        """Count the memories that a selection chooses, of both kinds of places, by their values."""
+        """Count selected memories by their values, those of this process included."""
         counts = {name: Counter(some) for name, some in self._store.memory_facets(self._namespace, selection).items()}
         if self._runtime.has_ultra:
             for name, some in self._runtime.ultra.store.memory_facets(self._namespace, selection).items():
@@ -222,12 +222,12 @@ class MemoryApi(Service):
         return stored
 
     def absent(self, id_: str, when: str = "") -> NotFoundError:
-        """Return the error that says that there is no such memory."""
+        """Return the error for a missing memory."""
         what = f"there is no memory {id_!r:.80}{when} in namespace {self._namespace!r}"
         return NotFoundError(what, remedy="see `commonplace list`")
 
     def fading(self, stored: StoredMemory, days: int, *, past: bool = False) -> Sequence[Fading]:
-        """Return what is left of a memory on each day from its last use on, if it is not used again."""
+        """Return the retention of a memory on each day after its last use, if it is not used again."""
         policy, record = self._runtime.retention, stored.record
         times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
         uses = record.uses or (record.last_used,)
@@ -351,7 +351,7 @@ class MemoryApi(Service):
         return self._put_together([number for number, owner in artifacts if owner.path == path])
 
     def _put_together(self, numbers: Sequence[int]) -> str | None:
-        """Return the text of an owner's passages, blank lines between them as such; None of no owner."""
+        """Join the passages of owners by their line numbers; return None without owners."""
         if not numbers:
             return None
         passages = self._store.passages(self._namespace, self._store.passages_of(self._namespace, numbers))

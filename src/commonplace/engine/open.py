@@ -117,7 +117,7 @@ def open_engine(
 
 
 def without_files(settings: Settings) -> Settings:
-    """Return the settings for a store on a server: what many machines share is in no file of one of them."""
+    """Return settings without Markdown and logs: a store on a server is shared by machines."""
     return replace(
         settings, memory=replace(settings.memory, mirror="off"), log=replace(settings.log, level="off", queries="off")
     )
@@ -138,12 +138,12 @@ def make_anew(directory: Path) -> bool:
 
 
 def make_on_server(address: Address, grant_to: str, partitions: int) -> bool:
-    """Make a store on a server unless there is one, and let a role use it; return whether there was none."""
+    """Create a store on a server unless it exists, and grant a role its use; return whether it was created."""
     return Store.make_on_server(address, address.password, grant_to=grant_to, partitions=partitions)
 
 
 def consolidation_lock(engine: Engine) -> Lock:
-    """Return the lock of the one process that consolidates a store again and again."""
+    """Return the lock that a process holds while it consolidates a store periodically."""
     return engine._runtime.store.lock(engine.directory / WATCH_LOCK)
 
 
@@ -230,7 +230,7 @@ def _embedder(
 
 
 def _set_for(kind: EmbeddedKind, settings: Settings) -> str:
-    """Return the name that the settings give for one kind: its own, where any layer sets it, before that of all."""
+    """Return the embedder that settings name for a kind: `embedder.<kind>` wins over `embedder.name`."""
     own: str = getattr(settings.embedder, kind)
     of_kind, of_all = settings.origins.get(f"embedder.{kind}"), settings.origins.get("embedder.name")
     if of_kind and not (of_all == "flag" and of_kind != "flag"):
@@ -247,7 +247,7 @@ def _of_kind(
     *,
     is_asked: bool,
 ) -> Embedder:
-    """Return the embedder of one kind; one that is absent where it is not the stored one and nobody asked for it."""
+    """Return the embedder of one kind; a mismatch that nobody asked for gives an `AbsentEmbedder`."""
     if isinstance(asked, str):
         asked = embedder_name(asked) or asked
     if stored is not None and isinstance(asked, str) and asked == stored.name and embedder_name(asked) is None:

@@ -80,7 +80,7 @@ class Question(View):
 
 
 def questions(engine: Engine) -> list[Question]:
-    """Return what waits: contradictions first, then memories that may be overtaken, surest first, then proposals."""
+    """Return open questions: contradictions, then possibly superseded memories, surest first, then proposals."""
     return list(islice(_all(engine), MAX_QUESTIONS))
 
 
@@ -152,7 +152,7 @@ def _memory_side(memory: Memory) -> Side:
 
 
 def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_agent: bool) -> dict[str, Any]:
-    """Do what a person, or an agent that may, answers to a question; return what was done."""
+    """Apply an answer to a question; return what was done."""
     found = next((each for each in _all(engine) if each.id == id_), None)
     if found is None:
         raise NotFoundError(f"no question {id_!r:.80} waits", remedy="see `commonplace review`")
@@ -184,7 +184,7 @@ def refuse_agent(trusts: Iterable[float]) -> None:
 
 
 def _settle(engine: Engine, found: Question, given: str, place: int | None, reason: str, text: str) -> None:
-    """Settle a dispute, and which of two memories holds that the same is asked of."""
+    """Settle a dispute of the graph and the same question about memories."""
     runtime, first = engine._runtime, found.sides[0].id
     said = disputes_of(runtime.store, engine.namespace).get(found.id, {})
     pairs = [each for each in overtaken(runtime.store, engine.namespace, runtime.tokens) if found.id in each.disputes]
@@ -216,7 +216,7 @@ def _settle(engine: Engine, found: Question, given: str, place: int | None, reas
 
 
 def _correct(engine: Engine, found: Question, reason: str, text: str, *, is_kept: bool) -> None:
-    """Let a text of their own end the facts of a dispute; it is not kept where a memory is to say it."""
+    """End the facts of a dispute by a new text, which is kept only if no memory will hold it."""
     added = engine.graph.add_episode(_written(text), source_description="review", origin="user")
     new = next((each for each in added.relations if each.disputed and each.dispute == found.id), None)
     is_right = new is not None or {each.uuid for each in added.ended}.issuperset(each.id for each in found.sides)
@@ -230,7 +230,7 @@ def _correct(engine: Engine, found: Question, reason: str, text: str, *, is_kept
 
 
 def _supersede(engine: Engine, ids: Sequence[str], chosen: Set[str], given: str, text: str, reason: str) -> None:
-    """Link memories, the newest first, as is answered, and settle what the graph has come to ask of them."""
+    """Link memories, newest first, as answered, and settle disputes of the graph between them."""
     if given == "edit" and ids:
         engine.update(ids[0], _written(text))
     others = [id_ for id_ in ids if id_ not in chosen]

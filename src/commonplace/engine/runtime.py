@@ -120,7 +120,7 @@ class Runtime:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
 
     def close(self) -> None:
-        """Write what is still to be written, release files and connections; calling twice is harmless."""
+        """Write what is pending and release files and connections; calling twice is harmless."""
         if not self.is_closed:
             self.is_closed = True
             self.uses.close()
@@ -132,7 +132,7 @@ class Runtime:
             self.store.close()
 
     def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Runtime:
-        """Return the runtime of another namespace of the same store; it shares all that is not of a namespace."""
+        """Return a runtime for another namespace of the store, which shares everything else."""
         settings = settings or self.settings
         settings = replace(settings, store=replace(settings.store, namespace=namespace))
         embedder = self.current_embedder()
@@ -185,7 +185,7 @@ class Runtime:
         return self.embedder
 
     def adopt(self, embedder: Embedder) -> None:
-        """Make vectors by another embedder, and compare with what it made, from now on."""
+        """Use another embedder from now on."""
         self.embedder = embedder
         self.index.follow(embedder.stamp)
         self.searcher = self.searcher_over(self.store, self.index)  # a search under way goes on with the old one
@@ -199,17 +199,17 @@ class Runtime:
         return round(seconds("the clock's time", self.clock()), 6)
 
     def before(self) -> None:
-        """Take in what was used, and what people changed in Markdown, since the last call."""
+        """Write counted uses and import edits of Markdown pages, before a call."""
         self.uses.write()
         self.pick_up()
 
     def pick_up(self) -> None:
-        """Take in what people changed in Markdown since the last call; enough where use does not matter."""
+        """Import edits of Markdown pages."""
         if self.keeps_journal:
             self.journal.pick_up()
 
     def after(self) -> None:
-        """Let vectors and Markdown follow what was written, in their own time."""
+        """Start the background work after a write: pending vectors and Markdown pages."""
         if self.backlog.may_wait or any(is_slow(each) or is_broken(each) for each in by_space(self.embedder)):
             self.backlog.start()
         if self.keeps_journal:
@@ -217,7 +217,7 @@ class Runtime:
 
     @contextmanager
     def writing(self, *ids: str) -> Iterator[None]:
-        """Surround a call that writes to what some ids name with `before` and, where it does not fail, `after`."""
+        """Validate ids, and run `before` and, unless the block fails, `after`."""
         for each in ids:
             reject_invalid_id(each)
         self.before()
@@ -240,7 +240,7 @@ class Runtime:
         )
 
     def count_uses(self, ids: Iterable[str]) -> None:
-        """Count that memories were used, where it can be written."""
+        """Count uses of memories, unless the store is read-only."""
         if not self.store.is_read_only:
             self.uses.count(ids, self.now())
 
@@ -255,7 +255,7 @@ class Runtime:
                     self.keep_risen(self.seen(each))
 
     def keep_risen(self, memory: Memory) -> Memory:
-        """Store a memory of this process that was used often enough, and return it."""
+        """Move a memory of this process to the store once its tier has risen; return it."""
         if memory.tier == "ultra":
             return memory
         names = ("content", "tier", "tags", "source", "at", "metadata", "category", "id", "entities", "origin", "trust")
@@ -266,11 +266,10 @@ class Runtime:
         return stored
 
     def seen(self, stored: StoredMemory) -> Memory:
-        """Return a stored memory as people see it now."""
         return seen(stored, self.namespace, self.now(), self.retention)
 
     def forget_caches(self) -> None:
-        """Drop what this process keeps of questions, answers and words."""
+        """Drop cached queries, results and tokens."""
         self.searcher = self.searcher_over(self.store, self.index)
         self.tokens.release()
         clear_cache()
@@ -306,7 +305,7 @@ class Runtime:
 
     @made_once
     def feed(self) -> MemoryFeed | None:
-        """What lets the graph follow memories, where the settings want it to."""
+        """Updates the graph with memories; None if the setting graph.remember is off."""
         if self.settings.graph.remember == "off":
             return None
         from commonplace.graph.episodes import MemoryFeed
@@ -314,7 +313,7 @@ class Runtime:
         return MemoryFeed(lambda destination: self.graph_on(destination or self.destination()))
 
     def graph_runtime(self, is_writing: bool) -> GraphRuntime:
-        """Return what the graph stands on; for reading, nothing is settled about the store's embedder."""
+        """Return the graph's runtime; one for reading does not fix the embedder of an empty store."""
         from commonplace.ingest.passages import Destination
 
         return self.graph_on(

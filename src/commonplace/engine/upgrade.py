@@ -110,12 +110,12 @@ class EmbedderApi(Service):
         ]
 
     def _settle(self) -> None:
-        """Put in order what the switch left, a part at a time: everything is found meanwhile."""
+        """Clean up after the switch in small steps; searches work meanwhile."""
         while self._store.settle_reembedding(SETTLED_AT_ONCE):
             time.sleep(SETTLING_PAUSE_S)
 
     def _target(self, asked: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> Embedder:
-        """Return the embedders that are asked for: of some kinds, with the present ones for the others."""
+        """Return the new embedders: the one asked for, and the present ones for kinds that are not named."""
         embedder: Any = asked
         if isinstance(asked, str):
             try:
@@ -190,7 +190,7 @@ class EmbedderApi(Service):
 
 
 def why_absent(embedder: Embedder, settings: ModelSettings) -> CommonplaceError | None:
-    """Return why an embedder can embed nothing here, as far as that can be told without asking it."""
+    """Return why an embedder cannot be used, as far as is known without calling it."""
     if isinstance(embedder, AbsentEmbedder):
         return embedder.error
     if is_remote(embedder.stamp.name):

@@ -110,7 +110,7 @@ class Worker:
 
 
 def _answers_of_child(stack: ExitStack, task: object) -> Iterator[tuple[Any, ...]] | None:
-    """Give a task to a process, which is ended with the stack; return its answers, None where none begins here."""
+    """Start a process with a task; return its answers, or None if it does not start. The stack ends it."""
     import subprocess  # 3 ms, of a server's first answer
 
     if not sys.executable or getattr(sys, "frozen", False):  # a program of its own has no interpreter to start
@@ -166,14 +166,14 @@ def _line(*answer: object) -> bytes:
 
 
 def _error(kind: type[CommonplaceError], arguments: tuple[object, ...], state: Mapping[str, object]) -> Exception:
-    """Return an error as it was raised; pickle would call its class, which may want more than it keeps."""
+    """Rebuild an error without calling its class, which may need other arguments than those it keeps."""
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(state)
     return error
 
 
 def main() -> None:
-    """Do what standard input asks for."""
+    """Run the task on standard input."""
     # It is closed by the end of the process, which whoever started it waits for.
     answers = os.fdopen(int(sys.argv[1]), "wb", closefd=False)
 

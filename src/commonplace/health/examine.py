@@ -113,7 +113,7 @@ _LOOKED_AT: Final = 20_000
 
 
 def suspicion(text: str) -> str:
-    """Return why a text may be worth nothing, "" where nothing speaks against it."""
+    """Return why a text may be junk, or ""."""
     head = text[:_LOOKED_AT].strip()
     said, words = _SAID.findall(head[:200].lower()), _WORD.findall(head.lower())
     lines = [line for line in head.splitlines() if line.strip()]
@@ -157,7 +157,7 @@ class HealthRuntime:
 
 
 def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Health:
-    """Return how healthy the memories of a namespace are."""
+    """Examine the memories of a namespace."""
     store, name = runtime.store, runtime.namespace
     with store.snapshot():
         everything = store.memories(name, Selection(order="id"))
@@ -255,7 +255,7 @@ def _orphans(runtime: HealthRuntime, everything: Sequence[StoredMemory]) -> Iter
 
 
 def _junk(live: Iterable[StoredMemory]) -> Iterator[Finding]:
-    """Suspect memories that nobody used and that say nothing; a turn of a conversation may be as short as it likes."""
+    """Find unused memories that look like junk; turns of conversations are exempt."""
     for each in live:
         if each.owner.session or each.record.use_count or each.record.status == "promoted":
             continue

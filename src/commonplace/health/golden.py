@@ -158,7 +158,7 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
 
 
 def _query_of(issue: Issue) -> GoldenQuery | None:
-    """Return the golden query of an issue; None where it holds none, as after a memory of it was forgotten."""
+    """Return the golden query of an issue, or None if a memory of it was forgotten."""
     notes = split_notes(issue.notes)[0]
     query, *sides = (notes.get(name) for name in ("query", "relevant", "irrelevant"))
     if not isinstance(query, str) or not all(isinstance(ids, list) for ids in sides):

@@ -32,7 +32,7 @@ class Answers:
         self._dropped_at = float("-inf")
 
     def find(self, key: str) -> Answer | None:
-        """Return the answer to what came with this key within a day."""
+        """Return the answer to a request that came with this key within a day."""
         now = self._now()
         found = self._store.notes(self._namespace, ANSWER, key)
         return next((Answer(*json.loads(note.body)) for note in found if abs(now - note.at) < KEPT_S), None)

@@ -35,7 +35,7 @@ _MAX_SCANNED: Final = 20_000
 
 
 def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
-    """Return references to the files of a project that texts name, in their order; none outside of a project."""
+    """Return references to the project files that texts name, in order of appearance; none without a project."""
     if project is None:
         return ()
     named = dict.fromkeys(
@@ -63,7 +63,7 @@ def what_became(reference: str, project: Path) -> str:
 
 
 def _inside(project: Path, path: str) -> Path | None:
-    """Return a file below the project, None where there is none."""
+    """Return a file below the project, or None."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
         return None
     place = project / path
@@ -74,7 +74,7 @@ def _inside(project: Path, path: str) -> Path | None:
 
 
 def _digest(file: Path) -> str:
-    """Return the sum of a file, "" of one that cannot be read, or is too large to be."""
+    """Return the SHA-256 of a file, or "" if it is too large or cannot be read."""
     try:
         return "" if file.stat().st_size > MAX_BYTES else sha256(file.read_bytes()).hexdigest()
     except OSError:
@@ -87,7 +87,7 @@ BATCH_CHARACTERS: Final = 131_072
 
 
 def batches(news: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
-    """Yield memories in their order, so many at a time, and so much text, that others who write wait briefly."""
+    """Yield memories in order, in batches small enough that other writers wait only briefly."""
     some: list[NewMemory] = []
     characters = 0
     for new in news:
@@ -133,7 +133,7 @@ def first_version(new: NewMemory, now: float, project: Path | None, *, is_forced
 
 
 def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRecord]]) -> list[MemoryWrite]:
-    """Return versions of memories ready to be written, in their order; all are embedded at once, or all later."""
+    """Cut, tokenize and embed versions of memories, in order; either all are embedded now, or all later."""
     if destination.later_above is not None and len(versions) > 1:
         destination = replace(destination, later_above=0)
     maker = PassageMaker(destination)

@@ -60,21 +60,21 @@ def add_injected(store: Store, namespace: str, conversation: str, ids: Collectio
 
 
 def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
-    """Let everything be injected into a conversation again."""
+    """Forget what was injected into a conversation."""
     if injected(store, namespace, conversation, now):
         with store.change_memories(namespace) as change:
             _write(store, namespace, change, _held(store, namespace, now) | {_digest(conversation): {}})
 
 
 def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:
-    """Leave nothing that tells that these were ever injected, in the same change that erases them."""
+    """Remove ids from all conversations, in the change that erases them."""
     held = _held(store, namespace).items()
     left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held}
     _write(store, namespace, change, left)
 
 
 def _held(store: Store, namespace: str, now: float | None = None) -> dict[str, dict[str, float]]:
-    """Return the ids with their times by the names of the conversations: all, or those within a day of a time."""
+    """Return ids and times by conversation: all, or those within a day of `now`."""
     held = {note.id: json.loads(note.body) for note in store.notes(namespace, INJECTED)}
     if now is None:
         return held
@@ -83,7 +83,7 @@ def _held(store: Store, namespace: str, now: float | None = None) -> dict[str, d
 
 
 def _write(store: Store, namespace: str, change: MemoryChange, wanted: Mapping[str, Mapping[str, float]]) -> None:
-    """Let the notes hold what is wanted; what they hold already is not written again."""
+    """Make the notes hold what is wanted; write only those that differ."""
     held = _held(store, namespace)
     for name, ids in wanted.items():
         if not ids and name in held:

@@ -41,7 +41,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _by_its_embedder(method: _Method) -> _Method:
-    """Do what a method does once more, by the store's embedder of now, where another process changed that."""
+    """Call a method again with the store's current embedder, if another process has changed it."""
 
     @wraps(method)
     def done(self: MemoryService, *arguments: Any) -> Any:
@@ -98,7 +98,7 @@ class MemoryService:
         self._project = project
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
-        """Take memories in, in their order; see `Engine.remember_many`."""
+        """Store memories in order; see `Engine.remember_many`."""
         news = []
         for place, item in enumerate(items, 1):
             try:
@@ -116,7 +116,7 @@ class MemoryService:
 
     @_by_its_embedder
     def update(self, id_: str, values: Mapping[str, Any], if_version: int | None = None) -> Memory:
-        """Write the next version of a live memory, with some values changed; see `Engine.update`."""
+        """Write the next version of a live memory; see `Engine.update`."""
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
@@ -145,7 +145,7 @@ class MemoryService:
             return self._seen(stored, "updated", (*new.notices, *told))
 
     def touch(self, id_: str, *, reinforce: bool = False, is_review: bool = False) -> Memory:
-        """Count one more use, or review, of a memory, and move it to the next tier where that earns it."""
+        """Count a use or a review of a memory; enough of them raise its tier."""
 
         def used(record: MemoryRecord) -> MemoryRecord:
             record = self._policy.used(record, self._now(), reinforce=reinforce)
@@ -166,7 +166,7 @@ class MemoryService:
         return self._seen(replace(known, record=record), outcome)
 
     def archive(self, id_: str) -> Memory:
-        """Take a live memory out of finding; what is archived already stays so."""
+        """Archive a live memory; an archived one is left as it is."""
         with self._store.change_memories(self._namespace) as change:
             known = _known(change.find(id_), id_, is_live=False)
             if known.expired_at is not None:
@@ -178,7 +178,7 @@ class MemoryService:
 
     @_by_its_embedder
     def restore(self, id_: str) -> Memory:
-        """Let an archived memory be found again, as a new version with the same words."""
+        """Restore an archived memory, as a new version with the same text."""
         while True:
             archived = _known(self._store.memory(self._namespace, id_), id_, is_live=False)
             if archived.expired_at is None:
@@ -215,7 +215,7 @@ class MemoryService:
             return change.unlink(source, target, None if type_ is None else link_type(type_))
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
-        """Return a memory with its passages made anew from its content."""
+        """Return a version with passages made from its content."""
         [write] = writes_of(self._destination, [(owner, record)])
         return write
 
@@ -234,7 +234,7 @@ class MemoryService:
 
     @_by_its_embedder
     def _without_recalled(self, new: NewMemory) -> NewMemory:
-        """Cut out blocks that were recalled, and refuse what then says nothing of its own."""
+        """Remove recalled blocks, and refuse a text that has nothing else."""
         opened = unfence(new.content)
         if opened.recalled:
             if not opened.text.strip():
@@ -331,7 +331,7 @@ class MemoryService:
         return again
 
     def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
-        """Let the graph follow what became of a memory at the door."""
+        """Update the graph after a memory was admitted."""
         stored, outcome, _ = admission
         feed = self._feed()
         if feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
@@ -342,7 +342,7 @@ class MemoryService:
             feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
 
     def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
-        """Read what the graph is to take from memories, before the transaction that writes them."""
+        """Extract what the graph takes from memories, before the transaction that writes them."""
         feed = self._feed()
         return None if feed is None else feed.read(writes, self._destination)
 
@@ -358,7 +358,7 @@ class MemoryService:
             feed.follow(change, ids, readings, before)
 
     def _moment(self, known: StoredMemory) -> float:
-        """Return the time of a change to a version: never before the version itself, whatever the clock says."""
+        """Return the time of a change: never before the version that it changes, even if the clock was set back."""
         return max(self._now(), known.created_at)
 
     def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
@@ -366,7 +366,7 @@ class MemoryService:
 
 
 def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], now: float) -> MemoryRecord:
-    """Return what is written of a changed memory: what is not a part of any version goes on from the known one."""
+    """Return the record of the next version; fields that belong to no version come from the known one."""
     return replace(
         new,
         tier=new.tier if "tier" in changed else known.tier,

@@ -49,7 +49,7 @@ class Ultra:
         self._lock = threading.Lock()
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool) -> list[Memory]:
-        """Take memories in, and let the oldest go where there are too many."""
+        """Store memories, and drop the oldest if there are too many."""
         with self._lock:
             kept = self.service.remember(items, force=force)
             total, leaving = 0, []
@@ -63,15 +63,13 @@ class Ultra:
         return kept
 
     def find(self, id_: str) -> StoredMemory | None:
-        """Return a memory that is here."""
         found = self.store.memory(self._namespace, id_)
         return found if found is not None and found.expired_at is None else None
 
     def all(self, selection: Selection) -> list[StoredMemory]:
-        """Return the memories that a selection chooses."""
         return self.store.memories(self._namespace, selection)
 
     def erase(self, ids: Sequence[str]) -> int:
-        """Let memories go; return how many were here."""
+        """Delete memories; return how many there were."""
         with self._lock, self.store.change_memories(self._namespace) as change:
             return change.erase([id_ for id_ in ids if self.find(id_) is not None])

@@ -92,7 +92,7 @@ class UseCounter:
         self._is_closed = False
 
     def count(self, ids: Iterable[str], now: float) -> None:
-        """Take memories that were used, but for those that were within the hour."""
+        """Queue uses of memories, at most one per memory and hour."""
         with self._lock:
             for id_ in ids:
                 if abs(now - self._counted.get(id_, -inf)) >= ONCE_IN_S:
@@ -104,7 +104,7 @@ class UseCounter:
                 self._timer.start()
 
     def write(self) -> None:
-        """Write what is pending, now; where that fails it waits for the next time."""
+        """Write pending uses now; if that fails they stay pending."""
         with self._writing:
             with self._lock:
                 pending, self._pending = self._pending, []
@@ -125,7 +125,7 @@ class UseCounter:
                 self._counted = {id_: at for id_, at in self._counted.items() if abs(latest - at) < ONCE_IN_S}
 
     def close(self) -> None:
-        """Write what is pending; uses that come later are not written."""
+        """Write pending uses, and accept no more."""
         with self._lock:
             self._is_closed = True
         self.write()

@@ -93,7 +93,7 @@ def validate_memory(
 
 
 def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chat message, with `role` and `content`, as a memory is given: its origin follows from the role."""
+    """Convert a chat message, with `role` and `content`, to the fields of a memory; the role gives the origin."""
     given = dict(message)
     role, name = given.pop("role"), given.pop("name", "")
     if not isinstance(role, str) or role not in ORIGIN_OF_ROLE:
@@ -117,7 +117,7 @@ def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
-    """Return a stored memory as somebody would give it to be remembered; `validate_memory` takes it."""
+    """Return the fields of a stored memory in the form that `validate_memory` accepts."""
     return {
         "content": record.content,
         "id": owner.id,
@@ -136,7 +136,7 @@ def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
 
 
 def without_secrets(new: NewMemory) -> NewMemory:
-    """Return a memory with a placeholder for every secret in what it says, and a notice that tells of which kinds."""
+    """Replace secrets by placeholders, with a notice of their kinds."""
     kinds: list[str] = []
 
     def clean(text: str) -> str:
@@ -159,7 +159,7 @@ def without_secrets(new: NewMemory) -> NewMemory:
 
 
 def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> None:
-    """Refuse a content that is no text, empty, too large, or binary."""
+    """Refuse content that is not text, empty, too large, or binary."""
     if not isinstance(content, str):
         raise UsageError(f"the content is {type(content).__name__}, not str", remedy="give a text, decoded")
     if not content.strip("\ufeff\u200b\u2060 \t\r\n\f\v\0\u00a0\u3000"):
@@ -181,7 +181,7 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
 
 
 def reject_invalid_id(id_: object) -> str:
-    """Return an id; refuse one that is no text, empty or too long."""
+    """Return an id; refuse one that is not text, empty or too long."""
     if not isinstance(id_, str) or not id_.strip() or len(id_) > MAX_TEXT_CHARACTERS:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
     _refuse_unstorable("id", id_)
@@ -198,12 +198,12 @@ def _refuse_unstorable(name: str, text: str) -> None:
 
 
 def invalid(name: str, given: object, remedy: str) -> UsageError:
-    """Return the error that says what a parameter is, and what it has to be."""
+    """Return an error with a parameter's value and what it must be."""
     return UsageError(f"{name} is {given!r:.80}", remedy=remedy, parameters=(name,))
 
 
 def labels(name: str, given: object) -> tuple[str, ...]:
-    """Return tags, entities or ids, each once, in their order."""
+    """Return tags, entities or ids without repetitions, in order."""
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
         raise invalid(name, given, "give a list of texts")
     cleaned = [" ".join(each.split()) if isinstance(each, str) else each for each in given]
@@ -248,28 +248,28 @@ def texts(name: str, given: object) -> tuple[str, ...]:
 
 
 def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
-    """Return what can be gone through one by one, and is no text."""
+    """Return an iterable that is not a text."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise invalid(name, given, "give a list")
     return given
 
 
 def int_in(name: str, given: object, least: int, most: int) -> int:
-    """Return a whole number within its range."""
+    """Return a whole number within a range, both ends included."""
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
         raise invalid(name, given, f"give a whole number from {least:,} to {most:,}")
     return given
 
 
 def boolean(name: str, given: object) -> bool:
-    """Return what is true or false; a text that says so is neither."""
+    """Return True or False; a text such as "false" is refused."""
     if not isinstance(given, bool):
         raise invalid(name, given, "give True or False")
     return given
 
 
 def path_value(name: str, given: object) -> Path:
-    """Return the path of a file or directory, which need not be there."""
+    """Return the path of a file or directory, which need not exist."""
     if isinstance(given, str | Path) and str(given).strip() and "\0" not in str(given):
         with suppress(UnicodeEncodeError):
             os.fsencode(given)
@@ -316,7 +316,7 @@ def moment(name: str, given: Moment | None, now: float | None) -> float | None:
 
 
 def link_type(given: str) -> str:
-    """Return the type of a link as it is stored, with a placeholder for every secret."""
+    """Return the type of a link as stored, secrets replaced."""
     return redact(" ".join(short_text("type", given).split())).text
 
 

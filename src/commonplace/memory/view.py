@@ -89,7 +89,7 @@ def seen(
     outcome: Outcome = "read",
     notices: tuple[str, ...] = (),
 ) -> Memory:
-    """Return a stored version as callers see it at a time, without the secrets that an older release may have kept."""
+    """Return a stored version as callers see it; secrets that an older release may have kept are replaced."""
     owner, record = stored.owner, stored.record
     raw = policy.raw(record, now)
     return Memory(
@@ -139,7 +139,7 @@ class RetentionPolicy:
         return raw_score(record.use_count, age(record.last_used, now), record.strength, self.curve, half_life)
 
     def used(self, record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
-        """Return the record after one more access, in the next tier where that earns it."""
+        """Return the record after one more use, which may raise its tier."""
         use = touched(Use(record.use_count, record.strength, record.last_used, record.uses), now, reinforce=reinforce)
         tier = next_tier(record.tier, use.uses, use.last_used)
         if tier is not None and self.rises and record.trust >= MIN_TRUST_TO_PROMOTE:

@@ -419,7 +419,7 @@ class Embedding:
         return f"[{' '.join(f'{kind}{each.name}:{each.version}/{each.dimensions}' for kind, each in parts)}]"
 
     def described(self) -> str:
-        """Return it for people: the embedder, and those of the kinds that have another."""
+        """Return the name of the main embedder, and in brackets those of kinds with another."""
         others = ", ".join(f"{kind}: {stamp}" for kind, stamp in self.others)
         return f"{self.of('memory')} ({others})" if others else str(self)
 
@@ -440,7 +440,7 @@ class Embedding:
 
     @property
     def spaces(self) -> tuple[Embedding, ...]:
-        """The different stamps, the one of most kinds first: vectors of one of them can be compared."""
+        """The different stamps in use; vectors are comparable only within one."""
         return tuple(dict.fromkeys(self.of(kind) for kind in EMBEDDED_KIND_OF))
 
 
