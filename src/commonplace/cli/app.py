@@ -95,7 +95,7 @@ def invocation_of(context: click.Context) -> Invocation:
 
 
 def shared_option(attribute: str, *names: str, help: str, **kwargs: Any) -> click.Option:  # noqa: A002 - click's name
-    """Return an option that stands before or after a command's name, kept in the invocation; the later one wins."""
+    """Return an option that may precede or follow a command's name; the last one wins, and the invocation keeps it."""
 
     def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if isinstance(value, str):
@@ -115,7 +115,7 @@ def shared_options() -> list[click.Parameter]:
         shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
         shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
         shared_option("is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."),
-        # Who is parsed here runs in this process in any case.
+        # A command that is parsed here runs in this process anyway.
         click.Option(
             ["--no-server"], is_flag=True, expose_value=False, help="Ask no running server; do it in this process."
         ),
@@ -374,6 +374,6 @@ def _described(error: BaseException, notes: Sequence[str]) -> dict[str, object]:
 
 
 def silence_output() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush meets no closed pipe."""
+    """Redirect standard output to the null device, so that the interpreter's last flush meets no closed pipe."""
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device, not a path
         os.dup2(nothing.fileno(), sys.stdout.fileno())

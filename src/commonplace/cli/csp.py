@@ -57,9 +57,9 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
 
 
 def requests(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield what stands between empty lines, as soon as it is there; the last one may lack its empty line.
+    """Yield each request as soon as the empty line that ends it arrives; the last may end with the input.
 
-    Of a request over the limit nothing is kept, and None is yielded in its place.
+    A request over the limit is discarded, and None is yielded in its place.
     """
     parts: list[bytes] = []
     size, begins_line = 0, True

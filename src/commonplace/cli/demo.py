@@ -87,7 +87,7 @@ def _rows(done: Mapping[str, Any], *, passages: int) -> Rows:
         if not result.hits:
             yield "   Nothing relevant found."
         for rank, hit in enumerate(result.hits, 1):
-            path = Path(hit.path).absolute()  # of a project it is told from there, of anything else from the root
+            path = Path(hit.path).absolute()  # hits of a project have paths relative to it, others absolute ones
             shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
             yield from hit_rows(rank, replace(hit, path=str(shown)), result.query)
     times = sorted(result.latency_ms for result in results)

@@ -31,13 +31,13 @@ _ENDINGS: Final = {
     "mermaid": "mermaid",
     "mmd": "mermaid",
 }
-"""What the names of files end with, and what is drawn there."""
+"""The format of a drawing by the ending of its file name."""
 DRAWINGS: Final = tuple(dict.fromkeys(_ENDINGS.values()))
 _WARNING: Final = "yellow"
 
 
 def _fact(fact: views.RelationView) -> Rows:
-    """Yield the sentence of a fact, then what is known of it, with its id last."""
+    """Yield the sentence of a fact, then its properties, with its id last."""
     yield Line(fact.fact, "dim" if fact.retracted or fact.expired_at is not None else "cyan")
     score = f"{fact.score:.2f}" if fact.score else ""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"

@@ -69,7 +69,7 @@ def _report(found: IndexReport, place: str) -> Rows:
 def print_reports(
     invocation: Invocation, loaded: Settings, reports: Mapping[str, IndexReport], *, indent: int | None = 2
 ) -> None:
-    """Print what became of each directory's files; notices stand below the lines of theirs."""
+    """Print a report for each directory, followed by its notices."""
     if invocation.as_json:
         print_json(plain({"store": loaded.store.path, "roots": reports}), indent=indent)
         return
@@ -123,7 +123,7 @@ def build(
 
     def indexed() -> None:
         if overrides is not None:
-            # Only now: a document whose build failed must not rule the builds and searches after it.
+            # Only now: a document whose build failed must not affect later builds and searches.
             save_overrides(paths.directory_of(loaded.store.path), overrides.values)
 
     if given["embedder"] is not None:
@@ -143,7 +143,7 @@ def build(
 def _reports(
     invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
 ) -> dict[str, IndexReport] | None:
-    """Index each place; None where a person does not want more than half of one to be removed."""
+    """Index each place; None if the user declined to remove more than half of one."""
     reports: dict[str, IndexReport] = {}
     place = places[0]
     try:
@@ -165,7 +165,7 @@ def _reports(
 
 
 def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | None, str | None]:
-    """Return what stands in place of the store's settings, and the remote embedder that a document asks for.
+    """Return what replaces the store's settings, and the remote embedder that a document asks for.
 
     A remote one is for this build alone, as a flag would be: a file below the project may not choose it, since texts
     leave the machine; and the store keeps the embedder that it was built with.
@@ -215,7 +215,7 @@ def _status(found: IndexStatus) -> Rows:
 
 
 def _state(found: IndexStatus) -> str:
-    """Return `faulty`, `behind` or `up to date`; a search answers alike in each of them."""
+    """Return `faulty`, `behind` or `up to date`; searches give the same results in each state."""
     if found.fault:
         return "faulty"
     return "behind" if found.indexed_change < found.change else "up to date"

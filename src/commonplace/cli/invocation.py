@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def guard_output() -> None:
-    """Have standard output and error write an escape for what they cannot write: nothing fails for a dash."""
+    """Have standard output and error escape what their encoding lacks: a dash must not fail a command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -93,7 +93,7 @@ class Invocation:
 
         settings = settings or self.settings()
         directory = directory_of(settings.store.path)
-        # A file in its place is another mistake, which opening tells.
+        # A file in its place is another mistake, which opening reports.
         may_make = self.store is None or self.makes_store or directory.is_file()
         try:
             engine = open_engine(
@@ -115,7 +115,7 @@ class Invocation:
         return engine
 
     def attach(self, handler: logging.Handler) -> None:
-        """Send what is logged to a handler too, until the end of the run."""
+        """Add a log handler until the end of the run."""
         from commonplace import logs
 
         self.log_handlers.append(logs.attached(handler))
@@ -127,7 +127,7 @@ class Invocation:
             UsageError: a slip of the hand must not make a store.
         """
         if self.store is None or self.makes_store or self.has_store(settings):
-            return  # opening says what is wrong with a server's
+            return  # opening reports what is wrong with an address
         from pathlib import Path
         from shlex import quote
 
@@ -146,7 +146,7 @@ class Invocation:
         return address_of(named) is not None or (Path(named) / DATABASE).is_file()
 
     def close(self) -> None:
-        """Take the log handlers off again."""
+        """Remove the log handlers."""
         if self.log_handlers:
             from commonplace import logs
 
@@ -159,10 +159,10 @@ _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def _of_machine(error: BaseException) -> CommonplaceError | None:
-    """Return an error of ours for what the machine lacks wherever it comes up, which is no defect; else None."""
+    """Return our error for a full disk or too few file descriptors, wherever they show; None for other errors."""
     number = getattr(error, "errno", None)
     if number in _FULL and getattr(error, "filename", None) is None:
-        # Every other file is written by what tells its own errors.
+        # Code that writes other files reports its own errors.
         message, remedy = f"standard output cannot be written: {os.strerror(number)}", "send it where there is room"
     # A library that cannot be loaded for want of a descriptor says so in words alone.
     elif number in _NO_DESCRIPTORS or (isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.ledger.rules import ImportedIssues
 _MAX_MEMORIES: Final = 3
-"""The texts of so many memories stand below an issue of a list."""
+"""Maximum number of memories whose texts are shown below an issue in a list."""
 _issue = click.argument("issue")
 
 

@@ -24,10 +24,10 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE: Final = click.Path(dir_okay=False, path_type=Path)
 ANY_FILE: Final = click.Path(path_type=Path, readable=False)
-"""What may be read is for the engine to find out, whose message has a remedy."""
+"""Not checked here: the engine's message for an unreadable file has a remedy."""
 SHORT_FORMS: Final = ("brief", "paths-only")
 STORED_TIERS: Final = TIERS[1:]
-"""The tier ultra ends with its process: a command would forget at once what it was given."""
+"""Without ultra, which ends with its process: a command would forget its memory at once."""
 _PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
@@ -69,12 +69,12 @@ def globs(*names: str, help: str) -> Decorator:  # noqa: A002
 
 
 def golden(then: str) -> Decorator:
-    """Return the option for a file of golden queries, whose help says what becomes of a query that fails."""
+    """Return the option for a file of golden queries; `then` says what happens when one fails."""
     return click.option("--golden", type=FILE, metavar="FILE", help=f"Queries with expected results; {then}.")
 
 
 def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002
-    """Return an option for a time; with `is_start`, a day or a month stands for its beginning on this machine."""
+    """Return an option for a time; with `is_start`, a day or month means its start in the local time zone."""
     return click.option(*names, metavar="TIME", callback=_beginning if is_start else _time, help=help)
 
 
@@ -86,14 +86,14 @@ def limit(name: str = "limit", default: int = 20) -> Decorator:
 
 
 def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Refuse an empty value, which a shell makes of a variable that is not set."""
+    """Reject an empty value, which a shell passes for an unset variable."""
     if any(not item.strip() for item in ([value] if isinstance(value, str) else value or ())):
         raise click.BadParameter("it is empty; give a value or leave the option out", param=parameter)
     return value
 
 
 def _globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse empty globs, and a list that only takes away and so names nothing."""
+    """Reject empty globs, and a list of exclusions alone, which matches nothing."""
     non_empty(context, parameter, value)
     if value and all(glob.startswith("!") for glob in value):
         shown = ", ".join(map(repr, value))
@@ -102,7 +102,7 @@ def _globs(context: click.Context, parameter: click.Parameter, value: tuple[str,
 
 
 def _time(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a time that names no zone as one of this machine's zone, in which times are printed; words stay words."""
+    """Interpret a time without a zone as local time, as times are printed; leave words as they are."""
     try:
         moment = None if value is None else datetime.fromisoformat(value.strip())
         return value if moment is None or moment.tzinfo else moment.astimezone().isoformat()
@@ -111,7 +111,7 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 
 
 def _beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return a time like `_time`; what is longer, also in words, begins in this machine's zone, as any day."""
+    """Return a time like `_time`; a day, month or year, also in words, means its start in the local time zone."""
     if value is None or not value.strip():
         return value
     if _PARTIAL_DATE.fullmatch(value.strip()):
@@ -124,7 +124,7 @@ def _beginning(context: click.Context, parameter: click.Parameter, value: str | 
     try:
         return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
     except UsageError:
-        return value  # whoever uses it says what is wrong with it
+        return value  # the command that uses it reports the fault
 
 
 def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
@@ -205,7 +205,7 @@ _LINE_END_BYTES: Final = 2
 
 
 def refuse_unasked(invocation: Invocation, purpose: str) -> None:
-    """Refuse to go on without --yes where nobody can be asked; `purpose` says what --yes would allow."""
+    """Require --yes without a terminal to ask on; `purpose` says what --yes would allow."""
     if not can_ask(invocation):
         why = "--json never asks" if invocation.as_json else "Not a terminal"
         raise click.UsageError(f"{why}: pass --yes to {purpose}.")
@@ -237,7 +237,7 @@ def read_text(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str 
     if data is None:
         raise UsageError(f"{name} has more than {max_bytes:,} bytes, the limit", remedy="give a shorter text")
     try:
-        # The newline that ends a file or a pipe is not part of the text.
+        # The final newline of a file or pipe is not part of the text.
         return data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise UsageError(f"{name} is not UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error

@@ -47,7 +47,7 @@ class Caller:
     output: list[tuple[int, str]] = field(default_factory=list)
 
     def stream(self, err: bool) -> TextIO:
-        """Return what stands in the place of its standard output or standard error."""
+        """Return a stream in place of its standard output or standard error."""
         return _CallersStream(self, 2 if err else 1)
 
 
@@ -73,7 +73,7 @@ CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment of whoever gets the output."""
+    """Return the environment of the process that gets the output."""
     caller = CALLER.get()
     return os.environ if caller is None else caller.environment
 
@@ -144,7 +144,7 @@ def notify(notices: Iterable[str], invocation: Invocation) -> None:
 
 
 class Notices(logging.Handler):
-    """Prints as notes what became of pages that somebody edited; with --verbose also every other record."""
+    """Prints what happened to edited pages as notes; with --verbose, every other record too."""
 
     def __init__(self, invocation: Invocation) -> None:
         super().__init__(logging.DEBUG if invocation.is_verbose else logging.WARNING)
@@ -166,7 +166,7 @@ def hint(text: str) -> None:
 
 
 def own_store_notice(settings: Settings) -> tuple[str, ...]:
-    """Say that what is stored goes to the user's own store, if there is no project and no store was named."""
+    """Say that the user's own store is used, if there is no project and no store was named."""
     if settings.project is not None or settings.origins.get("store.path") != "default":
         return ()
     init = "`commonplace init` makes a project's, and offers to move what was remembered there"
@@ -199,7 +199,7 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
 def write_whole(
     path: Path, content: str | bytes, *, store: Path | None = None, remedy: str = "name another --output"
 ) -> None:
-    """Write a file beside its place and move it there, so that nobody ever reads half of it.
+    """Write a file under another name and rename it, so that no reader ever sees half of it.
 
     A link is followed, and a file that is there already keeps its rights.
 

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 INDENT: Final = "   "
 MAX_LISTED: Final = 10
-"""So many of many are shown; `--json` has all of them."""
+"""How many items of a long list are shown; `--json` has all of them."""
 MAX_LINES: Final = 3
 """Lines that are shown of a text."""
 _WORD: Final = re.compile(r"(?P<word>^\s*\S+|\S+)\s*")
 _MIN_WIDTH: Final = 40
-"""Running text gets so many columns at least, on the narrowest of terminals too."""
+"""Minimum width of running text, even on narrower terminals."""
 _MIN_SENTENCE: Final = 20
 _FIELD_WIDTH: Final = 12
 _MAX_WRAPPED: Final = 4000
@@ -82,7 +82,7 @@ def _words(value: Any, spec: str) -> str:
 
 
 def filled(template: _T, thing: Any) -> _T:
-    """Return a text, or all texts of a row, with what is known of a thing; "" for one in which a value is not known."""
+    """Fill a template, or all templates of a row, with the fields of a thing; "" for one that lacks a value."""
     if isinstance(template, Mapping):
         return {name: filled(each, thing) for name, each in template.items()}  # type: ignore[return-value]
     if isinstance(template, tuple | list):
@@ -119,7 +119,7 @@ class Line(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One thing of a list: its name, what is known of it, perhaps with a style, and the first lines of its text."""
+    """An item of a list: its name, its properties (with a style if given as a pair), and the start of its text."""
 
     name: str = ""
     known: Sequence[str | tuple[str, str]] = ()
@@ -173,9 +173,9 @@ class Each(NamedTuple):
     """The things in a field of a thing, or in the thing itself, each by a view.
 
     Attributes:
-        title, none: a line above them, or in their place where there are none; it stands a level above theirs.
+        title, none: a line above them, or in their place if there are none; it is indented one level less.
         level: is added to that of each row.
-        limit: how many are shown; how many more there are is told.
+        limit: how many are shown; a last line counts the others.
     """
 
     field: str
@@ -205,7 +205,7 @@ class Each(NamedTuple):
 Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
 Piece: TypeAlias = "str | Line | Row | Body | Fields | Each | Callable[[Any], Rows | str]"
 View: TypeAlias = "Piece | list[Any]"
-"""A function takes the thing and returns rows, or a line, whose texts stand as they are."""
+"""A function takes the thing and returns rows, or a line, whose texts are printed as they are."""
 
 
 def rows_of(view: View, thing: Any) -> Rows:
@@ -268,7 +268,7 @@ def packed(pieces: Sequence[Text], between: str, width: int, level: int = 1) -> 
 
 
 def more(count: int, *, level: int = 1) -> Rows:
-    """Yield how many of a list were not shown, if any."""
+    """Yield a line that counts the items of a list that were not shown, if any."""
     if count > MAX_LISTED:
         yield Line(f"… {count - MAX_LISTED:,} more; --json lists all", "dim", level)
 
@@ -323,7 +323,7 @@ _NOUNS: Final[Mapping[str, tuple[str, str]]] = {
     "relations": ("fact", ""),
     "issues": ("issue", ""),
 }
-"""What a store holds, in the order in which it is told."""
+"""What a store holds, in the order in which it is printed."""
 STORED: Final = tuple(name for name in _NOUNS if name != "in_process")
 
 
@@ -335,7 +335,7 @@ def holdings(found: Any, names: Iterable[str] = STORED) -> str:
 
 
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
-    """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), without what is none."""
+    """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), leaving out zeros."""
     return joined([counted(number, noun, plural) for number, noun, plural in counts if number])
 
 

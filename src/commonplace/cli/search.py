@@ -113,7 +113,7 @@ def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: 
     places = {hit.id: rank for rank, hit in enumerate(result.hits, 1)}
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else local_time(moment_of(hit.at))
-        # What was moved up may have a lower score than what it stands before.
+        # A newer memory ranks before the older one even if its score is lower.
         older = places.get(result.trace.moved.get(hit.id, ""))
         newer = f"newer than {older}" if older else ""
         known = (_rating(hit), newer, _OLDER, "{tier}", when, "{source}", "{tags:#}")
@@ -132,7 +132,7 @@ def _listed(before: str, names: Sequence[str], style: str = "") -> Rows:
 
 
 def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
-    """Yield that nothing was found and what to try, where a notice does not say it, and what lies below the floor."""
+    """Yield what to try if nothing was found, unless a notice says it, and what is below the floor."""
     if not result.hits:
         yield Line(nothing, "bold")
         if result.trace.candidates:
@@ -142,7 +142,7 @@ def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
 
 
 def _held_back(result: SearchResult) -> str:
-    """Return the words for how many lie below the floor, "" where none do."""
+    """Say how many hits are below the floor; "" if none are."""
     if result.best_held_back is None:
         return ""
     return f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}; --min-score 0 shows them"
@@ -161,7 +161,7 @@ def _brief(result: SearchResult) -> Rows:
 
 
 def _paths(result: SearchResult) -> Rows:
-    """Yield each file that was found once, best first, and of what is in no file its id."""
+    """Yield the path of each hit once, best first, or its id if it is in no file."""
     yield from dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
 
 
@@ -230,7 +230,7 @@ def _snippet(hit: Hit, query: str) -> Rows:
 
 
 def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:
-    """Yield beneath a hit why it stands there, if receipts were asked for: the sentence, and what each signal added."""
+    """Explain the rank of a hit, if receipts were requested: a sentence, and what each signal added."""
     if not receipts:
         return
     receipt = receipts[rank - 1]
@@ -344,7 +344,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     if is_bare:
         from commonplace.engine.open import hidden_memories
 
-        with suppress(CommonplaceError):  # a fault of another store is none of this answer
+        with suppress(CommonplaceError):  # a damaged store of the user does not concern this search
             hidden = hidden_memories(loaded)
     if hidden:
         count = counted(len(hidden), "memory", "memories")

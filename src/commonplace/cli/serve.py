@@ -113,7 +113,7 @@ def _open(link: str) -> None:
 
 
 def _run(invocation: Invocation, address: Address, told: Callable[[str], None], **options: Any) -> None:
-    """Serve the store, and answer commands of this machine too, until the process is told to stop."""
+    """Serve the store, and answer commands of this machine too, until SIGINT or SIGTERM."""
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import run
 
@@ -131,7 +131,7 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
         return found
 
     def open_early() -> None:
-        with suppress(CommonplaceError):  # which the first page tells
+        with suppress(CommonplaceError):  # the first page reports it
             engine().consolidation_runs(1)  # loads most of what Home asks for
 
     opening = Thread(target=open_early, daemon=True)

@@ -19,24 +19,24 @@ from typing import Final, NoReturn
 import commonplace
 
 GREETING: Final = f"commonplace {commonplace.__version__}\n".encode()
-"""A server says it at once: one that is stopped does not keep a command waiting."""
+"""Sent by a server at once, so that a stopped one keeps no command waiting."""
 MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 GREETING_S: Final = 1.0
 ANSWER_S: Final = 30.0
-"""So long is an answer waited for, until the command does it all by itself."""
+"""Timeout of an answer, after which the command does the work itself."""
 SAME: Final = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
-"""What tells where files are and how times are shown; a server with another environment does not answer."""
+"""Variables that decide where files are and how times are shown; a server must have the same ones."""
 _LOOKS: Final = "TERM COLORTERM NO_COLOR FORCE_COLOR COLUMNS LINES TTY_COMPATIBLE TTY_INTERACTIVE".split()
 _SECRET: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
 _OFF: Final = "--no-server"
 _HOOK: Final = "--stdin-json"
 _MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
 _SIZE: Final = (80, 25)
-"""Of what is no terminal."""
+"""Columns and lines without a terminal."""
 
 
 def answered(arguments: Sequence[str]) -> bool:
-    """Have a server run a command, and print what it printed; return False where nobody did."""
+    """Have a server run a command, and print its output; return False if no server did."""
     environment = _environment()
     if _OFF in arguments or environment.get("COMMONPLACE_STORE_SERVER") == "off":
         return False
@@ -80,7 +80,7 @@ def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tu
 
 
 def _event() -> tuple[str, str]:
-    """Return what a hook's client wrote, and the directory it names; it can be read again."""
+    """Return a hook's event and the directory it names; standard input can be read again afterwards."""
     data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
     sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
     event = json.loads(data)
@@ -91,7 +91,7 @@ def _event() -> tuple[str, str]:
 
 
 def _exchanged(place: str, request: bytes) -> list[tuple[int, str]] | None:
-    """Return the output that a server answers a request with; None where it leaves that to us."""
+    """Return the output in a server's answer; None if it leaves the command to this process."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(GREETING_S)
         try:
@@ -112,7 +112,7 @@ def _exchanged(place: str, request: bytes) -> list[tuple[int, str]] | None:
 
 
 def _remove(place: str) -> None:
-    """Remove the socket of a process that is gone, unless another is about to put its own there."""
+    """Remove the socket of a dead process, unless another is about to create its own there."""
     import fcntl
 
     with open(f"{place}.lock", "ab") as lock:  # noqa: PTH123 - pathlib is not loaded
@@ -139,7 +139,7 @@ def socket_path(database: str) -> str | None:
 
 
 def is_ours(connection: socket.socket) -> bool:
-    """Return whether the process at the other end is this user's, as far as the system tells."""
+    """Return whether the process at the other end belongs to this user; True if the system cannot say."""
     options = ((socket.SOL_SOCKET, "SO_PEERCRED"), (0, "LOCAL_PEERCRED"))
     for level, name in options:
         if hasattr(socket, name):
@@ -163,9 +163,9 @@ def _size() -> tuple[int, int]:
 
 
 def _database(arguments: Sequence[str], environment: Mapping[str, str], start: str) -> str:
-    """Return the database that a command probably means; a server that serves another one does not answer.
+    """Guess the database that a command means; a server of another one does not answer.
 
-    The settings say for certain, and take longer to load than the answer takes.
+    Loading the settings, which would say for certain, takes longer than the answer.
     """
     given = environment.get("COMMONPLACE_STORE", "")
     for number, argument in enumerate(arguments):
@@ -191,7 +191,7 @@ def _nearest(start: str) -> str:
 
 
 def _fail(error: BaseException, as_json: bool) -> NoReturn:
-    """End as every command does that is interrupted, or whose output cannot be written."""
+    """Exit as any command does when it is interrupted or its output cannot be written."""
     from commonplace.cli.invocation import Invocation, run_to_the_end
 
     def fail() -> None:

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 5.0
-"""So long is a request waited for, and its answer taken."""
+"""Timeout for reading a request and for sending its answer."""
 _END_S: Final = 5.0
 _WORKERS, _WAITING = 2, 16
-"""Each of the threads costs a connection to the store."""
+"""Each thread costs a connection to the store."""
 _BACKLOG: Final = 16
 
 
 class _LeftError(Exception):
-    """The process that asked must do it by itself."""
+    """The requesting process must run the command itself."""
 
 
 class Listener:
@@ -57,7 +57,7 @@ class Listener:
         self._place = ""
 
     def begin(self, settings: Settings, engine: Callable[[], Engine]) -> None:
-        """Begin to listen, unless the settings forbid that or no directory is safe; twice is harmless.
+        """Start listening, unless the settings forbid it or no directory is safe; a second call does nothing.
 
         Args:
             engine: returns an engine of the store, which is left open.
@@ -82,7 +82,7 @@ class Listener:
         self._thread.start()
 
     def end(self) -> None:
-        """Listen no longer, before the engine is closed; what is being answered is finished."""
+        """Stop listening after the current requests; call it before the engine is closed."""
         with self._turn:
             self._is_ended = True
         if self.listens.is_set() and self._thread is not None:
@@ -92,7 +92,7 @@ class Listener:
             self._thread.join(_END_S)
 
     def _bound(self, lock: BinaryIO, how: int) -> socket.socket | None:
-        """Return a socket that listens; None where another process has the lock, or this one has ended meanwhile."""
+        """Return a listening socket; None if another process holds the lock, or `end` was called meanwhile."""
         try:
             fcntl.flock(lock, how)
         except BlockingIOError:
@@ -118,7 +118,7 @@ class Listener:
                     with listening:
                         self._listen(listening, engine)
             except Exception:
-                # The outermost edge of a thread: the server goes on without it.
+                # The outermost frame of the thread: the server continues without it.
                 _log.exception("commands are not answered any more")
 
     def _listen(self, listening: socket.socket, engine: Callable[[], Engine]) -> None:
@@ -179,7 +179,7 @@ def run(request: Mapping[str, Any], engine: Callable[[], Engine]) -> list[tuple[
 
 @dataclass(slots=True)
 class _Served(Invocation):
-    """One run of a command for another process, on the store that is open."""
+    """A run of a command for another process, on the open store."""
 
     engine: Callable[[], Engine] | None = None
 
@@ -188,7 +188,7 @@ class _Served(Invocation):
         settings: Settings | None = None,
         *,
         create: bool = False,  # noqa: ARG002 - there is a store
-        progress: Progress | None = None,  # noqa: ARG002 - nobody sees it
+        progress: Progress | None = None,  # noqa: ARG002 - there is no terminal
         low_memory: bool = False,  # noqa: ARG002 - as the server is
     ) -> Engine:
         assert self.engine is not None

@@ -326,7 +326,7 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
 
 
 class _Format(click.Option):
-    """An option whose help names all formats. They are looked up when somebody asks for help, and not before."""
+    """An option whose help names all formats, which are loaded only for that help."""
 
     def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - the name is click's
         from commonplace.exchange.read import FORMATS

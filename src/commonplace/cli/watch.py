@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from commonplace.types import Progress
 
 AGAIN_S: Final = 60.0
-"""So often is asked whether another process still watches the project."""
+"""How often to check whether another process still watches the project."""
 END_S: Final = 1.0
-"""So long is the end of a thread waited for; what it started to index is finished by its process without it."""
+"""How long to wait for the thread to end; a started index run is finished by its own process."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +39,7 @@ class Attendance:
         self._thread: threading.Thread | None = None
 
     def begin(self, engine: Engine) -> None:
-        """Begin to watch; without a project there is nothing to be watched, and the log says so."""
+        """Start watching; without a project it only logs a warning."""
         if engine.project is None:
             _log.warning("nothing is watched: the store %s belongs to no project", engine.directory)
             return
@@ -47,7 +47,7 @@ class Attendance:
         self._thread.start()
 
     def end(self) -> None:
-        """Watch no longer, before the engine is closed."""
+        """Stop watching; call it before the engine is closed."""
         self._stopped.set()
         with self._turn:
             if self._watch is not None:
@@ -65,7 +65,7 @@ class Attendance:
                 _log.warning("the project is not watched any more: %s", error)
                 return
             except Exception:
-                # The outermost edge of a thread: the server goes on without it.
+                # The outermost frame of the thread: the server continues without it.
                 _log.exception("the project is not watched any more")
                 return
 
@@ -86,10 +86,10 @@ def repeat(
     wait: Callable[[float], bool],
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Do the work at once and then every so many seconds, counted from beginning to beginning; none is made up for.
+    """Do the work now and then every `every_s` seconds, measured between starts; missed runs are skipped.
 
     Args:
-        wait: waits for so many seconds at most, and tells whether it is time to stop.
+        wait: waits at most this many seconds, and returns whether to stop.
     """
     while True:
         begun = now()

@@ -152,14 +152,14 @@ def by_hand(client: Client) -> str:
 
 
 def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> str:
-    """Return a client's file with our server in it; the same text where it stands there already.
+    """Return a client's file with our server added; the same text if it is configured already.
 
     Args:
         text: the file as it is, "" where there is none.
         name: how messages name the file.
 
     Raises:
-        UsageError: the file cannot be read as what it should be, or what stands there is in the way.
+        UsageError: the file is malformed, or an existing entry cannot be replaced.
     """
     document = _parsed(text, client, name)
     wanted = deepcopy(document)

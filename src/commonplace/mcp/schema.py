@@ -53,7 +53,7 @@ def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
 
 
 def integers(value: Any, schema: Schema) -> Any:
-    """Return a value that fits its schema with 5.0 as 5 wherever an integer is asked for, as models send both."""
+    """Convert 5.0 to 5 wherever the schema has an integer, since models send both."""
     if isinstance(value, dict):
         parts = schema.get("properties", {})
         return {name: integers(one, parts.get(name, {})) for name, one in value.items()}

@@ -134,7 +134,7 @@ _CODE, _CONSTANTS = "r-xp", "r--p"
 
 
 def give_back_libraries() -> None:
-    """Give back the pages of the libraries: much of them was read only to load them, a quarter does not come back.
+    """Release the pages of libraries that were only read for loading: a quarter is never read again.
 
     Only of mappings of which nothing was ever written: what the linker has filled in stands in no file. Where the
     system does not tell of them (no /proc), nothing happens.
@@ -256,7 +256,7 @@ class _Batch:
 
 
 class _Progress:
-    """Sends what a handler tells of its progress, as long as it grows and somebody wants it."""
+    """Sends a handler's progress while it grows and the client wants it."""
 
     def __init__(self, token: RequestId | None, cancellation: threading.Event, writer: LineWriter) -> None:
         self._token = token

@@ -65,7 +65,7 @@ def link(engine: Engine, given: Arguments) -> ToolResult:
 
 
 def graph(engine: Engine, given: Arguments) -> ToolResult:
-    """Tell what is known of a memory or an entity, or what answers a query."""
+    """Return what is known about a memory or an entity, or what answers a query."""
     if given.get("id") == REVIEW:
         return _waiting(engine, given)
     if ("id" in given) == ("query" in given):
@@ -92,7 +92,7 @@ def _fenced(items: Iterable[Any]) -> str:
 def _cut(
     engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]]
 ) -> tuple[int, dict[str, Any], str]:
-    """Return how many of so many things have room in an answer, and both forms of it with these."""
+    """Return how many of `count` items fit into an answer, and both forms of that answer."""
 
     def fits(size: int) -> bool:
         structured, text = rendered(size)
@@ -103,7 +103,7 @@ def _cut(
 
 
 def _waiting(engine: Engine, given: Arguments) -> ToolResult:
-    """Tell what waits for a person; an agent settles by `memory_link` what neither a user nor the untrusted said."""
+    """Return the open questions; an agent may settle those that no user or untrusted source is a side of."""
     waiting = engine.questions()
 
     def rendered(size: int) -> tuple[dict[str, Any], str]:
@@ -263,12 +263,12 @@ def _bound(
 
 
 def signed(arguments: Arguments, source: str) -> Arguments:
-    """Return what is to be stored, with a source where it is new and names none: what an id names may have one."""
+    """Add a source to a new memory without one; a memory that is updated by its id may have one already."""
     return arguments if "id" in arguments or arguments.get("source") else {**arguments, "source": source}
 
 
 def _as_stored(arguments: Arguments) -> Arguments:
-    """Return arguments with the names that the store has: a model read them with what nobody sees written out."""
+    """Return arguments with the names as stored: answers show models invisible characters escaped."""
 
     def named(value: Any) -> Any:
         if isinstance(value, list):
@@ -364,7 +364,7 @@ def _get(engine: Engine, given: Arguments) -> ToolResult:
     first = given.get("from", 1)
     excerpt = engine.read(given["path"], first, given.get("lines", DEFAULT_LINES), touch=True)
     _log_use(engine, excerpt)
-    # As it goes out: what is written out takes more room.
+    # Escaped, as it is sent: escapes take more room.
     lines = visible(excerpt.text).split("\n")
     room = MAX_TOKENS - 2 * engine.count_tokens(excerpt.path) - 100
 
@@ -388,7 +388,7 @@ def _get(engine: Engine, given: Arguments) -> ToolResult:
 
 
 def _log_use(engine: Engine, excerpt: Excerpt) -> None:
-    """Log that something was read that a search may have named; of a page, what stands where the reading begins."""
+    """Log a use of what was read, as a search may have found it; on a page, of the memory at the first line."""
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
 
     path = excerpt.path
@@ -418,7 +418,7 @@ def _store(engine: Engine, given: Arguments) -> ToolResult:
     elif "origin" in given:
         raise UsageError("the origin of a memory cannot be changed", remedy="leave it out, or store a new memory")
     else:
-        # A correction: what is not named here stays as it is.
+        # A correction: fields that are not given stay as they are.
         memory = engine.update(given["id"], **named)
     structured = {
         "id": memory.id,
@@ -500,7 +500,7 @@ def largest(count: int, fits: Callable[[int], bool]) -> int:
 
 
 def beginning(text: str, tokens: int, count: CountTokens) -> str:
-    """Return a text as it is shown, or as much of its beginning as has so many tokens, with a mark where it was cut."""
+    """Return a text as it is shown, cut to a number of tokens with a mark at the end."""
     text = visible(text)
     if len(text) <= tokens or count(text) <= tokens:  # a token has a character at least
         return text
@@ -510,13 +510,13 @@ def beginning(text: str, tokens: int, count: CountTokens) -> str:
 
 
 def ending(lines: Sequence[str], tokens: int, count: CountTokens) -> list[str]:
-    """Return as many of the last lines as have so many tokens."""
+    """Return as many of the last lines as fit into a number of tokens."""
     size = largest(len(lines), lambda size: count("\n".join(lines[len(lines) - size :])) <= tokens)
     return list(lines[len(lines) - size :])
 
 
 Opened = Callable[[Context], "Engine"]
-"""Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
+"""Returns the engine, opened by the first call of a tool, and directs its progress to that request."""
 
 
 _HANDLERS: Final[Mapping[str, Callable[[Engine, Arguments], ToolResult]]] = {

@@ -44,16 +44,16 @@ class Caller:
 
     @property
     def is_visitor(self) -> bool:
-        """Whether a person looks at the page: what is shown there does not count as used."""
+        """Whether the request comes from the page, where showing a memory does not count as a use."""
         return self.name == _PAGE
 
     @property
     def source(self) -> str:
-        """The source of what it stores and names no source for, "" where nobody knows who it is."""
+        """The source of memories that it stores without one; "" if the caller is unknown."""
         return "" if self.is_visitor or not self.name else f"token {self.name}"
 
     def check(self, scope: str, namespace: str) -> None:
-        """Refuse what the caller may not do.
+        """Reject what the caller may not do.
 
         Raises:
             Problem: the scope or the namespace is none of the caller's.
@@ -94,7 +94,7 @@ class Access:
         self._windows: dict[str, tuple[int, int]] = {}
 
     def check_source(self, headers: Headers) -> None:
-        """Refuse what a page of another site may have sent.
+        """Reject requests that a page of another site may have sent.
 
         Raises:
             Problem: the host or the origin is foreign.
@@ -134,7 +134,7 @@ class Access:
         return Caller(token.id, token.scopes, token.namespaces, token.namespaces[0])
 
     def check_visitor(self, request: Request) -> None:
-        """Refuse who has not opened the page's link, and what another page may have sent with the visitor's cookie.
+        """Reject browsers that have not opened the page's link, and requests that another site may have caused.
 
         Raises:
             Problem: the cookie, or the token of a request that is more than a look, is missing or wrong.

@@ -64,7 +64,7 @@ _ADMISSION, _CALL, _LONG_CALL = "admission", "call", "long call"
 """What threads are for; each has its own, and a queue of its own."""
 _T = TypeVar("_T")
 _STORES: Final = frozenset({"remember", "remember_many"})
-"""The operations that store memories, whose source is their caller where they name none."""
+"""The operations that store memories; the caller is the source of those without one."""
 _log = logging.getLogger("commonplace.server")
 
 
@@ -118,7 +118,7 @@ class Service:
         self._requests.labels(operation, method, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
         if self._log is not None:
-            with suppress(OSError):  # a disk that is full must not stop what is logged
+            with suppress(OSError):  # a full disk must not fail the request
                 fields = {"operation": operation, "method": method, "status": status, "ms": round(seconds * 1e3, 1)}
                 self._log.write({"at": iso(datetime.now(UTC)), **fields})
 
@@ -250,7 +250,7 @@ def _guarded(work: Callable[[], _T]) -> _T:
 
 
 def application(service: Service) -> ASGIApp:
-    """Return the ASGI application of a server; whoever made the pool of engines closes it."""
+    """Return the ASGI application of a server; the caller closes its pool of engines."""
     own: list[BaseRoute] = []
     if service.access.page is not None:
         from commonplace.server.page.views import page_routes
@@ -345,7 +345,7 @@ def _answer(
 
 
 async def _transfer(service: Service, operation: Operation, request: Request, namespace: str) -> Response:
-    """Answer an export or an import, whose lines stand in a file meanwhile."""
+    """Answer an export or an import by way of a temporary file."""
     arguments = _arguments(operation, request, {})
     directory = tempfile.TemporaryDirectory(prefix="commonplace-")
     file = Path(directory.name) / "lines.jsonl"
@@ -399,7 +399,7 @@ def _from_query(operation: Operation, request: Request) -> dict[str, Any]:
 
 
 def _value(texts: list[str], schema: Schema) -> Any:
-    """Return a value of the query as its schema wants it; what is none of that kind stays a text, and is refused."""
+    """Convert a query parameter for its schema; a value of another type stays text, and validation rejects it."""
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "array" in kinds:
         return texts

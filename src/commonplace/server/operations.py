@@ -34,7 +34,7 @@ _LONG: Final = frozenset({
     "communities", "forget", "forget_memory", "forget_namespace", "gc", "page_doctor",
 })  # fmt: skip
 SMALL_BODY: Final = 16 * 1024
-"""In bytes: so many memories at once are kept within a second or so."""
+"""In bytes: memories in a body of this size are stored within about a second."""
 MAX_PAGE: Final = 1_000
 MAX_VECTOR_STORE_RESULTS: Final = 50
 MAX_LINES_OF_PLACE: Final = 200
@@ -60,7 +60,7 @@ TYPES: Final[Mapping[str, Schema]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An argument of an operation: where it stands in a request, its JSON Schema, and whether it must be there."""
+    """An argument of an operation: its place in a request, its JSON Schema, and whether it is required."""
 
     name: str
     place: Literal["path", "query", "body"]

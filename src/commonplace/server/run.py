@@ -1,4 +1,4 @@
-"""Run the server until it is told to stop."""
+"""Run the server until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 SOCKET_MODE: Final = 0o600
 GRACE_S: Final = 10
-"""How long requests that are being answered may take when the server is told to stop."""
+"""How long a stopping server waits for the requests that it is answering."""
 _BACKLOG: Final = 512
 
 
@@ -39,7 +39,7 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody but this machine's users can reach it."""
+        """Whether only users of this machine can reach it."""
         return self.path is not None or self.host in LOOPBACK
 
 
@@ -54,7 +54,7 @@ def run(
     waits_for_database: bool = False,
     ready: Callable[[str], None],
 ) -> None:
-    """Serve until the process is told to stop; requests that are being answered then are finished.
+    """Serve until SIGINT or SIGTERM, then finish the requests that are being answered.
 
     Args:
         log: the file that gets a JSON line for each request: the operation, its status and duration, no contents.

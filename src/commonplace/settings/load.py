@@ -162,7 +162,7 @@ def _from_file(path: Path, *, trusted: bool = True) -> _Layer:
     except OSError as error:
         remedy = "put a settings file that can be read in its place"
         raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
-    # Where there is no such file, and mostly there is none, no parser need be loaded.
+    # Loaded here, since most users have no such file.
     import tomllib
 
     too_deep = SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
@@ -201,7 +201,7 @@ def _from_document(document: Mapping[str, Any], origin: str, *, trusted: bool) -
 def _layer(
     items: Iterable[tuple[str, object, str]], named: Mapping[str, Key], place: str, *, textual: bool = False
 ) -> _Layer:
-    """Return what one layer gives.
+    """Parse the settings of one layer.
 
     Args:
         items: names as they are written there, values and their origins.

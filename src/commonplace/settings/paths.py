@@ -20,7 +20,7 @@ LONG_TERM_PAGE = "MEMORY.md"
 PAGE_DRAFT = ".commonplace-draft"
 """How the name of a file ends that is to be a page when it is complete."""
 PAGES_LOCK = "memory.lock"
-"""The file in a store's directory that is locked by whoever writes pages."""
+"""The file in a store's directory that is locked while pages are written."""
 
 _EXPORT = late_pattern(
     rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
@@ -191,7 +191,7 @@ def sqlite_directory(path: str) -> Path:
 
 
 def index_watch_lock(root: Path, namespace: str) -> str:
-    """Return the name of the lock that whoever watches a directory for a namespace holds."""
+    """Return the name of the lock that is held while a directory is watched for a namespace."""
     from commonplace.text.hashes import sha256
 
     whose = f"{root}\n{namespace}".encode(errors="surrogateescape")
@@ -251,7 +251,7 @@ def page_name(day: date) -> str:
 
 
 def day_of(name: str) -> date | None:
-    """Return the day of a day's page, or None where the name is none of such a page."""
+    """Return the day of a daily page; None for any other file name."""
     if not _DAY_PAGE.fullmatch(name):
         return None
     try:

@@ -35,7 +35,7 @@ class Parts:
         self._tags = request.values.get("TAGS")
 
     def topic(self) -> str:
-        """Take what is looked for: the words after the verb, or QUERY."""
+        """Take the topic: the words after the verb, or QUERY."""
         words, query = self._take_words(), self._lines.pop("QUERY", "")
         if words and query:
             raise UsageError(f"{self._verb} is given words and QUERY", remedy="give one of them")
@@ -44,7 +44,7 @@ class Parts:
         return words or query
 
     def reference(self, *kinds: str) -> Reference:
-        """Take what is meant: `mem:<id>`, another kind that is allowed, or the bare id of a memory."""
+        """Take a reference: `mem:<id>`, another allowed kind, or the bare id of a memory."""
         words = self._take_words()
         if not words:
             raise UsageError(f"{self._verb} needs the id of a memory", remedy=f"write TASK REQ:{self._verb} mem:<id>")
@@ -95,18 +95,18 @@ class Parts:
         return given
 
     def moment(self, name: str) -> str | float | None:
-        """Take a time from PARAMS, which whoever uses it reads; None where it is not given."""
+        """Take a time from PARAMS, unparsed; None if it is not given."""
         given = self._params.pop(name, None)
         if given is not None and (isinstance(given, bool) or not isinstance(given, str | int | float)):
             raise UsageError(f"{name} is {given!r:.60}", remedy="give an ISO 8601 time")
         return given
 
     def values(self, *names: str) -> dict[str, Any]:
-        """Take what PARAMS holds under some names; whoever uses it checks it."""
+        """Take some values from PARAMS, unchecked."""
         return {name: self._params.pop(name) for name in names if name in self._params}
 
     def finish(self) -> None:
-        """Refuse what is left over: a part that nobody reads is a slip, and must not be passed over."""
+        """Reject parts that no method took: an unknown part is a mistake."""
         left = [f"PARAMS {name!r:.60}" for name in self._params] + list(self._lines)
         left += ["TAGS"] if self._tags is not None else []
         left += [f"words ({self._words!r:.40})"] if self._words else []

@@ -49,7 +49,7 @@ def passage_of(fact: RelationView, topic: str, characters: int) -> Passage:
 
 
 def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
-    """Return the line that tells which links are disputed, if any are."""
+    """Return the line that names disputed links, if there are any."""
     told = dict.fromkeys(write_relation(Relation(each.source, each.target, each.is_directed)) for each in relations)
     return ((DISPUTED, ",".join(told)),) if told else ()
 
@@ -90,7 +90,7 @@ MAX_TOPICS: Final = 10
 CONFIDENCE: Final = "CONFIDENCE"
 ONLY_WEAK: Final = "all that was found is weak: perhaps nothing here is about it"
 MAX_TOPIC_LENGTH: Final = 60
-"""A longer tag or entity is no topic: ten of them would leave no room for what was found."""
+"""Longer tags and entities are left out: ten of them would leave no room for hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def temporal_query(engine: Engine, parts: Parts) -> Response:
     engine.log_retrieval(result, "recall")
     facts = facts_of(engine, topic, limit, floor, as_of=as_of, valid_at=valid_at)
     memories = [_memory(engine, hit, topic, result.wanted.as_of) for hit in result.hits]
-    # A memory that stands before one it may have overtaken keeps its place, whatever its own relevance.
+    # A memory ranked before one that it may have overtaken stays there, whatever its own relevance.
     places = list(accumulate((each.relevance for each in reversed(memories)), max))[::-1]
     placed = [*zip(places, memories, strict=True), *((fact.score, _fact(fact, topic)) for fact in facts)]
     placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
@@ -462,7 +462,7 @@ def _kept(memory: Memory) -> Response:
 
 MAX_EDGES: Final = 10
 _DEPTH, _AROUND = 2, 30
-"""How far from an entity that the query names facts are told, and of how many entities."""
+"""Maximum distance from the entity that the query names, and number of entities, of facts that are returned."""
 _STEP = 0.8
 """What is left of the relevance with each fact between; a round guess."""
 
@@ -504,7 +504,7 @@ def _around(engine: Engine, centre: EntityView) -> Iterator[tuple[float, Relatio
 
 
 def _share(name: str, wanted: frozenset[str]) -> float:
-    """Return which share of a name's words the query has; the ending of a file's name, which many share, is none."""
+    """Return the share of a name's words that the query has, without the file extension, which many files share."""
     terms = frozenset(analyse(_ENDING.sub("", name)))
     return len(terms & wanted) / len(terms) if terms else 0.0
 

@@ -24,9 +24,9 @@ from commonplace.dataclasses import dataclass
 from commonplace.redaction import redact
 
 MAX_STEPS: Final = 500_000
-"""Keywords that are applied in one check: some forty references to references could stand for billions."""
+"""Keywords applied in one check: forty nested references could expand to billions."""
 MAX_FAULTS: Final = 1_000
-"""Faults that are told of one value: each of a million wrong items would have one, at a kilobyte."""
+"""Faults reported for one value: a million wrong items would take a kilobyte each."""
 MAX_DURATION_S: Final = 2.0
 """Seconds that the patterns of a schema may take in one check."""
 MAX_PATTERN: Final = 10_000

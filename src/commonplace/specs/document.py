@@ -156,7 +156,7 @@ def faults_in(document: Mapping[str, Any]) -> list[Fault]:
             for part in ("input", "output"):
                 if isinstance(task.get(part), Mapping):
                     faults += schema_faults(task[part], f"tasks.{name}.{part}")
-    # What breaks both schemas is told once.
+    # A fault by both schemas is reported once.
     by_path: dict[str, Fault] = {}
     for fault in faults:
         by_path.setdefault(fault.path, fault)
@@ -223,7 +223,7 @@ def _prompt(document: Mapping[str, Any], name: str, task: Mapping[str, Any], par
 
 
 def _refusal(document: Mapping[str, Any], task: Mapping[str, Any]) -> str:
-    """Say which promise of a task nobody would keep here: silence about it would be worse than an error."""
+    """Say why a task cannot be run here as it promises: ignoring that would be worse than an error."""
     if task.get("sandbox") or document.get("sandbox"):
         return "it declares a `sandbox`, which is not enforced here; remove it, as no tools are run either"
     if task.get("tools"):

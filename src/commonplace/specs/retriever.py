@@ -20,7 +20,7 @@ RELEVANT: Final = 0.3
 """What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said. Where no
 turn has so much, the message is about something else."""
 NEAREST: Final = 50
-"""The sentences of a long message are asked of so many turns, those nearest to all of it."""
+"""How many turns the sentences of a long message are compared with: those nearest to the whole message."""
 
 _STRAIGHT: Final = str.maketrans(
     dict.fromkeys("‘’‚‛′`´", "'") | dict.fromkeys("“”„‟″«»", '"') | dict.fromkeys("‐‑‒–—―−", "-") | {"…": "..."}

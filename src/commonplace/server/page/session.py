@@ -1,4 +1,4 @@
-"""Who may look at the page: whoever has opened its link. The link's token becomes a cookie."""
+"""Access to the page: opening its link turns the link's token into a cookie."""
 
 from __future__ import annotations
 

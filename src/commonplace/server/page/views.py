@@ -1,7 +1,4 @@
-"""The views of the page: each gives a template, whose script asks the operations of `/v1` for what it shows.
-
-Two answers are put together for the page alone: what Recall and Context show.
-"""
+"""The pages: each is a template whose script calls the operations of `/v1`, and some that only the page has."""
 
 from __future__ import annotations
 
@@ -43,11 +40,11 @@ PAGES: Final[Mapping[str, str]] = {
 """The pages of the navigation by their path; a memory's own page is reached from the others."""
 INSTALL_TIMEOUT_S: Final = 60
 _BELOW: Final = 10
-"""So many of those that are not shown are told beside the hits."""
+"""How many candidates below the hits are listed with the reason."""
 _RANKED: Final = 30
-"""So many of the best are told of when they are not in a context."""
+"""How many of the best hits are listed if a context omits them."""
 _WEAK: Final = 3
-"""So many weak memories are in a context at most."""
+"""Maximum number of weak memories in a context."""
 _templates: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
@@ -175,7 +172,7 @@ def _recall(
     as_of: str | None = None,
     also: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Search; return the hits, the next ones that are not shown with the reason of each, and what was said of them.
+    """Search; return the hits, the next candidates with the reason why each is not shown, and a person's marks.
 
     `words` are those of the query that count.
     """
@@ -204,7 +201,7 @@ def _recall(
 
 
 def _context(engine: Engine, task: str = "", max_tokens: int | None = None, is_hook: bool = False) -> dict[str, Any]:
-    """Return what an agent gets for a task, or a hook adds to it, token by token, and what is left out and why."""
+    """Return the context of a task, or what a hook injects, token by token, and what is omitted and why."""
     call = engine.injection if is_hook else engine.context
     made = call(task, max_tokens, touch=False)
     every = None if made.found is None else engine.search(task, _RANKED, min_score=0.0)
@@ -217,7 +214,7 @@ def _context(engine: Engine, task: str = "", max_tokens: int | None = None, is_h
 
 
 def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]]:
-    """Yield the best of what was ranked and is not in a context, with the reason of each."""
+    """Yield the best hits that a context omits, with the reason of each."""
     taken = {(hit.kind, hit.owner_id) for hit in made.hits}
     texts = {" ".join(hit.text.split()) for hit in made.hits}
     rejected = {each.number: each.rejected for each in made.found.trace.candidates}
