@@ -212,6 +212,9 @@ def _layer(
         key = named.get(written) or strategy_key(written)
         if key is None:
             raise _unknown(written, place, [*named, *SECTIONS])
+        if key.dotted in given:
+            remedy = f"leave out {written} or the other"
+            raise SettingsError(f"{place} sets {key.dotted} twice, in two spellings", remedy=remedy)
         given[key.dotted] = _Given(key, parse(key, raw, origin, textual=textual and isinstance(raw, str)), origin)
     return given
 
