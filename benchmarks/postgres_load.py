@@ -25,7 +25,7 @@ from commonplace.benchmarks.data import SAMPLED, make_documents, questions_about
 from commonplace.benchmarks.harness import check_counts, describe, latency, open_engine
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.server.engine_pool import EnginePool
+from commonplace.server.app import EnginePool
 from commonplace.types import Document
 
 LARGEST_TO_SMALLEST: Final = 50

@@ -14,10 +14,8 @@ from tests.responses import check
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.server.access import Access
-from commonplace.server.app import Limits, Service, application
-from commonplace.server.engine_pool import EnginePool
-from commonplace.server.page.session import PageSession
+from commonplace.server.access import Access, PageSession
+from commonplace.server.app import EnginePool, Limits, Service, application
 from commonplace.server.run import LOOPBACK
 
 

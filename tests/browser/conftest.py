@@ -13,7 +13,7 @@ from tests.hostile import HOSTILE
 from tests.serving import serving
 
 import commonplace
-from commonplace.server.page.session import CSRF_HEADER, PageSession
+from commonplace.server.access import CSRF_HEADER, PageSession
 
 BILLING = "The database for billing is Postgres."
 CORRECTED = "The database for billing is SQLite, since it needs no server."

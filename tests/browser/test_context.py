@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import CORRECTED, settled
 
-from commonplace.server.page.session import PageSession
+from commonplace.server.access import PageSession
 
 
 def test_a_context_is_shown_token_by_token_and_what_is_left_out_with_its_reason(page: Page) -> None:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import ROWS, press, settled, switch_on_edit
 
-from commonplace.server.page.session import PageSession
+from commonplace.server.access import PageSession
 
 
 def test_a_long_list_is_walked_to_its_end_and_only_rows_in_sight_are_there(page: Page) -> None:

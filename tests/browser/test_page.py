@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, ViewportSize, expect
 from tests.browser.conftest import BILLING, CORRECTED, GRAPH, ROWS, press, settled, switch_on_edit
 from tests.hostile import HOSTILE
 
-from commonplace.server.page.session import PageSession
+from commonplace.server.access import PageSession
 
 PAGES = {
     "/": ("#newest li", 8),

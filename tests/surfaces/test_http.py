@@ -15,7 +15,7 @@ import commonplace
 from commonplace.formats.json_values import plain
 from commonplace.server.app import Limits
 from commonplace.server.operations import place_of_memory
-from commonplace.server.statuses import TYPE_PREFIX
+from commonplace.server.problems import TYPE_PREFIX
 
 OFFICE = "The Porto office moves to the fourth floor in May"
 BILLING = "We chose Postgres for billing"

@@ -28,8 +28,8 @@ import commonplace
 from commonplace.cli import serve
 from commonplace.cli.app import cli
 from commonplace.cli.invocation import Invocation
+from commonplace.server.access import CSRF_HEADER, PageSession
 from commonplace.server.page import session as sessions
-from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 HERE = Path(sessions.__file__).parent
 PAGES = ("/", "/memories", "/memory?id=x", "/recall", "/graph", "/review", "/runs", "/context", "/store")

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError
 from commonplace.server.operations import OPERATIONS, Operation
-from commonplace.server.statuses import error_of
+from commonplace.server.problems import error_of
 
 TIMEOUT_S: Final = 60.0
 _JSON: Final = "application/json"

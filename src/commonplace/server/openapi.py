@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import commonplace
 from commonplace.server.operations import OPERATIONS, Operation, Parameter, Schema
-from commonplace.server.problems import MEDIA_TYPE
+from commonplace.server.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
 from commonplace.server.responses import ResponseSchemas
-from commonplace.server.statuses import STATUSES, TYPE_PREFIX
 
 _DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call of the Python interface.
 

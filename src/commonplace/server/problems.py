@@ -1,18 +1,35 @@
-"""Errors as problem documents (RFC 9457): which status each error has, and the body that says what to do."""
+"""Errors as problem documents (RFC 9457): the status and name of each, its body, and the way back to the error."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
-
-from starlette.responses import Response
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace import errors
-from commonplace.server.statuses import TYPE_PREFIX, status_of
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
 
 MEDIA_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "urn:commonplace:problem:"
+STATUSES: Final[Mapping[type[errors.CommonplaceError], tuple[int, str]]] = {
+    errors.VersionConflictError: (412, "version-conflict"),
+    errors.AdmissionError: (422, "not-admitted"),
+    errors.RemovalError: (409, "removal-refused"),
+    errors.UsageError: (400, "invalid-request"),
+    errors.NotFoundError: (404, "not-found"),
+    errors.NoRelation: (409, "no-relation"),
+    errors.StoreBusyError: (503, "store-busy"),
+    errors.StoreUnreachableError: (503, "store-unreachable"),
+    errors.StoreMissingError: (503, "no-store"),
+    errors.StoreError: (500, "store-failed"),
+    errors.ProviderError: (502, "provider-failed"),
+    errors.MissingExtraError: (501, "not-installed"),
+    errors.CommonplaceError: (500, "failed"),
+}
+"""An error that is not listed has the status and name of the nearest class above it."""
 _RETRY_AFTER_S: Final = 1
 
 
@@ -36,28 +53,32 @@ def problem_of(error: Problem | errors.CommonplaceError) -> Problem:
     """Return an error as a problem."""
     if isinstance(error, Problem):
         return error
-    status, name = status_of(error)
+    status, name = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     headers = {"Retry-After": str(_RETRY_AFTER_S)} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
     return Problem(status, name, str(error.args[0]), remedy=error.remedy, headers=headers)
 
 
-def document(problem: Problem) -> dict[str, Any]:
-    """Return the body of a problem."""
+def response_of(error: Problem | errors.CommonplaceError) -> Response:
+    """Return the response that an error leads to."""
+    from starlette.responses import Response  # the client, which reads problems, does without
+
+    problem = problem_of(error)
     body = {
         "type": f"{TYPE_PREFIX}{problem.name}",
         "title": HTTPStatus(problem.status).phrase,
         "status": problem.status,
         "detail": str(problem),
+        **({"remedy": problem.remedy} if problem.remedy else {}),
     }
-    return body | ({"remedy": problem.remedy} if problem.remedy else {})
+    content = json.dumps(body, ensure_ascii=False)
+    return Response(content, problem.status, headers=dict(problem.headers), media_type=MEDIA_TYPE)
 
 
-def response_of(error: Problem | errors.CommonplaceError) -> Response:
-    """Return the response that an error leads to."""
-    problem = problem_of(error)
-    return Response(
-        json.dumps(document(problem), ensure_ascii=False),
-        problem.status,
-        headers=dict(problem.headers),
-        media_type=MEDIA_TYPE,
-    )
+def error_of(document: Mapping[str, Any]) -> errors.CommonplaceError:
+    """Return the error that a problem document tells of; a `ProviderError` with the status for one of the server's."""
+    name = str(document.get("type", "")).removeprefix(TYPE_PREFIX)
+    detail, remedy = str(document.get("detail", "")), str(document.get("remedy", ""))
+    kind = next((each for each, (_, known) in STATUSES.items() if known == name), None)
+    if kind is None or kind is errors.ProviderError:
+        return errors.ProviderError(detail, status=document.get("status"), remedy=remedy)
+    return kind(detail, remedy=remedy)

@@ -71,10 +71,8 @@ def run(
     try:
         import uvicorn
 
-        from commonplace.server.access import Access
-        from commonplace.server.app import MAX_WORKERS, Limits, Service, application
-        from commonplace.server.engine_pool import EnginePool
-        from commonplace.server.page.session import PageSession
+        from commonplace.server.access import Access, PageSession
+        from commonplace.server.app import MAX_WORKERS, EnginePool, Limits, Service, application
 
         if has_page:
             import commonplace.server.page.views  # noqa: F401 - Jinja2 may be missing

@@ -18,9 +18,9 @@ from starlette.staticfiles import StaticFiles
 
 import commonplace
 from commonplace.mcp.clients import CLIENTS, Client, is_configured
+from commonplace.server.access import ENTRANCE, PageSession
 from commonplace.server.app import Service, call, json_object
 from commonplace.server.operations import Operation
-from commonplace.server.page.session import ENTRANCE, PageSession
 from commonplace.server.problems import Problem
 
 if TYPE_CHECKING:
