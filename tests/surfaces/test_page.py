@@ -29,9 +29,8 @@ from commonplace.cli import serve
 from commonplace.cli.app import cli
 from commonplace.cli.invocation import Invocation
 from commonplace.server.access import CSRF_HEADER, PageSession
-from commonplace.server.page import session as sessions
 
-HERE = Path(sessions.__file__).parent
+HERE = Path(commonplace.__file__).parent / "server" / "page"
 PAGES = ("/", "/memories", "/memory?id=x", "/recall", "/graph", "/review", "/runs", "/context", "/store")
 MAX_JAVASCRIPT_LINES = 2_500
 
