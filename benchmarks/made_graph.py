@@ -108,7 +108,7 @@ def _write_entities(store: Store, ids: tuple[str, ...], places: range) -> None:
         for place in places:
             name, at = f"part {place}x", _BEGAN + place
             change.graph.put_entity(Entity(ids[place], name, "concept", at, valid_from=at))
-            change.graph.put_alias(Alias(ids[place], name, normal(name), at))
+            change.graph.put(Alias(ids[place], name, normal(name), at))
 
 
 def _write_relations(
@@ -121,12 +121,12 @@ def _write_relations(
             fact, at = f"part {source}x goes with part {target}x", _BEGAN + place
             if place % _FACTS_OF_AN_EPISODE == 0:
                 episode = _id(draw)
-                graph.put_episode(Episode(episode, fact, at, at))
+                graph.put(Episode(episode, fact, at, at))
             type_ = RELATION_TYPES[place % len(RELATION_TYPES)]
             relation = Relation(_id(draw), ids[source], ids[target], type_, fact, at, valid_from=at)
             graph.put_relation(relation)
             mentions.append(Mention(episode, "relation", relation.id, 0, len(fact)))
-        graph.put_mentions(mentions)
+        graph.put(*mentions)
 
 
 def _id(draw: random.Random) -> str:

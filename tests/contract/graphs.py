@@ -73,18 +73,12 @@ def put(store: Store, *values: Episode | Entity | Relation | Alias | Mention | H
         graph = under_way.graph
         for value in values:
             match value:
-                case Episode():
-                    graph.put_episode(value)
                 case Entity():
                     graph.put_entity(value)
                 case Relation():
                     graph.put_relation(value)
-                case Alias():
-                    graph.put_alias(value)
-                case Mention():
-                    graph.put_mentions([value])
-                case Happening():
-                    graph.put_happening(value)
+                case _:
+                    graph.put(value)
 
 
 def ids(values: Sequence[Episode | Entity | Relation]) -> list[str]:

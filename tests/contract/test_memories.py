@@ -118,9 +118,9 @@ class TestRoundTrip:
         with store.change_memories(text) as change:
             change.add(MemoryWrite(owner, (passage(text),), record, text or "0", is_placed=True), created_at=1.0)
             change.link(link)
-            change.set_page(page)
-            change.set_block(block)
-            change.put_note(note)
+            change.put(page)
+            change.put(block)
+            change.put(note)
             assert [found.number for found in change.alike(text or "0", ())] == [1]
         stored = StoredMemory(1, owner, record, 1.0)
         chosen = Selection(
@@ -138,8 +138,8 @@ class TestRoundTrip:
         assert store.check() == []
         with store.change_memories(text) as change:
             assert change.unlink(text, text, text) == 1
-            change.drop_page(text)
-            change.drop_note(text, text)
+            change.drop(JournalPage, page=text)
+            change.drop(Note, kind=text, id=text)
             assert change.erase([text]) == 1
         assert store.pages(text) == store.notes(text, text) == store.blocks(text) == store.due(text) == []
         assert store.memories(text, Selection()) == []
@@ -434,17 +434,17 @@ class TestKeptBeside:
         """They say what both sides last agreed on."""
         with store.change_memories("n") as change:
             for name in ("b.md", "a.md"):
-                change.set_page(JournalPage(name, 1, 2, "ab" * 32))
-                change.set_block(JournalBlock(name, "p", "d"))
-            change.set_page(JournalPage("b.md", 2**62, -1, ""))
-            change.set_block(JournalBlock("b.md", "q", "e"))
+                change.put(JournalPage(name, 1, 2, "ab" * 32))
+                change.put(JournalBlock(name, "p", "d"))
+            change.put(JournalPage("b.md", 2**62, -1, ""))
+            change.put(JournalBlock("b.md", "q", "e"))
         assert store.pages("n") == [JournalPage("a.md", 1, 2, "ab" * 32), JournalPage("b.md", 2**62, -1, "")]
         assert store.blocks("n") == [JournalBlock("a.md", "p", "d"), JournalBlock("b.md", "q", "e")]
         assert store.blocks("n", ["b.md", "none", "b.md"]) == [JournalBlock("b.md", "q", "e")]
         assert store.blocks("n", []) == store.blocks("other", ["b.md"]) == []
         with store.change_memories("n") as change:
-            change.drop_page("b.md")
-            change.drop_block("a.md")
+            change.drop(JournalPage, page="b.md")
+            change.drop(JournalBlock, id="a.md")
         assert [page.page for page in store.pages("n")] == ["a.md"]
         assert [block.id for block in store.blocks("n")] == ["b.md"]
 
@@ -459,7 +459,7 @@ class TestKeptBeside:
             ("n", Note("backup", "a", 0.0, "{}")),
         ):
             with store.change_memories(name) as change:
-                change.put_note(note)
+                change.put(note)
         assert [(note.id, note.at) for note in store.notes("n", "receipt")] == [("a", 2.0), ("b", 2.0), ("c", 3.0)]
         assert [note.body for note in store.notes(None, "receipt")] == ['{"m":1}', "{}", "{}", "new"]
         assert [note.body for note in store.notes(None, "receipt", "a")] == ['{"m":1}', "{}"]
@@ -468,10 +468,10 @@ class TestKeptBeside:
             store.notes("unknown", "receipt") == store.notes("n", "unknown") == store.notes("m", "receipt", "b") == []
         )
         with store.change_memories("n") as change:
-            change.drop_note("receipt", "a")
+            change.drop(Note, kind="receipt", id="a")
         assert [note.id for note in store.notes(None, "receipt")] == ["a", "b", "c"]
         with store.change_memories("n") as change:
-            change.drop_note("receipt")
+            change.drop(Note, kind="receipt")
         assert [note.body for note in store.notes(None, "receipt")] == ['{"m":1}']
         assert [note.id for note in store.notes("n", "backup")] == ["a"]
 
@@ -485,9 +485,9 @@ def test_a_backup_holds_all_that_is_known_of_memories(store: Store, tmp_path: Pa
     store.put_owners("n", [memory("c", "five")], at=15.0)
     with store.change_memories("n") as change:
         change.link(Link("a", "b", "x", 0.5, 9.0))
-        change.set_page(JournalPage("a.md", 1, 2, "ab" * 32))
-        change.set_block(JournalBlock("a", "a.md", "cd" * 32))
-        change.put_note(Note("receipt", "r", 1.0, "{}"))
+        change.put(JournalPage("a.md", 1, 2, "ab" * 32))
+        change.put(JournalBlock("a", "a.md", "cd" * 32))
+        change.put(Note("receipt", "r", 1.0, "{}"))
         change.settle_due(["b"])
     store.backup(tmp_path / "copy.db")
     copy = Store.open(tmp_path / "copy.db", create=False)
@@ -510,9 +510,9 @@ def test_nothing_of_a_namespace_is_seen_from_another(store: Store) -> None:
         )
         change.add(written("b", "two"), created_at=1.0, expired_at=30.0)
         change.link(Link("a", "b"))
-        change.set_page(JournalPage("a.md", 1, 2, ""))
-        change.set_block(JournalBlock("a", "a.md", ""))
-        change.put_note(Note("receipt", "a", 1.0, "{}"))
+        change.put(JournalPage("a.md", 1, 2, ""))
+        change.put(JournalBlock("a", "a.md", ""))
+        change.put(Note("receipt", "a", 1.0, "{}"))
     nothing = everything(store, "unknown", ["a", "b"], ["s"])
     before = everything(store, "n", ["a", "b"], ["s"])
     for name in ("m", "N", "", "n\x01", "n "):
@@ -524,9 +524,9 @@ def test_nothing_of_a_namespace_is_seen_from_another(store: Store) -> None:
             change.revise(1, FULL_RECORD)
             change.expire(1, FULL_RECORD, 9.0)
             assert change.erase(["a", "b"]) == change.unlink("a", "b") == 0
-            change.drop_page("a.md")
-            change.drop_block("a")
-            change.drop_note("receipt", "a")
+            change.drop(JournalPage, page="a.md")
+            change.drop(JournalBlock, id="a")
+            change.drop(Note, kind="receipt", id="a")
             change.settle_due(["a"])
         assert store.namespaces() == ["n"]
         assert store.erase_namespace(name) == 0

@@ -39,7 +39,7 @@ class TestOneChange:
         """Half a change would be worse than none: neither rows nor numbers nor marks may stay."""
         add(store, written("a", "one", session="s"), written("b", "two"))
         with store.change_memories("n") as change:
-            change.set_page(JournalPage("p", 1, 1, ""))
+            change.put(JournalPage("p", 1, 1, ""))
             change.link(Link("a", "b"))
             change.settle_due(["b"])
         before, count = everything(store, "n", ["a", "b", "c"], ["s"]), store.change()
@@ -49,9 +49,9 @@ class TestOneChange:
             change.revise(2, FULL_RECORD)
             change.erase(["b"])
             change.unlink("a", "b")
-            change.drop_page("p")
-            change.set_block(JournalBlock("a", "p", ""))
-            change.put_note(Note("k", "i", 0.0, ""))
+            change.drop(JournalPage, page="p")
+            change.put(JournalBlock("a", "p", ""))
+            change.put(Note("k", "i", 0.0, ""))
             raise KeyError
         assert everything(store, "n", ["a", "b", "c"], ["s"]) == before
         assert store.notes("n", "k") == store.deleted_since("n", 0, 99) == []
@@ -71,11 +71,11 @@ class TestOneChange:
         """A backup is noted before the first memory is kept."""
         with store.change_memories("n") as change:
             if what == "note":
-                change.put_note(Note("k", "i", 0.0, ""))
+                change.put(Note("k", "i", 0.0, ""))
             elif what == "page":
-                change.set_page(JournalPage("p", 1, 1, ""))
+                change.put(JournalPage("p", 1, 1, ""))
             elif what == "block":
-                change.set_block(JournalBlock("a", "p", ""))
+                change.put(JournalBlock("a", "p", ""))
             else:
                 change.link(Link("a", "b"))
         assert store.namespaces() == ["n"]
@@ -89,7 +89,7 @@ class TestOneChange:
             lambda: change.find("a"),
             lambda: change.add(written("b", "two"), created_at=1.0),
             lambda: change.erase(["a"]),
-            lambda: change.put_note(Note("k", "i", 0.0, "")),
+            lambda: change.put(Note("k", "i", 0.0, "")),
         ):
             with pytest.raises(StoreError, match="change of memories is over; begin another one"):
                 use()
@@ -142,9 +142,9 @@ class TestNumbers:
             change.find("a")
             change.revise(1, MemoryRecord("one", use_count=3, last_used=9.0, status="promoted", category="fact"))
             change.link(Link("a", "b"))
-            change.set_page(JournalPage("p", 1, 1, ""))
+            change.put(JournalPage("p", 1, 1, ""))
             change.settle_due(["a"])
-            change.put_note(Note("k", "i", 0.0, ""))
+            change.put(Note("k", "i", 0.0, ""))
             change.expire(99, FULL_RECORD, 1.0)
             change.erase(["unknown"])
         assert store.change() == 1
@@ -306,7 +306,7 @@ class TestMarkdownDue:
             change.revise(99, FULL_RECORD)
             change.link(Link("unknown", "a"))
             change.unlink("a", "unknown")
-            change.set_block(JournalBlock("a", "p", ""))
+            change.put(JournalBlock("a", "p", ""))
         assert store.due("n") == []
         assert (latest(store, "a").expired_at, latest(store, "a").record.content) == (20.0, "one")
 
@@ -324,7 +324,7 @@ class TestErasing:
         with store.change_memories("n") as change:
             change.link(Link("a", "b"))
             change.link(Link("b", "a"))
-            change.set_block(JournalBlock("a", "p", ""))
+            change.put(JournalBlock("a", "p", ""))
             change.settle_due(["b"])
         with store.change_memories("n") as change:
             assert change.erase(["a", "unknown", "a"]) == 2
@@ -348,7 +348,7 @@ class TestErasing:
         """A link to what was never here names it all the same."""
         with store.change_memories("n") as change:
             change.link(Link("a", "ghost"))
-            change.set_block(JournalBlock("ghost", "p", ""))
+            change.put(JournalBlock("ghost", "p", ""))
             assert change.erase(["ghost"]) == 0
         assert store.links("n") == store.blocks("n") == []
 
@@ -362,9 +362,9 @@ class TestErasing:
             update(store, written("a", "three", digest="d"), 20.0, name=name)
             with store.change_memories(name) as change:
                 change.link(Link("a", "b"))
-                change.set_page(JournalPage("p", 1, 1, ""))
-                change.set_block(JournalBlock("a", "p", ""))
-                change.put_note(Note("k", "i", 0.0, ""))
+                change.put(JournalPage("p", 1, 1, ""))
+                change.put(JournalBlock("a", "p", ""))
+                change.put(Note("k", "i", 0.0, ""))
         kept, nothing = everything(store, "m", ["a"], ["s"]), everything(store, "unknown", ["a"], ["s"])
         assert store.erase_namespace("n") == 4
         assert store.namespaces() == ["m"]
@@ -386,7 +386,7 @@ class TestErasing:
     def test_a_namespace_without_owners_is_erased_too(self, store: Store) -> None:
         """A name is something to forget."""
         with store.change_memories("n") as change:
-            change.put_note(Note("k", "i", 0.0, ""))
+            change.put(Note("k", "i", 0.0, ""))
         assert store.erase_namespace("n") == 0
         assert store.namespaces() == store.notes(None, "k") == []
         assert store.change() == 0

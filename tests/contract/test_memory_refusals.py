@@ -124,9 +124,9 @@ class TestRefusing:
                 lambda: change.add(written("a"), created_at=1.0, expired_at=nan),
                 lambda: change.link(Link("a", "b", strength=nan)),
                 lambda: change.link(Link("a", "b", created_at=nan)),
-                lambda: change.put_note(Note("k", "i", nan, "")),
-                lambda: change.set_page(JournalPage("p", 2**63, 0, "")),
-                lambda: change.set_page(JournalPage("p", 0, 2**63, "")),
+                lambda: change.put(Note("k", "i", nan, "")),
+                lambda: change.put(JournalPage("p", 2**63, 0, "")),
+                lambda: change.put(JournalPage("p", 0, 2**63, "")),
             ):
                 with pytest.raises(UsageError):
                     write()

@@ -143,7 +143,7 @@ class TestNames:
         """What a person writes in capitals is the same name."""
         put(store, entity("a"), Alias("a", "Ann", "ann", 1.0), Alias("a", "ANN", "ann", 2.0))
         assert store.graph("n").aliases(["a"]) == {"a": [Alias("a", "ANN", "ann", 2.0)]}
-        change(store, lambda graph: graph.drop_alias("b", "ann"), lambda graph: graph.drop_alias("a", "ann"))
+        change(store, *(lambda graph, id_=id_: graph.drop(Alias, entity=id_, normal="ann") for id_ in "ba"))
         assert store.graph("n").named(["ann"]) == store.graph("n").aliases(["a"]) == {}
 
     def test_entities_come_by_name(self, store: Store) -> None:
@@ -270,7 +270,7 @@ class TestHappenings:
     def test_they_can_be_erased(self, store: Store) -> None:
         """A reason may say what is to be forgotten."""
         put(store, Happening("entity", "a", 1.0, "created"), Happening("relation", "a", 1.0, "ended"))
-        change(store, lambda graph: graph.erase_happenings("entity", "a"))
+        change(store, lambda graph: graph.drop(Happening, kind="entity", subject="a"))
         assert store.graph("n").happenings("entity", "a") == []
         assert len(store.graph("n").happenings("relation", "a")) == 1
 

@@ -40,7 +40,7 @@ class TestOneChange:
         with store.change_memories("n") as under_way:
             number = under_way.add(written("m", "Ann uses Vim"), created_at=10.0)
             graph = under_way.graph
-            graph.put_episode(episode("e", memory="m", version=1))
+            graph.put(episode("e", memory="m", version=1))
             graph.put_entity(entity("a"), [passage("Ann")])
             graph.put_relation(relation("r"), [passage("Ann uses Vim")])
             assert store.graph("n").counts() == GraphCounts()
@@ -56,7 +56,7 @@ class TestOneChange:
             graph = under_way.graph
             assert (graph.named(["ann"]), graph.list_relations(NOW), list(graph.pairs(NOW))) == ({}, [], [])
             graph.put_entity(entity("a"))
-            graph.put_alias(Alias("a", "Ann", "ann", 1.0))
+            graph.put(Alias("a", "Ann", "ann", 1.0))
             graph.put_relation(relation("r"))
             assert ids(under_way.graph.named(["ann"])["ann"]) == ["a"]
             assert list(graph.pairs(NOW)) == [("r", "a", "b")]
@@ -73,9 +73,9 @@ class TestOneChange:
             graph.put_entity(entity("a", "New"), [passage("New")])
             graph.put_relation(relation("r", expired_at=20.0), [passage("x")])
             graph.erase_episodes(["e"])
-            graph.drop_alias("a", "ann")
-            graph.put_happening(Happening("entity", "a", 1.0, "renamed"))
-            graph.put_mentions([Mention("e", "entity", "a", 0, 1)])
+            graph.drop(Alias, entity="a", normal="ann")
+            graph.put(Happening("entity", "a", 1.0, "renamed"))
+            graph.put(Mention("e", "entity", "a", 0, 1))
             raise KeyError
         after = whole(store.graph("n"), ASKED), store.change(), store.counts(), store.namespaces(with_texts=True)
         assert after == before
@@ -120,10 +120,10 @@ class TestOneChange:
             lambda graph: graph.erase_episodes(ASKED),
             lambda graph: graph.erase_entities(ASKED),
             lambda graph: graph.erase_relations(ASKED),
-            lambda graph: graph.erase_happenings("entity", "a"),
-            lambda graph: graph.drop_alias("a", "ann"),
+            lambda graph: graph.drop(Happening, kind="entity", subject="a"),
+            lambda graph: graph.drop(Alias, entity="a", normal="ann"),
             lambda graph: graph.drop_mentions([Mention("e", "entity", "x", 0, 1)]),
-            lambda graph: graph.put_mentions([]),
+            lambda graph: graph.put(),
         ]
         change(store, *deeds)
         assert (store.change(), store.namespaces()) == (0, [])
@@ -278,9 +278,9 @@ class TestErasing:
 @pytest.mark.parametrize(
     ("act", "told"),
     [
-        (lambda graph: graph.put_episode(episode("e", math.nan)), "a time of episode 'e' is not a number"),
-        (lambda graph: graph.put_episode(episode("e", trust=math.nan)), "the trust of episode 'e' is not a number"),
-        (lambda graph: graph.put_episode(episode("e", version=2**63)), "in episode 'e' needs more than 64 bits"),
+        (lambda graph: graph.put(episode("e", math.nan)), "a time of episode 'e' is not a number"),
+        (lambda graph: graph.put(episode("e", trust=math.nan)), "the trust of episode 'e' is not a number"),
+        (lambda graph: graph.put(episode("e", version=2**63)), "in episode 'e' needs more than 64 bits"),
         (lambda graph: graph.put_entity(entity("a", valid_to=math.nan)), "a time of entity 'a' is not a number"),
         (lambda graph: graph.put_entity(entity("a", trust=math.nan)), "the trust of entity 'a' is not a number"),
         (lambda graph: graph.put_relation(relation("r", stated_to=math.nan)), "a time of relation 'r' is not a number"),
@@ -294,15 +294,13 @@ class TestErasing:
             ),
             "in relation 'r' needs more than 64 bits",
         ),
-        (lambda graph: graph.put_alias(Alias("a", "A", "a", math.nan)), "a time of alias.* is not a number"),
+        (lambda graph: graph.put(Alias("a", "A", "a", math.nan)), "a time of alias.* is not a number"),
         (
-            lambda graph: graph.put_mentions(
-                [Mention("e", "entity", "a", 0, 1), Mention("e", "entity", "a", 0, 2**63)]
-            ),
+            lambda graph: graph.put(Mention("e", "entity", "a", 0, 1), Mention("e", "entity", "a", 0, 2**63)),
             "in mention.* needs more than 64 bits",
         ),
         (
-            lambda graph: graph.put_happening(Happening("entity", "a", math.nan, "x")),
+            lambda graph: graph.put(Happening("entity", "a", math.nan, "x")),
             "a time of happening.* is not a number",
         ),
     ],

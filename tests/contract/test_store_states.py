@@ -66,8 +66,8 @@ class TestSnapshots:
         store.put_owners("n", [memory("a", "one", "two", session="s"), memory("b", "three", session="s", position=1)])
         store.put_owners("n", [memory("a", "four")])
         with store.change_memories("n") as change:
-            change.put_note(Note("k", "b", 2.5, "later"))
-            change.put_note(Note("k", "a", 1.5, "first"))
+            change.put(Note("k", "b", 2.5, "later"))
+            change.put(Note("k", "a", 1.5, "first"))
         store.put_owners("m", [memory("c", "five")])
         for namespace in ("n", "m", "none"):
             for number in range(4):

@@ -81,7 +81,7 @@ def fill(store: Path, namespace: str = "default") -> Filled:
         with book._runtime.store.change_memories(namespace) as change:
             # As if the memory itself had been read: its words are the memory's, what it says stands in the graph.
             episode = replace(change.graph.episodes(["talk"])["talk"], content="", memory="secret", version=1)
-            change.graph.put_episode(episode)
+            change.graph.put(episode)
         book.graph.add_episode("The kettle is part of the kitchen.", uuid="kitchen", reference_time="2026-01-05")
         page, paper = "The tides are told by the harbour master", f"On paper: {SECRET}"
         book.index_documents([Document("page", page), Document("paper", paper, tags=("deal",))])

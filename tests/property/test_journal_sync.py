@@ -164,7 +164,7 @@ class Mirroring(RuleBasedStateMachine):
         with self.book.store.change_memories("default") as change:
             change.erase([id_])
             receipt = json.dumps({"namespace": "default", "ids": [id_]})
-            change.put_note(Note("receipt", f"r{self._words}-{pick}-{id_}", NOON, receipt))
+            change.put(Note("receipt", f"r{self._words}-{pick}-{id_}", NOON, receipt))
         self.book.journal.forget("default", [id_])
         gone |= kept - self.on_disk()
         self.forgotten |= gone

@@ -11,13 +11,12 @@ from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 from tests.reference_store.state import KnowledgeRow, Space, State
 
+from commonplace.store.change import Change, next_change
 from commonplace.store.database import begin_store, connect, driver_errors, prepare_writer, refuse_existing
 from commonplace.store.graph import GraphChange
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, insert_version
-from commonplace.store.rows import WriteBuffer, put
-from commonplace.store.transaction import Transaction
-from commonplace.store.writes import NEXT, Change, next_change, set_embedding
+from commonplace.store.writes import NEXT, set_embedding
 from commonplace.types import Embedding, JournalBlock, JournalPage, Link, MemoryWrite, Note, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
@@ -163,15 +162,17 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         _fill_beside(db, entries)
     for stored in contents.owners:
         space, numbers = spaces[stored.namespace], (stored.number, stored.first_passage, 0)
-        change = Change(WriteBuffer(db), space, spaces, {space: next_change(space, stored.change - 1, *numbers)})
+        change = Change(db, stored.namespace)
+        change._rows[space] = next_change(space, stored.change - 1, *numbers)
         write, memory = stored.write, stored.memory
-        change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
+        change.add_owner(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
         if memory is not None:
             is_live = stored.expired_at is None
             insert_version(change, stored.number, memory, is_latest=stored.is_latest, is_live=is_live)
         if stored.knowledge is not None:
             item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
-            put(change.db, change.space, item.record, owner=stored.number, updated_at=stored.knowledge.updated_at)
+            change.put(item.record, owner=stored.number, updated_at=stored.knowledge.updated_at)
+        change.write_counts()
         change.flush()
     if contents.next_embedding:
         set_embedding(db, contents.next_embedding, NEXT)
@@ -183,22 +184,22 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
 
 def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     space = entries.number
-    transaction = Transaction(db, entries.namespace)
-    change = MemoryChange(transaction)
+    written = Change(db, entries.namespace)
+    change = MemoryChange(written)
     for link in entries.links:
         change.link(link)
     for block in entries.blocks:
-        change.set_block(block)
+        change.put(block)
     for page in entries.pages:
-        change.set_page(page)
+        change.put(page)
     for note in entries.notes:
-        change.put_note(note)
+        change.put(note)
     _fill_graph(change.graph, entries.graph)
     for context in entries.contexts:
         change.knowledge.put_context(context)
     _fill_ledger(change.ledger, entries.ledger)
-    transaction.db.flush()
-    row = transaction.begin().take("next_row")
+    written.flush()
+    row = written.take("next_row")
     changes = [
         (space, number, owner, passage, row, bytes.fromhex(token))
         for number, (owner, passage, token) in enumerate(entries.changes)
@@ -211,16 +212,16 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
 def _fill_graph(change: GraphChange, graph: GraphState) -> None:
     """Write a graph but for its texts, which are owners of other namespaces."""
     for episode in graph.episodes.values():
-        change.put_episode(episode)
+        change.put(episode)
     for entity in graph.entities.values():
         change.put_entity(entity)
     for relation in graph.relations.values():
         change.put_relation(relation)
     for alias in graph.aliases.values():
-        change.put_alias(alias)
-    change.put_mentions(list(graph.mentions))
+        change.put(alias)
+    change.put(*list(graph.mentions))
     for happening in graph.happenings:
-        change.put_happening(happening)
+        change.put(happening)
 
 
 def _fill_ledger(change: LedgerChange, ledger: LedgerState) -> None:

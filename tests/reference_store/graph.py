@@ -12,13 +12,13 @@ from commonplace.store.graph_rules import is_all, text_owner, texts_of
 from commonplace.store.rows import check_times, checked
 from commonplace.store.writes import check_write
 from commonplace.types import GRAPH_KINDS, OwnerWrite
-from commonplace.types.graph import Edge, GraphCounts
+from commonplace.types.graph import Alias, Edge, Episode, GraphCounts, Happening, Mention
 
 if TYPE_CHECKING:
     from tests.reference_store.state import ReferenceTransaction
 
     from commonplace.types import NewPassage
-    from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
+    from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
 
 
 Value = TypeVar("Value")
@@ -291,10 +291,32 @@ class ReferenceGraphChange(ReferenceGraph):
     def expect(self, normals: Iterable[str], *, limit: int | None = None) -> None:
         """Do nothing: reading costs nothing here."""
 
-    def put_episode(self, episode: Episode) -> None:
-        """Write an episode in the place of the one with its id."""
-        episode = checked(episode)
-        self._set(self._graph.episodes, episode.id, episode)
+    def put(self, *records: Episode | Alias | Mention | Happening) -> None:
+        """Write records in the places of those with their keys."""
+        for record in [checked(each) for each in records]:
+            match record:
+                case Episode():
+                    self._graph.episodes[record.id] = record
+                case Alias():
+                    self._graph.aliases[record.entity, record.normal] = record
+                case Mention():
+                    self._graph.mentions.add(record)
+                case Happening():
+                    self._graph.happenings.append(record)
+            self._transaction.mark()
+
+    def drop(self, record: type[Alias | Mention | Happening], **key: str | int) -> None:
+        """Delete the records of a class that have these values."""
+        graph = self._graph
+        if record is Alias:
+            self._drop(graph.aliases, [(key["entity"], key["normal"])])
+        elif record is Mention:
+            self._drop_mentions({each for each in graph.mentions if _has(each, key)})
+        else:
+            kept = [each for each in graph.happenings if not _has(each, key)]
+            if len(kept) < len(graph.happenings):
+                graph.happenings = kept
+                self._transaction.mark()
 
     def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
         """Write an entity in the place of the one with its id."""
@@ -315,30 +337,9 @@ class ReferenceGraphChange(ReferenceGraph):
             return None
         return check_write(OwnerWrite(text_owner(what), tuple(passages)), self._transaction.embedding)
 
-    def put_alias(self, alias: Alias) -> None:
-        """Give an entity a name, in the place of one with the same normal form."""
-        alias = checked(alias)
-        self._set(self._graph.aliases, (alias.entity, alias.normal), alias)
-
-    def drop_alias(self, entity: str, normal: str) -> None:
-        """Take a name from an entity."""
-        self._drop(self._graph.aliases, [(entity, normal)])
-
-    def put_mentions(self, mentions: Sequence[Mention]) -> None:
-        """Record mentions; one that is there already stays once."""
-        if mentions:
-            self._graph.mentions.update([checked(mention) for mention in mentions])
-            self._transaction.mark()
-
     def drop_mentions(self, mentions: Sequence[Mention]) -> None:
         """Delete mentions."""
         self._drop_mentions(set(mentions) & self._graph.mentions)
-
-    def put_happening(self, happening: Happening) -> None:
-        """Add to what happened."""
-        happening = checked(happening)
-        self._graph.happenings.append(happening)
-        self._transaction.mark()
 
     def erase_episodes(self, ids: Sequence[str]) -> int:
         """Delete episodes with their mentions; return how many there were."""
@@ -355,14 +356,6 @@ class ReferenceGraphChange(ReferenceGraph):
         """Delete relations with their texts, mentions and what happened to them; return how many there were."""
         self._erase_all_of("relation", ids)
         return self._drop(self._graph.relations, ids)
-
-    def erase_happenings(self, kind: Subject, id_: str) -> None:
-        """Delete what happened to an entity or relation."""
-        graph = self._graph
-        kept = [each for each in graph.happenings if (each.kind, each.subject) != (kind, id_)]
-        if len(kept) < len(graph.happenings):
-            graph.happenings = kept
-            self._transaction.mark()
 
     def drop_loose_ends(self) -> int:
         """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went."""
@@ -426,7 +419,7 @@ class ReferenceGraphChange(ReferenceGraph):
         """Delete what hangs on entities or relations alike."""
         for id_ in ids:
             self._drop_texts(kind, id_)
-            self.erase_happenings(kind, id_)
+            self.drop(Happening, kind=kind, subject=id_)
         graph = self._graph
         self._drop_mentions({each for each in graph.mentions if each.kind == kind and each.subject in ids})
 
@@ -444,6 +437,10 @@ class ReferenceGraphChange(ReferenceGraph):
         if gone:
             self._transaction.mark()
         return len(gone)
+
+
+def _has(record: object, key: Mapping[str, object]) -> bool:
+    return all(getattr(record, name) == value for name, value in key.items())
 
 
 def overtaken_by(graph: GraphState, memory: str) -> str | None:

@@ -284,37 +284,26 @@ class ReferenceMemoryChange:
             self._mark_known(source)
         return gone
 
-    def set_block(self, block: JournalBlock) -> None:
-        """Record what both sides agree on for one memory."""
-        self._set(self._space.blocks, block.id, checked(block))
+    def put(self, *records: JournalBlock | JournalPage | Note) -> None:
+        """Write records in the places of those with their keys."""
+        for record in map(checked, records):
+            match record:
+                case JournalBlock():
+                    self._set(self._space.blocks, record.id, record)
+                case JournalPage():
+                    self._set(self._space.pages, record.page, record)
+                case Note():
+                    self._set(self._space.notes, (record.kind, record.id), record)
 
-    def drop_block(self, id_: str) -> None:
-        """Forget that a memory has a block."""
-        self._drop(self._space.blocks, id_)
-
-    def set_page(self, page: JournalPage) -> None:
-        """Record the state of a page."""
-        page = checked(page)
-        self._set(self._space.pages, page.page, page)
-
-    def drop_page(self, page: str) -> None:
-        """Forget a page."""
-        self._drop(self._space.pages, page)
+    def drop(self, record: type[JournalBlock | JournalPage | Note], **key: str) -> None:
+        """Delete the records of a class that have these values."""
+        held = {JournalBlock: self._space.blocks, JournalPage: self._space.pages, Note: self._space.notes}[record]
+        self._drop(held, *[place for place, each in held.items() if _has(each, key)])
 
     def settle_due(self, ids: Sequence[str]) -> None:
         """Say that the Markdown of these memories is as it should be."""
         self._transaction.is_written |= not self._space.due.isdisjoint(ids)
         self._space.due.difference_update(ids)
-
-    def put_note(self, note: Note) -> None:
-        """Write a note in the place of the one with the same kind and id."""
-        note = checked(note)
-        self._set(self._space.notes, (note.kind, note.id), note)
-
-    def drop_note(self, kind: str, id_: str | None = None) -> None:
-        """Delete a note, or all of a kind."""
-        for key in [key for key in self._space.notes if key[0] == kind and id_ in (None, key[1])]:
-            self._drop(self._space.notes, key)
 
     @property
     def _space(self) -> Space:
@@ -343,6 +332,10 @@ class ReferenceMemoryChange:
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:
             self._mark(id_, is_counted=False)
+
+
+def _has(record: object, key: dict[str, str]) -> bool:
+    return all(getattr(record, name) == value for name, value in key.items())
 
 
 class ReferenceReembedding(ABC):

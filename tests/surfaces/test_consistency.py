@@ -286,7 +286,7 @@ def test_what_hangs_on_nothing_in_a_graph_is_let_go_of(tmp_path: Path) -> None:
     with commonplace.open(tmp_path / "store") as book:
         book.graph.add_episode("Ann lives in Oslo.", uuid="said", reference_time="2026-01-05")
         with book._runtime.store.change_memories("default") as change:
-            change.graph.put_mentions([Mention("gone", "entity", "gone", 0, 3)])
+            change.graph.put(Mention("gone", "entity", "gone", 0, 3))
         looked = book.doctor(mend=False).findings
         assert [(each.part, each.mended) for each in looked] == [("store", False)] * 2
         assert [each.mended for each in book.doctor().findings] == [True] * 2

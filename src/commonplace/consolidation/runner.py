@@ -90,9 +90,9 @@ def remember(
     told = {"agents": list(agents), "before": before, "after": counters(runtime), **counts}
     known = runtime.store.notes(runtime.namespace, NOTE)
     with runtime.store.change_memories(runtime.namespace) as change:
-        change.put_note(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
+        change.put(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
         for old in known[: max(0, len(known) + 1 - KEPT)]:
-            change.drop_note(NOTE, old.id)
+            change.drop(Note, kind=NOTE, id=old.id)
 
 
 def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:

@@ -181,7 +181,7 @@ class IndexMaintenance:
             came = done, total
             if done < total:
                 with self._store.change_memories(namespace) as change:
-                    change.put_note(Note(INDEXING, self._named(root), at, json.dumps({"done": done, "total": total})))
+                    change.put(Note(INDEXING, self._named(root), at, json.dumps({"done": done, "total": total})))
 
         try:
             yield stored
@@ -189,7 +189,7 @@ class IndexMaintenance:
             if done := [note.id for note in notes if self._root(note.id).is_relative_to(root)]:
                 with self._store.change_memories(namespace) as change:
                     for each in done:
-                        change.drop_note(INDEXING, each)
+                        change.drop(Note, kind=INDEXING, id=each)
         except KeyboardInterrupt as stopped:
             command = self._build_command(namespace, root)
             stopped.add_note(
@@ -210,9 +210,9 @@ class IndexMaintenance:
         if body != "".join(note.body for note in self._store.notes(namespace, LEFT_OUT, name)):
             with self._store.change_memories(namespace) as change:
                 if body:
-                    change.put_note(Note(LEFT_OUT, name, at, body))
+                    change.put(Note(LEFT_OUT, name, at, body))
                 else:
-                    change.drop_note(LEFT_OUT, name)
+                    change.drop(Note, kind=LEFT_OUT, id=name)
 
     def _left_out(self, note: Note) -> LeftOut:
         told = json.loads(note.body)

@@ -90,7 +90,7 @@ class Tokens:
         token = Token(id_, tuple(names), tuple(allowed), moment_of(now), None if ends is None else moment_of(ends))
         body = json.dumps({**token.to_dict(), "sha256": _digest(text)})
         with self._store.change_memories(_WHOLE_STORE) as change:
-            change.put_note(Note(_KIND, id_, now, body))
+            change.put(Note(_KIND, id_, now, body))
         return NewToken(token, text)
 
     def all(self) -> list[Token]:
@@ -107,7 +107,7 @@ class Tokens:
         if token is None:
             raise NotFoundError(f"there is no token {id!r:.80}", remedy="list them with `commonplace token list`")
         with self._store.change_memories(_WHOLE_STORE) as change:
-            change.drop_note(_KIND, id)
+            change.drop(Note, kind=_KIND, id=id)
         return token
 
     def find(self, text: str) -> Token | None:

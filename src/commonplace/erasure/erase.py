@@ -43,7 +43,7 @@ from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import LEFT_OUT, StoredMemory
+from commonplace.types import LEFT_OUT, Note, StoredMemory
 
 _LOCK_WAIT_S = 60.0
 _TOLD = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
@@ -102,15 +102,15 @@ def forget(
             plan.naming = forget_in_ledger(change.ledger, plan.chosen.memories, Doer(_ACTOR, at), quoting)
             _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
-            change.drop_note(ANSWER)
-            change.drop_note(LEFT_OUT)
+            change.drop(Note, kind=ANSWER)
+            change.drop(Note, kind=LEFT_OUT)
             receipt = _begun(place, namespace, plan, id_, at)
             ids = dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process)))
             receipt = replace(receipt, ids=tuple(ids))
             steps = () if plan.chosen.is_empty and not quoting else STEPS
             pending = Pending(id_, at, namespace, steps, plan.chosen.memories)
-            change.put_note(receipt.note())
-            change.put_note(pending.note())
+            change.put(receipt.note())
+            change.put(pending.note())
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, len(in_process))), pending, plan)
 
 
@@ -141,10 +141,10 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
         pending = Pending(id_, at, namespace, STEPS, plan.chosen.memories, is_namespace=True)
         # As long as this mark stands in the namespace itself, nothing was erased.
         with place.store.change_memories(namespace) as change:
-            change.put_note(pending.note())
+            change.put(pending.note())
         with place.store.change_memories(STORE_SPACE) as change:
             for note in (receipt.note(), pending.note(), *place.store.notes(namespace, BACKUP)):
-                change.put_note(note)  # a backup holds what other namespaces have, too
+                change.put(note)  # a backup holds what other namespaces have, too
         place.store.erase_namespace(namespace)
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
 

@@ -417,11 +417,11 @@ def settle(
     )
     try:
         with place.store.change_memories(_space(pending)) as change:
-            change.put_note(receipt.note())
+            change.put(receipt.note())
             if steps:
-                change.put_note(replace(pending, steps=steps).note())
+                change.put(replace(pending, steps=steps).note())
             else:
-                change.drop_note(FORGETTING, pending.id)
+                change.drop(Note, kind=FORGETTING, id=pending.id)
     except StoreError as error:
         unwritten = f"store.db: the receipt was not written: {error.args[0]}{FINISHES}"
         return replace(receipt, waiting=(*receipt.waiting, unwritten), verified=False)
@@ -462,8 +462,8 @@ def _called_off(place: ErasureRuntime, pending: Pending) -> Finding:
     for space in dict.fromkeys((pending.namespace, _space(pending))):
         if space in place.store.namespaces():
             with place.store.change_memories(space) as change:
-                change.drop_note(FORGETTING, pending.id)
-                change.drop_note(RECEIPT, pending.id)
+                change.drop(Note, kind=FORGETTING, id=pending.id)
+                change.drop(Note, kind=RECEIPT, id=pending.id)
     return Finding(
         f"to forget namespace {pending.namespace!r} was begun, and nothing was erased", "forget it again", mended=True
     )

@@ -273,8 +273,8 @@ class Secrets:
         pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE, DRAFTS))
         receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
         with self._store.change_memories(STORE_SPACE) as change:
-            change.put_note(receipt.note())
-            change.put_note(pending.note())
+            change.put(receipt.note())
+            change.put(pending.note())
         problems = self._replace(found)
         waiting = take(place, pending, {}, thorough=True)
         place.forget_caches()
@@ -303,7 +303,7 @@ class Secrets:
                 clean = Cleaner(known=found.known).record(note)
                 if clean != note:
                     with self._store.change_memories(namespace) as change:
-                        change.put_note(clean)
+                        change.put(clean)
         due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
         problems += _tried(self._sync, sorted(spaces | due))
         with FileLock(self._directory / PAGES_LOCK).hold(_LOCK_WAIT_S):

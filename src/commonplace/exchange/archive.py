@@ -366,7 +366,7 @@ def noted_in(database: Path) -> list[Note]:
 def put_notes(database: Path, notes: Iterable[Note]) -> None:
     with closing(Store.open(database, create=False)) as store, store.change_memories(SPACE) as change:
         for note in notes:
-            change.put_note(note)
+            change.put(note)
 
 
 def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:

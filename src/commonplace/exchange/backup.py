@@ -36,7 +36,7 @@ from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
 from commonplace.text.characters import storable
-from commonplace.types import Progress
+from commonplace.types import Note, Progress
 
 _DAMAGED: Final = "the store is damaged, so that no backup of it was kept"
 
@@ -158,10 +158,10 @@ def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator
         yield
         return
     with store.change_memories(namespace) as change:
-        change.put_note(backup_note(target, at))
+        change.put(backup_note(target, at))
     try:
         yield
     except BaseException:
         with store.change_memories(namespace) as change:
-            change.drop_note(NOTE, str(target))
+            change.drop(Note, kind=NOTE, id=str(target))
         raise

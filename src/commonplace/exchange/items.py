@@ -436,7 +436,7 @@ class MemoryItem(ChangeItem):
         for link in links:
             change.link(link)
         for block in blocks:
-            change.set_block(block)
+            change.put(block)
 
 
 def version_of(stored: StoredMemory) -> Version:
@@ -831,11 +831,11 @@ class EpisodeItem(GraphItem):
         return replace(stored.episode, created_at=own.created_at, version=own.version) == own
 
     def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
-        change.graph.drop_mentions(change.graph.mentioned([self.key]).get(self.key, []))
-        change.graph.put_episode(self.episode)
+        change.graph.drop(Mention, episode=self.key)
+        change.graph.put(self.episode)
 
     def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:  # noqa: ARG002
-        change.graph.put_episode(self.episode)
+        change.graph.put(self.episode)
 
 
 @dataclass(frozen=True)
@@ -882,7 +882,7 @@ class EntityItem(GraphItem):
         change.graph.erase_entities([self.key])
         change.graph.put_entity(self.entity, texts.of_entity(self.entity, names) if self.text else ())
         for alias in self.aliases:
-            change.graph.put_alias(alias)
+            change.graph.put(alias)
         _put_history(change, self)
 
 
@@ -949,9 +949,7 @@ def _clean_history(item: EntityItem | RelationItem, cleaner: Cleaner) -> dict[st
 
 
 def _put_history(change: MemoryChange, item: EntityItem | RelationItem) -> None:
-    change.graph.put_mentions(item.mentions)
-    for happening in item.happenings:
-        change.graph.put_happening(happening)
+    change.graph.put(*item.mentions, *item.happenings)
 
 
 def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happening]) -> None:

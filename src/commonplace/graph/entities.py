@@ -67,10 +67,10 @@ class Entities:
         wanted = {key for alias in names for key in stored_keys(alias.name, entity.type)}
         for alias in aliases:
             if alias.normal.startswith(KEY) and alias.normal not in wanted:
-                self._graph.drop_alias(entity.id, alias.normal)
+                self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
         present = {alias.normal for alias in aliases}
         for key in sorted(wanted - present):
-            self._graph.put_alias(Alias(entity.id, "", key, entity.created_at))
+            self._graph.put(Alias(entity.id, "", key, entity.created_at))
         self._graph.put_entity(entity, () if entity.merged_into else self._ground.texts.of_entity(entity, names))
 
     def _make(self, name: str, type_: str, episode: Episode) -> Entity:
@@ -92,9 +92,7 @@ class Entities:
         )
         if better != known.name:
             detail = json.dumps({"name": known.name})
-            self._graph.put_happening(
-                Happening("entity", known.id, episode.created_at, "renamed", "", episode.id, detail)
-            )
+            self._graph.put(Happening("entity", known.id, episode.created_at, "renamed", "", episode.id, detail))
         if entity != known:
             self._graph.put_entity(entity)
         return entity
@@ -118,7 +116,7 @@ class Entities:
             if form in borne:
                 alias = replace(borne[form], episode=episode.id)
             borne[form] = alias
-            self._graph.put_alias(alias)
+            self._graph.put(alias)
             fresh = True
         if fresh or not aliases:
             self._write(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))

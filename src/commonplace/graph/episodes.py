@@ -120,7 +120,7 @@ def add_episode(
             }
             return Added(known, of_kind["entity"], of_kind["relation"], outcome="unchanged")
         take_out(graph, ground, [episode.id])
-    graph.put_episode(episode)
+    graph.put(episode)
     run = _Adding(graph, ground, episode, content or episode.content)
     entities = run.entities(extraction.entities)
     sayings: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
@@ -168,9 +168,7 @@ class _Adding:
             cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
             for span in reversed(found.spans or ((0, 0),))
         }
-        self._graph.put_mentions(
-            [Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in called.items()]
-        )
+        self._graph.put(*(Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in called.items()))
         return entity
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
@@ -377,7 +375,7 @@ class MemoryFeed:
                 continue
             if live is not None and said.get(id_) == _said(live):
                 for each in episodes:
-                    change.graph.put_episode(replace(each, version=version))
+                    change.graph.put(replace(each, version=version))
                 continue
             if live is None and not episodes:
                 continue

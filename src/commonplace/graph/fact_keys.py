@@ -169,7 +169,7 @@ class FactKeys:
             old = known.get(relation.id)
             has_text = old is not None and old.fact == relation.fact
             self._graph.put_relation(relation, None if has_text else self._ground.texts.of_relation(relation))
-            self._graph.erase_happenings("relation", relation.id)
+            self._graph.drop(Happening, kind="relation", subject=relation.id)
         for result in results:
             self._write(result.effects)
         return gone
@@ -212,15 +212,15 @@ class FactKeys:
         for effect in effects:
             said = effect.evidence
             if effect.is_own:
-                self._graph.put_happening(happening(effect.what, effect.relation, said, effect.reason))
+                self._graph.put(happening(effect.what, effect.relation, said, effect.reason))
             else:
-                self._graph.put_happening(
+                self._graph.put(
                     Happening("relation", effect.relation, said.at, effect.what, effect.reason, said.episode)
                 )
-        self._graph.put_mentions(
-            [
+        self._graph.put(
+            *(
                 Mention(each.evidence.episode, "relation", each.relation, each.evidence.start, each.evidence.end)
                 for each in effects
                 if each.is_own and each.evidence.episode
-            ]
+            )
         )

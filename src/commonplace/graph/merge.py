@@ -35,7 +35,7 @@ class Merger(Entities):
         borne = {alias.normal for alias in names.get(kept.id, ())}
         added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in borne]
         for alias in added:
-            self._graph.put_alias(replace(alias, entity=kept.id))
+            self._graph.put(replace(alias, entity=kept.id))
         began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
         detail = {"into": kept.id, "names": [alias.normal for alias in added], "valid_from": kept.valid_from}
         self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
@@ -115,10 +115,10 @@ class Merger(Entities):
         kept = [each for each in names if each.episode not in gone or each.normal in used] or names[:1]
         for alias in names:
             if alias not in kept:
-                self._graph.drop_alias(entity.id, alias.normal)
+                self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
             elif alias.episode in gone:
                 home = used.get(alias.normal, next(iter(times), ""))
-                self._graph.put_alias(replace(alias, episode=home))
+                self._graph.put(replace(alias, episode=home))
         has_name = any(each.normal == normal(entity.name) for each in kept)
         told = [each.reference_time for each in times.values()]
         mended = replace(
@@ -128,10 +128,10 @@ class Merger(Entities):
         )
         remarks = self._graph.happenings("entity", entity.id)
         if any(each.episode in gone for each in remarks):
-            self._graph.erase_happenings("entity", entity.id)
+            self._graph.drop(Happening, kind="entity", subject=entity.id)
             for each in remarks:
                 if each.episode not in gone:
-                    self._graph.put_happening(each)
+                    self._graph.put(each)
         if mended.name == entity.name and len(kept) == len(names):
             self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
         else:
@@ -147,9 +147,9 @@ class Merger(Entities):
         mentions = self._leaving_mentions(entity, {alias.normal for alias in aliases}, forms)
         new = self._new_of(entity, leaving)
         self._graph.drop_mentions(mentions)
-        self._graph.put_mentions([replace(mention, subject=new.id) for mention in mentions])
+        self._graph.put(*(replace(mention, subject=new.id) for mention in mentions))
         for alias in leaving:
-            self._graph.drop_alias(entity.id, alias.normal)
+            self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
         self.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
         self._tell(entity.id, "split", reason, {"into": new.id})
         self._tell(new.id, "split", reason, {"from": entity.id})
@@ -171,7 +171,7 @@ class Merger(Entities):
         called = {normal(mention.name) for mention in mentions if mention.name}
         for form in forms:
             if form not in called:
-                self._graph.drop_alias(entity.id, form)
+                self._graph.drop(Alias, entity=entity.id, normal=form)
         names = names_among(self._aliases(entity))
         if names and normal(entity.name) not in {alias.normal for alias in names}:
             return replace(entity, name=names[0].name)
@@ -186,7 +186,7 @@ class Merger(Entities):
             summary="",
         )
         for alias in leaving:
-            self._graph.put_alias(replace(alias, entity=new.id))
+            self._graph.put(replace(alias, entity=new.id))
         self.name_again(new)
         return new
 
@@ -212,9 +212,7 @@ class Merger(Entities):
         return self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
 
     def _tell(self, entity: str, what: str, reason: str, detail: Mapping[str, object]) -> None:
-        self._graph.put_happening(
-            Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True))
-        )
+        self._graph.put(Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True)))
 
 
 def _as_it_is(_: str, said: Assertion) -> Assertion:

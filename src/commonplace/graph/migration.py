@@ -304,7 +304,7 @@ def _notices(graph: GraphReading, new: Sequence[Entity]) -> tuple[str, ...]:
 def _write(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
     entities = Entities(graph, ground)
     for episode in new.episodes:
-        graph.put_episode(episode)
+        graph.put(episode)
     first = {entity: episode for episode, entity in reversed(new.mentions)}
     for each in new.entities:
         home = first.get(each.id, "")
@@ -313,22 +313,22 @@ def _write(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
         graph.put_entity(entity)
         for name in names:
             if normal(name):
-                graph.put_alias(Alias(each.id, name, normal(name), each.created_at, home))
+                graph.put(Alias(each.id, name, normal(name), each.created_at, home))
         entities.name_again(entity)
     for order, item in enumerate(new.relations, 1):
         relation, happened = _resolved(item, order)
         graph.put_relation(relation, ground.texts.of_relation(relation))
         for remark in happened:
-            graph.put_happening(remark)
+            graph.put(remark)
         # The ends of a fact stay as long as it does.
         ends = (relation.source, relation.target)
-        graph.put_mentions([Mention(each, "relation", relation.id, 0, 0) for each in item.episodes])
-        graph.put_mentions([Mention(each, "entity", end, 0, 0) for each in item.episodes for end in ends])
+        graph.put(*(Mention(each, "relation", relation.id, 0, 0) for each in item.episodes))
+        graph.put(*(Mention(each, "entity", end, 0, 0) for each in item.episodes for end in ends))
         if not item.episodes:
             giver = Episode("", relation.fact, relation.created_at, relation.created_at)
             for entity in graph.entities(ends).values():
                 entities.keep(entity, giver)
-    graph.put_mentions([Mention(episode, "entity", entity, 0, 0) for episode, entity in new.mentions])
+    graph.put(*(Mention(episode, "entity", entity, 0, 0) for episode, entity in new.mentions))
 
 
 def _resolved(item: RelationItem, order: int) -> tuple[Relation, list[Happening]]:

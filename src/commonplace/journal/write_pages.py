@@ -365,17 +365,17 @@ def _record(
         now, links = read_memories(runtime, ids), read_links(runtime, ids)
         for id_, each in fresh.items():
             if each is None or id_ not in now:
-                change.drop_block(id_)
+                change.drop(JournalBlock, id=id_)
             else:
-                change.set_block(JournalBlock(id_, each.page, encode(each)))
+                change.put(JournalBlock(id_, each.page, encode(each)))
         for id_ in due:
             if id_ in now:
                 change.revise(now[id_].number, now[id_].record)
         for name, state in changed.items():
             if state is None:
-                change.drop_page(name)
+                change.drop(JournalPage, page=name)
             else:
-                change.set_page(state)
+                change.put(state)
         change.settle_due(
             [
                 id_

@@ -48,6 +48,6 @@ class Answers:
             if abs(now - self._dropped_at) >= _DROPPED_EVERY_S:
                 for note in self._store.notes(self._namespace, ANSWER):
                     if abs(now - note.at) >= KEPT_S:
-                        change.drop_note(ANSWER, note.id)
+                        change.drop(Note, kind=ANSWER, id=note.id)
                 self._dropped_at = now
-            change.put_note(Note(ANSWER, key, now, json.dumps(answer)))
+            change.put(Note(ANSWER, key, now, json.dumps(answer)))

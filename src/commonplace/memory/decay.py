@@ -87,7 +87,7 @@ def decay(
                 archived.append(id_)
         if feed is not None:
             feed.follow(change, archived)
-        change.put_note(Note(DECAY, tier, now, "{}"))
+        change.put(Note(DECAY, tier, now, "{}"))
     return DecayReport(tier, threshold, lowered, tuple(sorted(archived)))
 
 

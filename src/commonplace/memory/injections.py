@@ -87,9 +87,9 @@ def _write(store: Store, namespace: str, change: MemoryChange, wanted: Mapping[s
     held = _held(store, namespace)
     for name, ids in wanted.items():
         if not ids and name in held:
-            change.drop_note(INJECTED, name)
+            change.drop(Note, kind=INJECTED, id=name)
         elif ids and ids != held.get(name):
-            change.put_note(Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True)))
+            change.put(Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True)))
 
 
 def _digest(conversation: str) -> str:

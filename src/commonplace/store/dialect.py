@@ -147,7 +147,7 @@ def insert(table: Table, names: tuple[str, ...], conflict: Conflict, rows: int =
     sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in names if name not in kept)
     rest = {
         "refuse": "",
-        "replace": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO UPDATE SET {others}",
+        "replace": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO {f'UPDATE SET {others}' if others else 'NOTHING'}",
         "keep": " ON CONFLICT DO NOTHING",
         "add": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO UPDATE SET {sums}",
     }

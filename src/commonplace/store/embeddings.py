@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from commonplace.store import owners
+from commonplace.store.change import ALL_HEADS, Change, next_change
 from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import Database, among, among_numbers, listed, listed_numbers, quoted
 from commonplace.store.graph_rules import namespace_of
@@ -15,11 +16,8 @@ from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
 from commonplace.store.rows import Values, add_rows, drop
 from commonplace.store.schema import SCHEMA, Table, namespace_of_row, numbers_after
 from commonplace.store.writes import (
-    ALL_HEADS,
     NEXT,
     STAMP_KEYS,
-    Change,
-    next_change,
     read_embedding,
     refuse_other_maker,
     refuse_other_reembedding,
@@ -302,15 +300,15 @@ def _unembedded(db: Database, after: int, limit: int) -> list[IndexEntry]:
 
 def _fill(db: Database, name: str, vectors: Mapping[int, bytes]) -> int:
     """Give passages of a namespace that lack a vector theirs; return how many did."""
-    change = Change.begin(db, namespace_of(name))
-    if change is None or name not in change.spaces:
+    change = Change(db, namespace_of(name))
+    if name not in change.spaces:
         return 0
     space = change.spaces[name]
     pending = db.execute(_PENDING_OF, {"space": space, "numbers": listed_numbers(vectors)}).fetchall()
     past = [number for number, _, is_past in pending if is_past]
     db.executemany(_SET_VECTOR, [{"space": space, "number": number, "vector": vectors[number]} for number in past])
     if pending:
-        with change.inside(space):
+        with change.inside(name):
             _renumber(change, {owner for _, owner, is_past in pending if not is_past}, vectors)
             change.mark()
         change.finish()
@@ -319,7 +317,7 @@ def _fill(db: Database, name: str, vectors: Mapping[int, bytes]) -> int:
 
 def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes]) -> None:
     """Give the passages of live owners new numbers, and those that lack a vector theirs."""
-    db, space = change.db, change.space
+    db, space = change, change.space
     own = {"space": space, "owners": listed_numbers(of)}
     db.execute(_STAMP, {**own, "change": change.number})
     passages, held = (_rows(db, table, own) for table in _RENUMBERED)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
+from commonplace.store.change import ChangingSpace, GraphMemo, SpaceReading
 from commonplace.store.dialect import SPACE, among, listed, listed_or_none
 from commonplace.store.graph_rules import (
     MEANT,
@@ -21,9 +22,8 @@ from commonplace.store.graph_rules import (
     texts_of,
     times_of,
 )
-from commonplace.store.rows import Form, Row, Values, add_rows, check_times, checked, form_of, put
-from commonplace.store.schema import SCHEMA, TABLE_OF_KIND
-from commonplace.store.transaction import ChangingSpace, GraphMemo, SpaceReading
+from commonplace.store.rows import Form, Row, Values, check_times, checked, form_of
+from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of
 from commonplace.store.writes import check_write, namespace_number
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
@@ -419,7 +419,7 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def make_id(self, id_: str, kind: Subject) -> str:
         """Return an id that was made for an entity or fact that is about to be written."""
-        memo = self._transaction.graph
+        memo = self._memo
         memo.unwritten.add(id_)
         if kind == "entity":
             memo.made.add(id_)
@@ -428,7 +428,7 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def expect(self, normals: Iterable[str], *, limit: int | None = None) -> None:
         """Read at once what `named` will be asked for; see there. Whoever has got a name has been written."""
-        memo, asked = self._transaction.graph, [each for each in normals if not self._holds(each, limit)]
+        memo, asked = self._memo, [each for each in normals if not self._holds(each, limit)]
         found = super().named(asked, limit=limit)
         for normal in asked:
             bearers = found.get(normal, [])
@@ -438,7 +438,7 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities of some names; see `GraphReading.named`."""
-        memo = self._transaction.graph
+        memo = self._memo
         if not all(self._holds(normal, limit) for normal in normals):
             return super().named(normals, limit=limit)
         ids = {normal: memo.named[normal][1][:limit] for normal in normals}
@@ -446,17 +446,26 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         """Return entities by id; see `GraphReading.entities`."""
-        memo = self._transaction.graph
+        memo = self._memo
         is_known = all(id_ in memo.made and id_ in memo.entities for id_ in ids)
         return {id_: memo.entities[id_] for id_ in ids} if is_known else super().entities(ids)
 
     def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
         """Return all relations of one source and type; see `GraphReading.facts`."""
-        return [] if source in self._transaction.graph.untold else super().facts(source, type_, target, said)
+        return [] if source in self._memo.untold else super().facts(source, type_, target, said)
 
-    def put_episode(self, episode: Episode) -> None:
-        """Write an episode in the place of the one with its id."""
-        self._put(episode)
+    def put(self, *records: Episode | Alias | Mention | Happening) -> None:
+        """Write records in the places of those with their keys; what happened comes after all that happened before."""
+        self._change.put(*records)
+        for record in records:
+            if isinstance(record, Alias):
+                self._memo.named.pop(record.normal, None)
+
+    def drop(self, record: type[Alias | Mention | Happening], **key: str | int) -> None:
+        """Delete the records of a class that have these values."""
+        self._change.drop(table_of(record).name, **key)
+        if record is Alias:
+            self._memo.named.pop(str(key["normal"]), None)
 
     def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
         """Write an entity in the place of the one with its id.
@@ -467,9 +476,9 @@ class GraphChange(ChangingSpace, GraphReading):
                 tag, and its `created_at`, as they are now.
         """
         texts = self._texts(entity, passages)
-        self._put(entity)
+        self._change.put(entity)
         self._put_texts("entity", texts, entity.created_at)
-        memo = self._transaction.graph
+        memo = self._memo
         was = memo.entities.get(entity.id)
         is_new = was is None and entity.id in memo.made
         if not is_new and (was is None or was.expired_at is not None or entity.expired_at is not None):
@@ -483,58 +492,31 @@ class GraphChange(ChangingSpace, GraphReading):
             passages: as for an entity; the owner has the kind "relation", no title, and `valid_from` as its time.
         """
         texts = self._texts(relation, passages)
-        self._put(relation, stage=stage_of(relation))
+        self._change.put(relation, stage=stage_of(relation))
         self._put_texts("relation", texts, relation.created_at)
-        self._transaction.graph.untold -= {relation.source, relation.target}
+        self._memo.untold -= {relation.source, relation.target}
 
-    def put_alias(self, alias: Alias) -> None:
-        """Give an entity a name, in the place of one with the same normal form."""
-        self._put(alias)
-        self._transaction.graph.named.pop(alias.normal, None)
-
-    def drop_alias(self, entity: str, normal: str) -> None:
-        """Take a name from an entity."""
-        self._drop("aliases", entity=entity, normal=normal)
-        self._transaction.graph.named.pop(normal, None)
-
-    def put_mentions(self, mentions: Sequence[Mention]) -> None:
-        """Record mentions; one that is there already stays once."""
-        if mentions:
-            packed = [_MENTIONS.pack(each) for each in mentions]
-            change = self._transaction.begin()
-            rows = [{"namespace": change.space, **each} for each in packed]
-            add_rows(self._transaction.db, _MENTIONS.table, rows, "keep")
-            change.mark()
-
-    def drop_mentions(self, mentions: Sequence[Mention]) -> None:
+    def drop_mentions(self, mentions: Iterable[Mention]) -> None:
         """Delete mentions."""
         for mention in mentions:
-            self._drop("mentions", **_MENTIONS.pack(mention))
-
-    def put_happening(self, happening: Happening) -> None:
-        """Add to what happened."""
-        self._put(happening)
+            self._change.drop("mentions", **_MENTIONS.pack(mention))
 
     def erase_episodes(self, ids: Sequence[str]) -> int:
         """Delete episodes with their mentions; return how many there were."""
-        self._drop("mentions", episode=list(ids))
-        return self._drop("episodes", id=list(ids))
+        self._change.drop("mentions", episode=list(ids))
+        return self._change.drop("episodes", id=list(ids))
 
     def erase_entities(self, ids: Sequence[str]) -> int:
         """Delete entities with their names, texts, mentions and what happened to them; return how many there were."""
-        self._transaction.graph = GraphMemo()
-        self._drop("aliases", entity=list(ids))
+        self._change.graph = GraphMemo()
+        self._change.drop("aliases", entity=list(ids))
         self._erase_all_of("entity", ids)
-        return self._drop("entities", id=list(ids))
+        return self._change.drop("entities", id=list(ids))
 
     def erase_relations(self, ids: Sequence[str]) -> int:
         """Delete relations with their texts, mentions and what happened to them; return how many there were."""
         self._erase_all_of("relation", ids)
-        return self._drop("relations", id=list(ids))
-
-    def erase_happenings(self, kind: Subject, id_: str) -> None:
-        """Delete what happened to an entity or relation."""
-        self._drop("happenings", kind=kind, subject=id_)
+        return self._change.drop("relations", id=list(ids))
 
     def drop_loose_ends(self) -> int:
         """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went.
@@ -543,17 +525,17 @@ class GraphChange(ChangingSpace, GraphReading):
         """
         from commonplace.store.check import LOOSE_COLUMNS, is_gone
 
-        change, db = self._transaction.known(), self._transaction.db
-        if change is None:
+        change = self._change
+        if change.namespace not in change.spaces:
             return 0
-        gone, self._transaction.graph = 0, GraphMemo()
+        gone, change.graph = 0, GraphMemo()
         for table, column in LOOSE_COLUMNS:
             sql = f"DELETE FROM {table} AS t WHERE t.namespace = :space AND ({is_gone(SCHEMA[table][column])})"
-            gone += db.execute(sql, {"space": change.space}).rowcount
+            gone += change.execute(sql, {"space": change.space}).rowcount
         for kind in GRAPH_KINDS:
             texts = change.spaces.get(texts_of(self._namespace, kind))
             values = {"texts": texts, "kind": kind, "space": change.space}
-            stray = db.execute(_STRAY.format(TABLE_OF_KIND[kind]), values).fetchall()
+            stray = change.execute(_STRAY.format(TABLE_OF_KIND[kind]), values).fetchall()
             for (id_,) in stray:
                 self._drop_texts(kind, id_)
             gone += len(stray)
@@ -563,54 +545,41 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def _holds(self, normal: str, limit: int | None) -> bool:
         """Return whether so many entities of a name are known."""
-        read, _ = self._transaction.graph.named.get(normal, (0, None))
+        read, _ = self._memo.named.get(normal, (0, None))
         return read is None or (limit is not None and limit <= read)
-
-    def _put(self, record: object, **beside: int) -> None:
-        kept = checked(record)  # before a namespace is made for it
-        change = self._transaction.begin()
-        if form_of(type(kept)).table.is_numbered:
-            beside["number"] = change.take("next_row")
-        put(change.db, change.space, kept, **beside)
-        change.mark()
 
     def _texts(self, what: Entity | Relation, passages: Sequence[NewPassage] | None) -> OwnerWrite | None:
         """Return the texts by which an entity or relation is found; None where those that are there stay."""
         if passages is None:
             return None
         write = OwnerWrite(text_owner(checked(what)), tuple(passages))
-        return check_write(write, self._transaction.embedding)
+        return check_write(write, self._change.embedding)
 
     def _put_texts(self, kind: Subject, write: OwnerWrite | None, at: float) -> None:
         if write is None:
             return
-        if write.passages:
-            change = self._transaction.begin()
-            new = self._transaction.graph.unwritten
-            with change.inside(change.make(texts_of(self._namespace, kind))):
-                if write.owner.id in new:
-                    new.remove(write.owner.id)
-                    change.add(write.owner, write.passages, created_at=at)
-                else:
-                    change.put(write, at)
-        else:
+        if not write.passages:
             self._drop_texts(kind, write.owner.id)
+            return
+        with self._change.inside(texts_of(self._namespace, kind)):
+            if write.owner.id in self._memo.unwritten:
+                self._memo.unwritten.remove(write.owner.id)
+                self._change.add_owner(write.owner, write.passages, created_at=at)
+            else:
+                self._change.put_owner(write, at)
 
     def _drop_texts(self, kind: Subject, id_: str) -> None:
-        change = self._transaction.known()
         texts = texts_of(self._namespace, kind)
-        if change is not None and texts in change.spaces:
-            with change.inside(change.spaces[texts]):
-                change.drop(kind, id_)
+        if texts in self._change.spaces:
+            with self._change.inside(texts):
+                self._change.drop_owner(kind, id_)
 
     def _erase_all_of(self, kind: Subject, ids: Sequence[str]) -> None:
         for id_ in dict.fromkeys(ids):
             self._drop_texts(kind, id_)
-        self._drop("mentions", kind=kind, subject=list(ids))
-        self._drop("happenings", kind=kind, subject=list(ids))
+        self._change.drop("mentions", kind=kind, subject=list(ids))
+        self._change.drop("happenings", kind=kind, subject=list(ids))
 
-    def _drop(self, table: str, **key: Any) -> int:
-        gone = self._transaction.drop(table, **key)
-        if gone:
-            self._transaction.begin().mark()
-        return gone
+    @property
+    def _memo(self) -> GraphMemo:
+        return self._change.graph

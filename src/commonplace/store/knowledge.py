@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from commonplace.store.change import ChangingSpace, SpaceReading
 from commonplace.store.dialect import SPACE, each, listed_numbers
 from commonplace.store.owners import LIVE_STAMP
-from commonplace.store.rows import Row, check_times, form_of, put
-from commonplace.store.transaction import ChangingSpace, SpaceReading
+from commonplace.store.rows import Row, check_times, form_of
 from commonplace.store.writes import check_recorded
 from commonplace.types import Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
@@ -102,28 +102,28 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
         With `deleted_at` it is past from the start and takes nobody's place.
         """
         times = created_at, updated_at, deleted_at
-        kept = check_recorded(write, "knowledge", "a knowledge item", self._transaction.embedding, *times)
-        change = self._transaction.begin()
+        change = self._change
+        kept = check_recorded(write, "knowledge", "a knowledge item", change.embedding, *times)
         if deleted_at is None:
-            number = change.put(OwnerWrite(kept.owner, kept.passages), created_at)
+            number = change.put_owner(OwnerWrite(kept.owner, kept.passages), created_at)
         else:
-            number = change.add(kept.owner, kept.passages, created_at=created_at, expired_at=deleted_at)
-        put(change.db, change.space, kept.record, owner=number, updated_at=updated_at)
+            number = change.add_owner(kept.owner, kept.passages, created_at=created_at, expired_at=deleted_at)
+        change.put(kept.record, owner=number, updated_at=updated_at)
         return number
 
     def expire(self, numbers: Sequence[int], at: float) -> int:
         """Delete live items softly, from `at` on; return how many there were."""
         check_times("a deletion", at)
-        return sum(self._transaction.begin().expire(number, at) for number in self.of_numbers(numbers))
+        return sum(self._change.expire_owner(number, at) for number in self.of_numbers(numbers))
 
     def erase(self, numbers: Sequence[int]) -> int:
         """Delete items, live or past, with all that hangs on them; return how many there were."""
-        return sum(self._transaction.begin().remove(number) for number in self.of_numbers(numbers))
+        return sum(self._change.remove_owner(number) for number in self.of_numbers(numbers))
 
     def put_context(self, context: ContextRecord) -> None:
         """Write a context in the place of the one with its name."""
-        self._transaction.put(context)
+        self._change.put(context)
 
     def drop_context(self, name: str) -> bool:
         """Delete a context; return whether there was one."""
-        return bool(self._transaction.drop("agent_contexts", name=name))
+        return bool(self._change.drop("agent_contexts", name=name))

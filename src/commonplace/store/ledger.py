@@ -7,10 +7,10 @@ from typing import Any
 
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
+from commonplace.store.change import ChangingSpace, SpaceReading
 from commonplace.store.dialect import SPACE, among, listed
-from commonplace.store.rows import add_rows, check_times, checked, form_of, put, refuse_wide
+from commonplace.store.rows import check_times, checked, form_of, refuse_wide
 from commonplace.store.schema import SCHEMA
-from commonplace.store.transaction import ChangingSpace, SpaceReading
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 _ISSUES = form_of(Issue)
@@ -30,9 +30,9 @@ COUNTS = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} 
 
 RUNS = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
 
-LAST_EVENT = f"""
-    SELECT coalesce(max(number), ({SPACE} - 1) << 32) FROM issue_events
-    WHERE namespace = {SPACE} AND number > ({SPACE} - 1) << 32 AND number < {SPACE} << 32
+LAST_EVENT = """
+    SELECT coalesce(max(number), (:space - 1) << 32) FROM issue_events
+    WHERE namespace = :space AND number > (:space - 1) << 32 AND number < :space << 32
 """
 
 LAST_REVERSAL = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
@@ -167,7 +167,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
     def put_issue(self, issue: Issue) -> None:
         """Write an issue in the place of the one with its id."""
-        self._transaction.put(issue)
+        self._change.put(issue)
         self._name_memories("issue_memories", issue.id, issue.memory_ids)
 
     def drop_issue(self, id_: str) -> bool:
@@ -175,18 +175,18 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
         Events and what undoes a change go also where the issue itself is kept by another program.
         """
-        self._transaction.drop("issue_memories", issue=id_)
-        self._transaction.drop("issue_events", issue=id_)
+        self._change.drop("issue_memories", issue=id_)
+        self._change.drop("issue_events", issue=id_)
         self.drop_reversal(id_)
-        return bool(self._transaction.drop("issues", id=id_))
+        return bool(self._change.drop("issues", id=id_))
 
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""
-        kept, change = checked(event), self._transaction.begin()
-        if not self._transaction.last_event:
-            ((self._transaction.last_event,),) = self._rows(LAST_EVENT)
-        self._transaction.last_event += 1
-        put(change.db, change.space, kept, number=self._transaction.last_event)
+        kept, change = checked(event), self._change
+        if not change.last_event:
+            ((change.last_event,),) = change.rows(LAST_EVENT, {"space": change.space})
+        change.last_event += 1
+        change.put(kept, number=change.last_event)
 
     def put_reversal(self, reversal: Reversal) -> None:
         """Write what undoes the change of an issue, in the place of what the issue had.
@@ -200,25 +200,22 @@ class LedgerChange(ChangingSpace, LedgerReading):
             ((last,),) = self._rows(LAST_REVERSAL)
             reversal = replace(reversal, number=last + 1)
         self.drop_reversal(reversal.issue)
-        self._transaction.put(reversal)
+        self._change.put(reversal)
         self._name_memories("reversal_memories", reversal.issue, reversal.memory_ids)
 
     def drop_reversal(self, issue: str) -> bool:
         """Delete what undoes the change of an issue; return whether there was any."""
-        self._transaction.drop("reversal_memories", issue=issue)
-        return bool(self._transaction.drop("reversals", issue=issue))
+        self._change.drop("reversal_memories", issue=issue)
+        return bool(self._change.drop("reversals", issue=issue))
 
     def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
         """Count operations at a time, and forget those before `keep_since`."""
-        db = self._transaction.db
         check_operations(at, count, keep_since)
-        self._transaction.begin()
         if count:
-            db.execute(ADD_OPERATIONS, {"at": at, "count": count})
-        db.execute(DROP_OPERATIONS, {"before": keep_since})
+            self._change.execute(ADD_OPERATIONS, {"at": at, "count": count})
+        self._change.execute(DROP_OPERATIONS, {"before": keep_since})
 
     def _name_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
-        self._transaction.drop(table, issue=issue)
-        own = {"namespace": self._transaction.begin().space, "issue": issue}
-        rows = [{**own, "memory": id_} for id_ in dict.fromkeys(memory_ids)]
-        add_rows(self._transaction.db, SCHEMA[table], rows)
+        self._change.drop(table, issue=issue)
+        own = {"namespace": self._change.space, "issue": issue}
+        self._change.add_rows(SCHEMA[table], [{**own, "memory": id_} for id_ in dict.fromkeys(memory_ids)])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.store import owners
+from commonplace.store.change import Change, ChangingSpace, find, heads_of
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import (
     SPACE,
@@ -28,23 +29,18 @@ from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.rows import (
     Row,
     Values,
-    add_rows,
     check_times,
     checked,
     drop,
     form_of,
-    put,
     read_rows,
     refuse_wide,
     unlisted,
 )
-from commonplace.store.schema import SCHEMA, TABLES, Table
-from commonplace.store.transaction import ChangingSpace, Transaction, find
+from commonplace.store.schema import SCHEMA, TABLES, Table, table_of
 from commonplace.store.writes import (
     META,
-    Change,
     check_recorded,
-    heads_of,
     live_version_exists,
     not_latest,
     refuse_other_maker,
@@ -374,21 +370,21 @@ class MemoryChange(ChangingSpace):
     @property
     def graph(self) -> GraphChange:
         """The graph of the same namespace, in the same transaction."""
-        return GraphChange(self._transaction)
+        return GraphChange(self._change)
 
     @property
     def knowledge(self) -> KnowledgeChange:
         """The knowledge of the agents of the same namespace, in the same transaction."""
-        return KnowledgeChange(self._transaction)
+        return KnowledgeChange(self._change)
 
     @property
     def ledger(self) -> LedgerChange:
         """The ledger of the same namespace, in the same transaction."""
-        return LedgerChange(self._transaction)
+        return LedgerChange(self._change)
 
     def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[Values]:
         """Yield the rows of a table in this namespace whose columns have one of the given values."""
-        return read_rows(self._transaction.db, table, self._transaction.namespace, **among)
+        return read_rows(self._change, table, self._change.namespace, **among)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -417,13 +413,15 @@ class MemoryChange(ChangingSpace):
         if owner.session and not write.is_placed:
             ((last,),) = self._rows(owners.LAST_POSITION, session=owner.session)
             write = replace(write, owner=replace(owner, position=0 if last is None else int(last) + 1))
-        write = check_recorded(write, "memory", "a memory", self._transaction.embedding, created_at, expired_at)
+        write = check_recorded(write, "memory", "a memory", self._change.embedding, created_at, expired_at)
         if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
-        change = self._transaction.begin()
-        self._db.execute(OUTDATE, {"namespace": change.space, "id": owner.id})
+        change = self._change
+        change.execute(OUTDATE, {"namespace": change.space, "id": owner.id})
         content = write.record.content
-        number = change.add(write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at)
+        number = change.add_owner(
+            write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at
+        )
         insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
         self._mark(owner.id)
         return number
@@ -436,12 +434,12 @@ class MemoryChange(ChangingSpace):
         """
         old = self._version(number)
         if old is not None:
-            own = {"namespace": self._transaction.begin().space, "owner": number}
+            own = {"namespace": self._change.space, "owner": number}
             if old.record.content != record.content:
-                self._db.execute(DETACH, own)
-            self._db.execute(REVISE, {**own, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
+                self._change.execute(DETACH, own)
+            self._change.execute(REVISE, {**own, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
-                self._transaction.begin().mark()
+                self._change.mark()
             if is_shown:
                 self._mark(old.owner.id)
 
@@ -452,8 +450,8 @@ class MemoryChange(ChangingSpace):
             check_times(f"memory {old.owner.id!r}", at)
             checked(record, f"memory {old.owner.id!r}")
             if old.expired_at is None:
-                self._transaction.begin().expire(number, at)
-                self._transaction.drop("memory_bands", owner=number)
+                self._change.expire_owner(number, at)
+                self._change.drop("memory_bands", owner=number)
                 self.revise(number, record)
 
     def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
@@ -479,11 +477,11 @@ class MemoryChange(ChangingSpace):
         refuse_wide(f"memory {old.owner.id!r}", *bands)
         if self._rows(owners.LIVE, kind="memory", ids=listed([old.owner.id])):
             raise live_version_exists(old.owner.id)
-        change = self._transaction.begin()
-        write = replace(read_version(self._db, change.space, old), record=record, bands=tuple(bands))
-        change.remove(number)
-        self._db.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
-        revived = change.add(write.owner, write.passages, content=record.content, created_at=old.created_at)
+        change = self._change
+        write = replace(read_version(change, change.space, old), record=record, bands=tuple(bands))
+        change.remove_owner(number)
+        change.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
+        revived = change.add_owner(write.owner, write.passages, content=record.content, created_at=old.created_at)
         insert_version(change, revived, write, is_latest=True, is_live=True)
         self._mark(old.owner.id)
         return revived
@@ -493,68 +491,48 @@ class MemoryChange(ChangingSpace):
         gone = 0
         for id_ in dict.fromkeys(ids):
             for row in self._rows(VERSIONS, id=id_):
-                gone += self._transaction.begin().remove(row[0])
-            self._transaction.drop("links", source=id_)
-            self._transaction.drop("links", target=id_)
-            self.drop_block(id_)
+                gone += self._change.remove_owner(row[0])
+            self._change.drop("links", source=id_)
+            self._change.drop("links", target=id_)
+            self._change.drop("mirror_blocks", id=id_)
             self.settle_due([id_])
         return gone
 
     def erase_owners(self, numbers: Sequence[int]) -> int:
         """Delete owners of any kind by number, with all that hangs on them; return how many there were."""
-        return sum(self._transaction.begin().remove(number) for number in numbers)
+        return sum(self._change.remove_owner(number) for number in numbers)
 
     def link(self, link: Link) -> None:
         """Write a link in the place of the one with the same ends and type."""
-        self._transaction.put(link)
+        self._change.put(link)
         self._mark_known(link.source)
 
     def unlink(self, source: str, target: str, type_: str | None = None) -> int:
         """Delete the links from one memory to another, of one type or of all, and return how many there were."""
         of_type = {} if type_ is None else {"type": type_}
-        gone = self._transaction.drop("links", source=source, target=target, **of_type)
+        gone = self._change.drop("links", source=source, target=target, **of_type)
         if gone:
             self._mark_known(source)
         return gone
 
-    def set_block(self, block: JournalBlock) -> None:
-        """Record what both sides agree on for one memory."""
-        self._transaction.put(block)
+    def put(self, *records: JournalBlock | JournalPage | Note) -> None:
+        """Write records in the places of those with their keys."""
+        self._change.put(*records)
 
-    def drop_block(self, id_: str) -> None:
-        """Forget that a memory has a block."""
-        self._transaction.drop("mirror_blocks", id=id_)
-
-    def set_page(self, page: JournalPage) -> None:
-        """Record the state of a page."""
-        self._transaction.put(page)
-
-    def drop_page(self, page: str) -> None:
-        """Forget a page."""
-        self._transaction.drop("mirror_pages", page=page)
+    def drop(self, record: type[JournalBlock | JournalPage | Note], **key: str) -> None:
+        """Delete the records of a class that have these values."""
+        self._change.drop(table_of(record).name, **key)
 
     def settle_due(self, ids: Sequence[str]) -> None:
         """Say that the Markdown of these memories is as it should be."""
-        self._transaction.drop("mirror_due", id=list(ids))
-
-    def put_note(self, note: Note) -> None:
-        """Write a note in the place of the one with the same kind and id."""
-        self._transaction.put(note)
-
-    def drop_note(self, kind: str, id_: str | None = None) -> None:
-        """Delete a note, or all of a kind."""
-        self._transaction.drop("notes", kind=kind, **({} if id_ is None else {"id": id_}))
-
-    @property
-    def _db(self) -> Database:
-        return self._transaction.db
+        self._change.drop("mirror_due", id=list(ids))
 
     def _version(self, number: int) -> StoredMemory | None:
         found = self._rows(OF_NUMBERS, numbers=listed([int(number)]))
         return build_memory(found[0]) if found else None
 
     def _mark(self, id_: str) -> None:
-        add_rows(self._db, SCHEMA["mirror_due"], [{"namespace": self._transaction.begin().space, "id": id_}], "keep")
+        self._change.add_rows(SCHEMA["mirror_due"], [{"namespace": self._change.space, "id": id_}], "keep")
 
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:
@@ -563,15 +541,14 @@ class MemoryChange(ChangingSpace):
 
 def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
     """Write what a version of a memory, as `check_recorded` returned it, has besides its owner and passages."""
-    db, space = change.db, change.space
     at = write.record.born_at if write.owner.at is None else write.owner.at
     beside = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest, "at": at}
-    put(db, space, write.record, **beside)
-    own = {"namespace": space, "owner": number}
+    change.put(write.record, **beside)
+    own = {"namespace": change.space, "owner": number}
     if is_live:
-        add_rows(db, SCHEMA["memory_bands"], [{**own, "band": band} for band in set(write.bands)])
+        change.add_rows(SCHEMA["memory_bands"], [{**own, "band": band} for band in set(write.bands)])
     dates = [{**own, "since": since, "until": until} for since, until in set(write.dates)]
-    add_rows(db, SCHEMA["memory_dates"], dates)
+    change.add_rows(SCHEMA["memory_dates"], dates)
 
 
 def read_version(db: Database, space: int, stored: StoredMemory) -> MemoryWrite:
@@ -629,14 +606,14 @@ class MemoryStore:
         if len(writes) == 1:
             ahead += _asked_of(namespace, writes[0], has_given_id=has_given_ids)
         with self._connections.writing(namespace, ahead) as db:
-            transaction = Transaction(db, namespace)
+            change = Change(db, namespace)
             if made_by is not None:
-                refuse_other_maker(transaction.embedding, made_by)
+                refuse_other_maker(change.embedding, made_by)
             try:
-                yield MemoryChange(transaction)
-                transaction.finish()
+                yield MemoryChange(change)
+                change.finish()
             finally:
-                transaction.is_over = True
+                change.is_over = True
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -806,10 +783,10 @@ class MemoryStore:
         change number.
         """
         with self._connections.writing(namespace) as db:
-            change = Change.begin(db, namespace)
-            if change is None:
+            change = Change(db, namespace)
+            if namespace not in change.spaces:
                 return 0
-            ((gone,),) = db.execute(_OWNERS_OF, {"namespace": change.space}).fetchall()
+            ((gone,),) = change.rows(_OWNERS_OF, {"namespace": change.space})
             for erased in change.spaces.values():
                 for table in reversed(TABLES):
                     if table.has_namespace:

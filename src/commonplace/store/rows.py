@@ -138,7 +138,7 @@ class WriteBuffer:
         """Run a statement that does not see what waits."""
         return self._db.execute(sql, values)
 
-    def add(self, table: Table, rows: Sequence[Values], conflict: Conflict) -> None:
+    def add_rows(self, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
         """Take new rows of one form."""
         if not rows:
             return
@@ -187,23 +187,10 @@ def named_in(sql: str) -> frozenset[str]:
     return frozenset(SCHEMA).intersection(_WORD.findall(sql))
 
 
-def put(db: Database, namespace: int, record: Any, **beside: Any) -> None:
-    """Write a record that `checked` has returned in the place of the one with its key.
-
-    Where rows are told apart by a number alone, it is a new one.
-
-    Args:
-        beside: columns that hold none of its fields.
-    """
-    form = form_of(type(record))
-    row = {"namespace": namespace, **beside, **form.row(record)}
-    add_rows(db, form.table, [row], "replace" if form.table.unique or not form.table.is_numbered else "refuse")
-
-
 def add_rows(db: Database, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
     """Write rows."""
     if isinstance(db, WriteBuffer):
-        db.add(table, rows, conflict)
+        db.add_rows(table, rows, conflict)
     elif rows:
         _insert(db, table, tuple(rows[0]), conflict, rows)
 

@@ -99,6 +99,7 @@ class Table:
         unique: other columns that do, where there are any: a record that is put takes the place of one that has them.
         record: the dataclass whose fields it holds, in columns of the same names.
         is_exported: the columns that hold fields are in an export, but for those that are derived or in `told`.
+        is_sequenced: a change number is taken where a record of it is written or deleted by itself.
         told: fields that the line of an export tells in which the row stands, as the entity of a name.
     """
 
@@ -108,6 +109,7 @@ class Table:
     about: str
     record: type | None = None
     is_exported: bool = False
+    is_sequenced: bool = False
     told: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
 
@@ -418,6 +420,7 @@ TABLES: Final = (
         "`content` is empty where `memory` and `version` hold the text.",
         record=Episode,
         is_exported=True,
+        is_sequenced=True,
         unique=("namespace", "id"),
     ),
     Table(
@@ -440,6 +443,7 @@ TABLES: Final = (
         "`attributes` is a JSON object. A merged entity has `expired_at` and `merged_into`.",
         record=Entity,
         is_exported=True,
+        is_sequenced=True,
         unique=("namespace", "id"),
     ),
     Table(
@@ -456,6 +460,7 @@ TABLES: Final = (
         "names by normal form, with the episode that used each first.",
         record=Alias,
         is_exported=True,
+        is_sequenced=True,
         told=("entity",),
     ),
     Table(
@@ -481,6 +486,7 @@ TABLES: Final = (
         "facts. `stage` is 2 if expired or retracted, else 1 if `valid_to` is set, else 0.",
         record=Relation,
         is_exported=True,
+        is_sequenced=True,
         unique=("namespace", "id"),
     ),
     Table(
@@ -497,6 +503,7 @@ TABLES: Final = (
         "where an episode names an entity or states a fact, in characters, half-open.",
         record=Mention,
         is_exported=True,
+        is_sequenced=True,
         told=("kind", "subject"),
     ),
     Table(
@@ -517,6 +524,7 @@ TABLES: Final = (
         " keys; `doctor` checks them.",
         record=Happening,
         is_exported=True,
+        is_sequenced=True,
         told=("kind", "subject"),
     ),
     Table(

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.errors import MissingExtraError, StoreMissingError
 from commonplace.locks import Lock
 from commonplace.store import owners as queries
+from commonplace.store.change import STAMPS, Change
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import identity, make, refuse_unreadable
 from commonplace.store.dialect import Database, listed, listed_numbers
@@ -44,8 +45,6 @@ from commonplace.store.rows import (
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
     META,
-    STAMPS,
-    Change,
     embedding_of,
     read_embedding,
     refuse_other_maker,
@@ -306,10 +305,8 @@ class Store(MemoryStore, ReembeddingStore):
             refuse_other_maker(embedding, made_by)
             settled = settle(writes, embedding)
             check_times(f"owners of {namespace!r}", at)
-            if not settled:
-                return self.change(namespace)
-            change = Change.create(db, namespace)
-            change.put_all(settled, at)
+            change = Change(db, namespace)
+            change.put_owners(settled, at)
             return change.finish()
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
@@ -329,11 +326,10 @@ class Store(MemoryStore, ReembeddingStore):
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages in one transaction; unknown numbers are passed over."""
         with self._connections.writing(namespace) as db:
-            change = Change.begin(db, namespace)
-            if change is None:
-                return 0
-            removed = [change.remove(number) for number in dict.fromkeys(map(int, owner_numbers))]
-            return change.finish() if any(removed) else change.number - 1
+            change = Change(db, namespace)
+            for number in dict.fromkeys(map(int, owner_numbers)) if namespace in change.spaces else ():
+                change.remove_owner(number)
+            return change.finish()
 
     def namespaces(self, *, with_texts: bool = False) -> list[str]:
         """Return the names, sorted.

@@ -172,7 +172,7 @@ class TestAMemory:
         book.graph.add_episode(MERGER, uuid="an episode", reference_time="2026-01-05")
         with book._runtime.store.change_memories("default") as change:
             kept = change.graph.episodes(["an episode"])["an episode"]
-            change.graph.put_episode(replace(kept, content="", source="memory", memory=memory.id, version=1))
+            change.graph.put(replace(kept, content="", source="memory", memory=memory.id, version=1))
         receipt = book.forget(tag="deal")
         assert of_the_graph(receipt)[1:] == (3, 2)
         assert receipt.verified
@@ -182,7 +182,7 @@ class TestAMemory:
     def test_old_archived_ones_let_go_of_theirs_too(self, book: Engine, clock: Clock) -> None:
         book.archive("kettle 1")
         with book._runtime.store.change_memories("default") as change:
-            change.graph.put_episode(Episode("of it", "", 1.0, 1.0, source="memory", memory="kettle 1", version=1))
+            change.graph.put(Episode("of it", "", 1.0, 1.0, source="memory", memory="kettle 1", version=1))
         clock.move(days=40)
         assert of_the_graph(book.gc()) == (1, 0, 0)
 

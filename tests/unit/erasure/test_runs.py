@@ -127,7 +127,7 @@ class TestANamespace:
         book.remember(SECRET, id="a", tier="ultra")
         book.remember(SECRET, id="b")
         with book._runtime.store.change_memories("default") as change:
-            change.put_note(Note("backup", "/b.zip", 0.0, json.dumps({"path": "/b.zip", "at": ""})))
+            change.put(Note("backup", "/b.zip", 0.0, json.dumps({"path": "/b.zip", "at": ""})))
         receipt = book.forget_namespace("default", confirm="default")
         assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00Z, no longer there"
         assert book.list() == []
@@ -160,7 +160,7 @@ class TestMarkdown:
             book.remember(f"{name}: {SECRET}", id=name, session="talk")
             (memory / f"{name}.md").write_text(f"## 09:00\n\n{name}: {SECRET}\n")
         with book._runtime.store.change_memories("default") as change:
-            change.set_block(JournalBlock("a", "a.md", "ab" * 32))
+            change.put(JournalBlock("a", "a.md", "ab" * 32))
         pages = Pages(memory)
         receipt = forget(place_of(book, pages=pages), "default", Wanted(ids=("a",)))
         assert pages.asked == [("default", ("a",))]
@@ -220,7 +220,7 @@ class TestReceipts:
         memory = book.remember(SECRET)
         (book.directory / "copy.bak").write_text(SECRET)
         with book._runtime.store.change_memories("default") as change:
-            change.put_note(Note("backup", "copy.bak", 0.0, json.dumps({"path": "copy.bak", "at": ""})))
+            change.put(Note("backup", "copy.bak", 0.0, json.dumps({"path": "copy.bak", "at": ""})))
         receipt = book.forget(memory.id)
         assert receipt.outside[0] == "the backup copy.bak of 1970-01-01T00:00:00Z"
         assert (receipt.found, receipt.verified) == ((), True)
@@ -262,8 +262,8 @@ class TestWhatWasCutShort:
         """Nobody need remember to call the doctor."""
         memory = book.remember(SECRET)
         with book._runtime.store.change_memories("default") as change:
-            change.put_note(ForgetReceipt("default", 1.0, id="r").note())
-            change.put_note(Pending("r", 1.0, "default", STEPS).note())
+            change.put(ForgetReceipt("default", 1.0, id="r").note())
+            change.put(Pending("r", 1.0, "default", STEPS).note())
         assert book.forget(memory.id).verified
         assert book._runtime.store.notes(None, FORGETTING) == []
 
@@ -273,11 +273,11 @@ class TestWhatWasCutShort:
         memory = book.remember(SECRET)
         pending = Pending("r", 1.0, "default", STEPS, is_namespace=True)
         with book._runtime.store.change_memories("default") as change:
-            change.put_note(pending.note())
+            change.put(pending.note())
         if is_told:
             with book._runtime.store.change_memories(STORE_SPACE) as change:
-                change.put_note(ForgetReceipt("default", 1.0, id="r").note())
-                change.put_note(pending.note())
+                change.put(ForgetReceipt("default", 1.0, id="r").note())
+                change.put(pending.note())
         book._runtime.maintenance.project()
         [finding] = book.doctor().findings
         assert finding.mended
@@ -291,7 +291,7 @@ class TestWhatWasCutShort:
         from commonplace.locks import FileLock
 
         with book._runtime.store.change_memories("default") as change:
-            change.put_note(Pending("r", 1.0, "default", STEPS).note())
+            change.put(Pending("r", 1.0, "default", STEPS).note())
         with FileLock(book.directory / "forgetting.lock").hold(0.0):
             [found] = finish_waiting(place_of(book))
         assert (found.problem, found.mended) == ("another process is forgetting at this moment", False)

@@ -49,7 +49,7 @@ def spoil(book: Engine, id_: str, **values: Any) -> None:
         for link in links:
             change.link(link)
         for block in blocks:
-            change.set_block(block)
+            change.put(block)
 
 
 def store_file(book: Engine, path: str, *texts: str, lines: tuple[int, ...] = (1, 2, 3), **values: Any) -> None:
@@ -178,7 +178,7 @@ class TestWhatIsFound:
         with book._runtime.store.change_memories("default") as change:
             change.link(replace(link, type=f"has {TOKEN}"))
             [note] = book._runtime.store.notes("default", RECEIPT)
-            change.put_note(replace(note, body=note.body.replace("kettle 3", OTHER)))
+            change.put(replace(note, body=note.body.replace("kettle 3", OTHER)))
         named = f"link from 'kettle 1' to 'kettle 2' ('has {GONE}') of namespace 'default'"
         assert problems(book) == [
             f"{named} holds a secret of the kind github token",

@@ -59,7 +59,7 @@ def spoil_fact(graph: GraphChange, id_: str, **values: Any) -> None:
 )
 def test_every_text_of_an_episode_is_cleaned(book: Engine, values: dict[str, str]) -> None:
     with book._runtime.store.change_memories("default") as change:
-        change.graph.put_episode(replace(change.graph.episodes(["said"])["said"], **values))
+        change.graph.put(replace(change.graph.episodes(["said"])["said"], **values))
     expected = f"episode 'said' of namespace 'default' {KIND}"
     assert [(each.problem, each.mended) for each in found(book, mend=False)] == [(expected, False)]
     assert problems(book) == [expected]
@@ -106,9 +106,9 @@ def test_names_are_cleaned_with_their_forms_and_the_texts_by_which_they_are_foun
     with book._runtime.store.change_memories("default") as change:
         graph = change.graph
         entity = graph.entities([id_])[id_]
-        graph.put_alias(Alias(id_, name, normal(name), 5.0, "said"))
-        graph.put_alias(Alias(id_, "", f"{KEY}part:{normal(TOKEN)}", 5.0))
-        graph.put_mentions([Mention("said", "entity", id_, 0, 3, name)])
+        graph.put(Alias(id_, name, normal(name), 5.0, "said"))
+        graph.put(Alias(id_, "", f"{KEY}part:{normal(TOKEN)}", 5.0))
+        graph.put(Mention("said", "entity", id_, 0, 3, name))
         names = [alias for alias in graph.aliases([id_])[id_] if alias.name]
         graph.put_entity(entity, Texts(book._runtime.destination()).of_entity(entity, names))
     assert TOKEN in str(texts(book._runtime.store, "default"))
@@ -125,8 +125,8 @@ def test_names_are_cleaned_with_their_forms_and_the_texts_by_which_they_are_foun
 def test_what_happened_and_why_is_cleaned(book: Engine) -> None:
     id_, fact = id_of(book, "Ann"), fact_of(book)
     with book._runtime.store.change_memories("default") as change:
-        change.graph.put_happening(Happening("entity", id_, 5.0, "renamed", f"as {TOKEN} says", "", '{"name": "x"}'))
-        change.graph.put_happening(Happening("relation", fact, 5.0, "ended", "", "", json.dumps({"deep": [TOKEN]})))
+        change.graph.put(Happening("entity", id_, 5.0, "renamed", f"as {TOKEN} says", "", '{"name": "x"}'))
+        change.graph.put(Happening("relation", fact, 5.0, "ended", "", "", json.dumps({"deep": [TOKEN]})))
     where = (f"entity '{id_}'", f"relation '{fact}'")
     assert problems(book) == [f"{each} of namespace 'default' {KIND}" for each in where]
     assert holding(book) == []

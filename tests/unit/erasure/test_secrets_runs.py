@@ -102,7 +102,7 @@ class TestWhatIsLeft:
         inside = book.directory / "backup.bak"  # none is made there any more
         inside.write_text(TOKEN)
         with book._runtime.store.change_memories("default") as change:
-            change.put_note(backup_note(inside, datetime.fromtimestamp(0, UTC)))
+            change.put(backup_note(inside, datetime.fromtimestamp(0, UTC)))
         assert len(problems(book)) == 1
 
     def test_a_run_that_was_ended_is_done_again_by_a_plain_doctor(

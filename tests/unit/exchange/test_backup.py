@@ -40,9 +40,9 @@ def fill(directory: Path) -> None:
     store.put_owners("n", [file("f", "src/a.py", "def f(): ...")], at=5.0)
     with store.change_memories("n") as change:
         change.link(Link("a", "b", "related", 0.5, 3.0))
-        change.set_page(JournalPage("memory/2026-03-01.md", 15, 1, "ab" * 32))
-        change.set_block(JournalBlock("a", "memory/2026-03-01.md", "d"))
-        change.put_note(Note("receipt", "r", 1.0, "{}"))
+        change.put(JournalPage("memory/2026-03-01.md", 15, 1, "ab" * 32))
+        change.put(JournalBlock("a", "memory/2026-03-01.md", "d"))
+        change.put(Note("receipt", "r", 1.0, "{}"))
     put(store, episode("e"), entity("a", "Ann"), entity("b", expired_at=12.0, merged_into="a"), relation("r"))
     put(store, Mention("e", "entity", "a", 0, 1, "Ann"), Alias("a", "Ann", "ann", 10.0, "e"))
     put(store, Happening("relation", "r", 10.0, "created", "They said so"))

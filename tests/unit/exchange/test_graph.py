@@ -101,7 +101,7 @@ class TestThereAndBack:
         """A mention in an episode that is gone tells nothing, and would be refused."""
         with book._runtime.store.change_memories("default") as change:
             change.graph.erase_episodes(["third"])
-            change.graph.put_mentions([])
+            change.graph.put()
         store = MemoryStore()
         import_file(store, exported(book, tmp_path / "e.jsonl"))
         assert store.check() == []

@@ -395,7 +395,7 @@ def test_an_agreement_of_another_form_is_no_agreement(book: Book) -> None:
     memory = book.remember("The door is blue.", at=NOON)
     book.sync()
     with book.store.change_memories("default") as change:
-        change.set_block(JournalBlock(memory.id, TODAY, "[2, {}]"))
+        change.put(JournalBlock(memory.id, TODAY, "[2, {}]"))
     report = book.sync()
     assert (report.added, report.updated, report.archived, report.conflicts) == (0, 0, 0, ())
     assert book.is_settled()

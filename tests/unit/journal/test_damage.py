@@ -11,6 +11,7 @@ from tests.unit.journal.book import LONG, TODAY, YESTERDAY, Book, quiet, zone
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import parse_page
 from commonplace.journal.sync import SyncReport
+from commonplace.types import JournalPage
 
 Harm = Callable[[str], str]
 README = "# Billing\n\nHow it works.\n\n## Install\n\n- Run make.\n\n## Use\n\nCall it.\n"
@@ -259,7 +260,7 @@ def test_an_empty_page_of_which_the_store_knows_no_state_is_written_again(book: 
     book.remember("Service 1 has port 3007.", id="m1")
     book.sync()
     with book.store.change_memories(book.namespace) as change:
-        change.drop_page(TODAY)
+        change.drop(JournalPage, page=TODAY)
     book.write(TODAY, "")
     book.sync()
     assert "Service 1 has port 3007." in book.page(TODAY)

@@ -19,7 +19,7 @@ def erase(book: Book, *ids: str) -> None:
     with book.store.change_memories(book.namespace) as change:
         change.erase(ids)
         body = {"namespace": book.namespace, "ids": list(ids)}
-        change.put_note(Note("receipt", f"r-{'-'.join(ids)}", NOON, json.dumps(body)))
+        change.put(Note("receipt", f"r-{'-'.join(ids)}", NOON, json.dumps(body)))
 
 
 def test_forgetting_removes_blocks_copies_of_them_and_the_conflict_copies(book: Book) -> None:
@@ -109,7 +109,7 @@ def test_a_page_brought_back_with_a_forgotten_memory_loses_it_with_a_notice(book
 
 def test_a_receipt_of_another_namespace_says_nothing_about_this_one(book: Book, tmp_path: Path) -> None:
     with book.store.change_memories("ada") as change:
-        change.put_note(Note("receipt", "r", NOON, json.dumps({"namespace": "ada", "ids": ["x"]})))
+        change.put(Note("receipt", "r", NOON, json.dumps({"namespace": "ada", "ids": ["x"]})))
     book.write(TODAY, "## 09:00 Tea\n\nGreen.\n\n<!-- memory: x -->\n")
     assert book.sync().added == 1
 

@@ -28,14 +28,14 @@ def test_what_was_read_ahead_is_what_is_there(seed: int) -> None:
                     graph.expect(draw.sample(NAMES, 2), limit=draw.choice([None, 1, 2]))
                 elif act == 1:
                     new = graph.make_id(f"{part} {number}", "entity")
-                    graph.put_alias(Alias(new, normal, normal, 99.0))
+                    graph.put(Alias(new, normal, normal, 99.0))
                     graph.put_entity(entity(new), [passage("x")])
                 elif act == 2:
                     graph.put_entity(entity(id_, summary=f"{number}", expired_at=draw.choice([None, 99.0])))
                 elif act == 3:
-                    graph.put_alias(Alias(id_, normal, normal, 99.0))
+                    graph.put(Alias(id_, normal, normal, 99.0))
                 elif act == 4:
-                    graph.drop_alias(id_, normal)
+                    graph.drop(Alias, entity=id_, normal=normal)
                 elif act == 5 and not draw.randrange(3):
                     graph.erase_entities([id_])
                 limit = draw.choice([None, 1, 2])

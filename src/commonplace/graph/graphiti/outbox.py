@@ -92,14 +92,14 @@ class Outbox:
         now = self._now()
         label = added.episode.group
         if label:
-            change.put_note(Note(GROUPS, label, now, "{}"))
+            change.put(Note(GROUPS, label, now, "{}"))
         if added.outcome == "replaced":
             self.deleted(change, added.episode.id, label)
         if added.episode.id:
-            change.put_note(Errand("episode", added.episode.id, now).note)
+            change.put(Errand("episode", added.episode.id, now).note)
         else:
             for id_ in added.relations:
-                change.put_note(Errand("relation", id_, now).note)
+                change.put(Errand("relation", id_, now).note)
 
     def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
         """Take note, in the transaction that deletes it, that an episode is to be deleted there too.
@@ -108,9 +108,9 @@ class Outbox:
         """
         waiting = next((each for each in self.errands() if each.what != "delete" and each.id == episode), None)
         if waiting is not None:
-            change.drop_note(WAITING, waiting.note.id)
+            change.drop(Note, kind=WAITING, id=waiting.note.id)
         if waiting is None or waiting.sent_at is not None:
-            change.put_note(Errand("delete", episode, self._now(), group).note)
+            change.put(Errand("delete", episode, self._now(), group).note)
 
     def errands(self) -> list[Errand]:
         notes = self._store.notes(self._namespace, WAITING)
@@ -137,9 +137,9 @@ class Outbox:
     def done(self, errand: Errand) -> None:
         with self._store.change_memories(self._namespace) as change:
             note = errand.note
-            change.drop_note(note.kind, note.id)
+            change.drop(Note, kind=note.kind, id=note.id)
 
     def _put(self, errand: Errand) -> Errand:
         with self._store.change_memories(self._namespace) as change:
-            change.put_note(errand.note)
+            change.put(errand.note)
         return errand

@@ -1,0 +1,485 @@
+"""A write transaction of a namespace, and how a namespace is read inside and outside of one."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, cached_property
+from os import urandom
+from typing import Any, Final, TypeVar
+
+from commonplace.dataclasses import dataclass, field
+from commonplace.store.connection import Connections
+from commonplace.store.dialect import (
+    SPACE,
+    Conflict,
+    Database,
+    Read,
+    Rows,
+    Shape,
+    among,
+    bound,
+    condition,
+    is_none,
+    listed,
+    shape_of,
+)
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.owners import TEXT
+from commonplace.store.rows import (
+    NO_VALUES,
+    Form,
+    Row,
+    Values,
+    WriteBuffer,
+    checked,
+    drop,
+    form_of,
+    refuse_unstorable,
+    unlisted,
+)
+from commonplace.store.schema import COUNTERS, SCHEMA, Table, numbers_after
+from commonplace.store.writes import change_is_over, names_of_owner, read_embedding
+from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
+from commonplace.types.graph import Entity
+
+T = TypeVar("T")
+
+_OWNERS = form_of(Owner)
+STAMPS = form_of(FileStamp)
+_CHUNKS = form_of(Chunk)
+
+_BY_ID = """
+    SELECT number FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND id = :id AND expired_at IS NULL
+"""
+_HELD = f"""
+    SELECT id, path FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND id IN {among("ids")} AND expired_at IS NULL
+    UNION ALL SELECT id, path FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND path IN {among("paths")} AND path != '' AND expired_at IS NULL
+"""
+_BY_PATH = """
+    SELECT number FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND path = :path AND path != '' AND expired_at IS NULL
+"""
+_OWNER = "SELECT kind, tags, expired_at, id FROM owners WHERE number = :number AND namespace = :namespace"
+_OF_OWNER = """
+    namespace = :namespace AND number IN (SELECT number FROM passages WHERE namespace = :namespace AND owner = :owner)
+"""
+_PLACED = 16 * 1024
+"""Characters of the longest content in which passages are placed: each is read by way of all before it, so that those
+of a long one take the square of its length."""
+_TEXTS = f"SELECT p.number, {TEXT} FROM passages p WHERE p.namespace = :namespace AND p.owner = :owner"
+_BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
+"""The tables that hold more of an owner, by its kind."""
+_DROP_TAGS = f"DELETE FROM owner_tags WHERE namespace = :namespace AND owner = :owner AND tag IN {among('tags')}"
+_PROMOTE = """
+    UPDATE memories SET is_latest = 1
+    WHERE namespace = :namespace
+        AND owner = (SELECT max(owner) FROM memories WHERE namespace = :namespace AND id = :id)
+"""
+_UPDATE_OWNER = f"""
+    UPDATE owners SET {", ".join(f'"{column.name}" = :{column.name}' for column in _OWNERS.columns)},
+        change = :change, created_at = :created_at
+    WHERE namespace = :namespace AND number = :number
+"""
+
+
+ALL_HEADS: Final = f"""
+    SELECT n.name, n.number, c.number, {", ".join(f"c.{name}" for name in COUNTERS)}
+    FROM namespaces n LEFT JOIN changes c
+        ON c.namespace = n.number AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number)
+"""
+
+
+def heads_of(namespace: str) -> Read:
+    """Return the statement that a change begins with, and its values."""
+    names = [namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)]
+    return f"{ALL_HEADS} WHERE n.name IN {among('names')}", {"names": listed(names)}
+
+
+def next_change(space: int, last: int | None = None, *counters: int) -> Values:
+    """Return the row of the change that follows the last one of a namespace, None where there is none."""
+    counted = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
+    row = {"namespace": space, "number": (last or 0) + 1, "token": urandom(8)}
+    return row | dict(zip(COUNTERS, counted, strict=True))
+
+
+@dataclass(slots=True)
+class GraphMemo:
+    """What a transaction knows of a graph without reading it again.
+
+    Attributes:
+        named: by normal name, how many live entities at most were read that have it, and their ids, sorted.
+        entities: those of them, and those that were not there before, as they are now.
+        made: the ids of entities that were not there before.
+        untold: those of them that no fact is about.
+        unwritten: ids of what was not there before and has no text yet.
+    """
+
+    named: dict[str, tuple[int | None, list[str]]] = field(default_factory=dict)
+    entities: dict[str, Entity] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    untold: set[str] = field(default_factory=set)
+    unwritten: set[str] = field(default_factory=set)
+
+
+class Change(WriteBuffer):
+    """A write transaction of a namespace, which sees what it wrote, and the change of the namespace that it makes.
+
+    A change number is taken where something came, went or changed that a search or the graph could show. The namespace
+    is made by the first write.
+
+    Attributes:
+        namespace: its name.
+        spaces: the numbers of this namespace and of those with the texts of its graph, as far as they are there.
+        is_over: its block has ended.
+        last_event: the number of the last event on an issue that it wrote, 0 before the first.
+    """
+
+    def __init__(self, db: Database, namespace: str) -> None:
+        """Go on in a transaction of a connection."""
+        super().__init__(db)
+        self.namespace = namespace
+        self.is_over = False
+        self.last_event = 0
+        self.graph = GraphMemo()
+        found = db.execute(*heads_of(namespace)).fetchall()
+        self.spaces: dict[str, int] = {name: space for name, space, *_ in found}
+        self._rows = {space: next_change(space, *last) for _, space, *last in found}
+        self._space = self.spaces.get(namespace, 0)
+        self._tallies: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+        self._added: dict[tuple[int, Kind, str], int] = {}
+        self._due: set[int] = set()
+
+    @property
+    def space(self) -> int:
+        """The number of the namespace that is written to, which is made where it is not there.
+
+        Raises:
+            UsageError: its name holds what no database keeps.
+        """
+        if not self._space:
+            self._space = self.make(self.namespace)
+        return self._space
+
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """The stamp of the stored vectors, which stays while this transaction writes."""
+        return read_embedding(self)
+
+    def peek(self, sql: str, values: Mapping[str, Any], /) -> Rows:
+        """Run a statement that does not see what waits."""
+        self._refuse_over()
+        return super().peek(sql, values)
+
+    def add_rows(self, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
+        """Take new rows, which wait until a statement names their table."""
+        self._refuse_over()
+        super().add_rows(table, rows, conflict)
+
+    def rows(self, sql: str, values: Mapping[str, Any]) -> list[Row]:
+        """Return what a query finds."""
+        return self.execute(sql, values).fetchall()
+
+    def reading(self, namespace: str) -> AbstractContextManager[Database]:  # noqa: ARG002 - it is of one
+        """Give the transaction itself."""
+        return nullcontext(self)
+
+    def make(self, namespace: str) -> int:
+        """Return the number of one of `spaces`, which is made where it is not there."""
+        if namespace not in self.spaces:
+            refuse_unstorable("the namespace", namespace)
+            sql = "INSERT INTO namespaces (name) VALUES (:name) RETURNING number"
+            ((space,),) = self.rows(sql, {"name": namespace})
+            self.spaces[namespace], self._rows[space] = space, next_change(space)
+        return self.spaces[namespace]
+
+    def put(self, *records: Any, **beside: Any) -> None:
+        """Write records in the places of those with their keys; all are checked before any is written.
+
+        Args:
+            beside: columns that hold none of their fields.
+        """
+        for record in [checked(each) for each in records]:
+            form = form_of(type(record))
+            row = {"namespace": self.space, **beside, **form.row(record)}
+            if form.table.is_numbered and form.table.key[-1] not in row:
+                row["number"] = self.take("next_row")
+            is_new = form.table.is_numbered and not form.table.unique
+            self.add_rows(form.table, [row], "refuse" if is_new else "replace")
+            if form.table.is_sequenced:
+                self.mark()
+
+    def drop(self, table: str, **key: Any) -> int:
+        """Delete the rows of the namespace that have these values, or one of a list; return how many there were."""
+        self._refuse_over()
+        gone = drop(self, table, namespace=self.space, **key) if self.namespace in self.spaces else 0
+        if gone and SCHEMA[table].is_sequenced:
+            self.mark()
+        return gone
+
+    def finish(self) -> int:
+        """Write what waits, and a record of the change in each namespace that is due; return the last change here."""
+        self.add_rows(SCHEMA["changes"], [self._rows[space] for space in sorted(self._due)])
+        self.write_counts()
+        self.flush()
+        self.follow(self._due)
+        last = self._rows.get(self._space)
+        return int(last["number"]) - (self._space not in self._due) if last else 0
+
+    def write_counts(self) -> None:
+        """Add to the counts of each namespace and kind what came and went."""
+        counts = [
+            {"namespace": space, "kind": kind, **{name: tally[name] for name in ("owners", "passages", "text_bytes")}}
+            for (space, kind), tally in self._tallies.items()
+        ]
+        self.add_rows(SCHEMA["counts"], counts, "add")
+        self._tallies.clear()
+
+    @property
+    def number(self) -> int:
+        """The number that it takes in the namespace that it writes to."""
+        return int(self._rows[self.space]["number"])
+
+    def take(self, counter: str) -> int:
+        """Return the next number of an owner, a passage or a row of the graph."""
+        row = self._rows[self.space]
+        row[counter] += 1
+        return int(row[counter]) - 1
+
+    def put_owner(self, write: OwnerWrite, at: float = 0.0) -> int:
+        """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
+        owner = write.owner
+        number, other = self._find(owner)
+        if other is not None and other != number:
+            if number is None:
+                number = other
+            else:
+                self.remove_owner(other)
+        if number is None:
+            return self.add_owner(owner, write.passages, created_at=at)
+        self._clear(number)
+        own = {"namespace": self.space, "number": number, "change": self.number, "created_at": at}
+        self.execute(_UPDATE_OWNER, {**own, **_OWNERS.row(owner)})
+        self._fill(number, owner, write.passages, is_past=False)
+        return number
+
+    def put_owners(self, writes: Sequence[OwnerWrite], at: float = 0.0) -> None:
+        """Write owners that `settle` has returned, each as `put` does: which of them are new is asked for once."""
+        held: set[tuple[str, str, str]] = set()
+        for kind in {write.owner.kind for write in writes}:
+            owners = [write.owner for write in writes if write.owner.kind == kind]
+            ids, paths = (each.id for each in owners), (each.path for each in owners if each.path)
+            asked = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
+            for id_, path in self.execute(_HELD, asked):
+                held |= names_of_owner(kind, id_, path)
+        for write in writes:
+            if held.isdisjoint(names_of_owner(write.owner.kind, write.owner.id, write.owner.path)):
+                self.add_owner(write.owner, write.passages, created_at=at)
+            else:
+                self.put_owner(write, at)
+
+    def add_owner(
+        self,
+        owner: Owner,
+        passages: Sequence[NewPassage],
+        *,
+        created_at: float,
+        expired_at: float | None = None,
+        content: str = "",
+    ) -> int:
+        """Write a new owner row, live or past, and return its number.
+
+        Args:
+            content: of a memory, where its passages stand: their texts are not written a second time.
+        """
+        number = self.take("next_owner")
+        row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
+        self.add_rows(_OWNERS.table, [{**row, "created_at": created_at, **_OWNERS.row(owner)}])
+        if expired_at is None:
+            self._added[self.space, owner.kind, owner.id] = number
+        self._fill(number, owner, passages, content, is_past=expired_at is not None)
+        return number
+
+    def expire_owner(self, number: int, at: float) -> bool:
+        """Make a live owner past from `at` on; return whether this namespace has it, live."""
+        row = self._row(number)
+        if row is None or row[2] is not None:
+            return False
+        self._leave(number, row[0])
+        own = {"namespace": self.space, "owner": number}
+        sql = "UPDATE owners SET expired_at = :at WHERE namespace = :namespace AND number = :owner"
+        self.execute(sql, {**own, "at": at})
+        self.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {_OF_OWNER}", own)
+        self.mark()
+        return True
+
+    def remove_owner(self, number: int) -> bool:
+        """Delete one owner with all it has; return whether this namespace had it."""
+        if not 0 < number < 2**63 or not self._clear(number):
+            return False
+        drop(self, "owners", namespace=self.space, number=number)
+        self.mark()
+        return True
+
+    def drop_owner(self, kind: Kind, id_: str) -> None:
+        """Delete the live owner of a kind that has an id, if there is one."""
+        number, _ = self._find(Owner(id_, kind))
+        if number is not None:
+            self.remove_owner(number)
+
+    @contextmanager
+    def inside(self, namespace: str) -> Iterator[None]:
+        """Write to another namespace until the block ends, one of the texts of this one's graph."""
+        home, self._space = self._space, self.make(namespace)
+        try:
+            yield
+        finally:
+            self._space = home
+
+    def renumber(self, old: int) -> int:
+        """Return a number for a passage that leaves its old one, which counts as deleted."""
+        self._delete([old])
+        return self.take("next_passage")
+
+    def mark(self) -> None:
+        """Say that a search might answer otherwise after this change."""
+        self._due.add(self.space)
+
+    @property
+    def is_due(self) -> bool:
+        """True where something happened that must take a number."""
+        return bool(self._due)
+
+    def _refuse_over(self) -> None:
+        if self.is_over:
+            raise change_is_over()
+
+    def _find(self, owner: Owner) -> tuple[int | None, int | None]:
+        """Return the numbers of the live owners that have its id and its path."""
+        values = {"namespace": self.space, "kind": owner.kind, "id": owner.id, "path": owner.path}
+        added = self._added.get((self.space, owner.kind, owner.id))
+        by_id = (added,) if added else self.peek(_BY_ID, values).fetchone()
+        by_path = owner.path and self.execute(_BY_PATH, values).fetchone()
+        return by_id[0] if by_id else None, by_path[0] if by_path else None
+
+    def _clear(self, number: int) -> bool:
+        """Delete what hangs on an owner, but not its own row; return whether this namespace has the owner."""
+        row = self._row(number)
+        if row is None:
+            return False
+        kind, tags, expired_at, id_ = row
+        own = {"namespace": self.space, "owner": number}
+        if expired_at is None:
+            self._leave(number, kind)
+        for table in ("next_vectors", "passage_vectors"):
+            self.execute(f"DELETE FROM {table} WHERE {_OF_OWNER}", own)
+        for table in ("passages", "file_stamps", *_BESIDE.get(kind, ())):
+            drop(self, table, **own)
+        if tags:
+            self.execute(_DROP_TAGS, {**own, "tags": listed(unlisted(tags))})
+        if kind == "memory":
+            self.execute(_PROMOTE, {"namespace": self.space, "id": id_})
+        return True
+
+    def _row(self, number: int) -> Row | None:
+        """Return kind, tags, end and id of an owner that this namespace has."""
+        found: Row | None = self.execute(_OWNER, {"number": number, "namespace": self.space}).fetchone()
+        self._added.clear()  # all owners are written now, and this one may go
+        return found
+
+    def _leave(self, number: int, kind: str) -> None:
+        """Take a live owner out of the counts, and its passages out of what the index follows."""
+        tally = self._tallies[self.space, kind]
+        tally["owners"] -= 1
+        passages = self.execute(_TEXTS, {"namespace": self.space, "owner": number}).fetchall()
+        tally["passages"] -= len(passages)
+        tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
+        self._delete([passage for passage, _ in passages])
+
+    def _delete(self, passages: Sequence[int]) -> None:
+        own = {"namespace": self.space, "change": self.number}
+        self.add_rows(SCHEMA["deletions"], [{**own, "number": passage} for passage in passages])
+
+    def _fill(
+        self, number: int, owner: Owner, passages: Sequence[NewPassage], content: str = "", *, is_past: bool
+    ) -> None:
+        """Add the rows that hang on an owner."""
+        if not is_past:
+            self._tallies[self.space, owner.kind]["owners"] += 1
+        own = {"namespace": self.space, "owner": number}
+        self.add_rows(SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
+        if owner.stamp:
+            self.add_rows(STAMPS.table, [{**own, **STAMPS.row(owner.stamp)}])
+        begin, content = 0, content if len(content) <= _PLACED else ""
+        for ordinal, passage in enumerate(passages):
+            own["number"] = self.take("next_passage")
+            row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk), "place": 0, "length": 0}
+            place = content.find(passage.chunk.text, begin) if content else -1
+            if place >= 0:
+                begin, row["text"], row["place"] = place, "", place + 1
+                row["length"] = len(passage.chunk.text)
+            self.add_rows(_CHUNKS.table, [row])
+            arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
+            self.add_rows(SCHEMA["passage_vectors"], [{**own, **arrays, "is_past": int(is_past)}])
+            if not is_past:
+                self._tallies[self.space, owner.kind]["passages"] += 1
+                self._tallies[self.space, owner.kind]["text_bytes"] += len(passage.chunk.text.encode())
+        self.mark()
+
+
+def find(
+    source: Connections | Change,
+    namespace: str | None,
+    form: Form[T],
+    wanted: Mapping[str, Any] = NO_VALUES,
+    rest: str = "",
+    *,
+    by: str = "",
+    **values: Any,
+) -> list[T]:
+    """Return the records of a namespace, or of all, whose columns have some values.
+
+    Args:
+        wanted: of each column the value, or a list of which it must have one.
+        rest: what else the statement says, which may name other `values`.
+        by: the index by which they are found, where SQLite would take another one.
+    """
+    if is_none(wanted):
+        return []
+    sql = _find_sql(form, shape_of(wanted), rest, by, is_of_one=namespace is not None)
+    return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **bound(wanted), **values})]
+
+
+@cache
+def _find_sql(form: Form[Any], wanted: Shape, rest: str, by: str, *, is_of_one: bool) -> str:
+    terms = [*([f"namespace = {SPACE}"] if is_of_one else []), *([condition(form.table, wanted)] if wanted else [])]
+    table = f"{form.table.name} INDEXED BY {by}" if by else form.table.name
+    return f"SELECT {form.names()} FROM {table} WHERE {' AND '.join(terms)} {rest}"
+
+
+class SpaceReading:
+    """Reads one namespace: as the store is when each call is made, or with all that a transaction wrote."""
+
+    def __init__(self, source: Connections | Change, namespace: str) -> None:
+        self._source = source
+        self._namespace = namespace
+
+    def _rows(self, sql: str, **values: Any) -> list[Row]:
+        return self._source.rows(sql, {"namespace": self._namespace, **values})
+
+    def _find(
+        self, form: Form[T], wanted: Mapping[str, Any] = NO_VALUES, rest: str = "", *, by: str = "", **values: Any
+    ) -> list[T]:
+        return find(self._source, self._namespace, form, wanted, rest, by=by, **values)
+
+
+class ChangingSpace(SpaceReading):
+    """A namespace inside a transaction that changes it."""
+
+    def __init__(self, change: Change) -> None:
+        super().__init__(change, change.namespace)
+        self._change = change
