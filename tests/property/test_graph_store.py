@@ -69,32 +69,32 @@ filters = st.builds(
     open_at=st.none() | times,
 )
 
-Step = tuple[str, tuple[Any, ...]]
+Step = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
-def step(name: str, *values: st.SearchStrategy[Any]) -> st.SearchStrategy[Step]:
+def step(name: str, *values: st.SearchStrategy[Any], **options: st.SearchStrategy[Any]) -> st.SearchStrategy[Step]:
     """Return calls of one method of a change."""
-    return st.tuples(st.just(name), st.tuples(*values))
+    return st.tuples(st.just(name), st.tuples(*values), st.fixed_dictionaries(options))
 
 
 id_lists = st.lists(ids, max_size=6)
 steps = st.lists(
     st.one_of(
-        step("put_episode", episodes),
+        step("put", episodes),
         step("put_entity", entities, some_passages),
         step("put_entity", entities, some_passages),
         step("put_relation", relations, some_passages),
         step("put_relation", relations, some_passages),
         step("put_relation", relations),
-        step("put_alias", aliases),
-        step("drop_alias", ids, words),
-        step("put_mentions", some_mentions),
+        step("put", aliases),
+        step("drop", st.just(Alias), entity=ids, normal=words),
+        step("put", mentions, mentions),
         step("drop_mentions", some_mentions),
-        step("put_happening", happenings),
+        step("put", happenings),
         step("erase_episodes", id_lists),
         step("erase_entities", id_lists),
         step("erase_relations", id_lists),
-        step("erase_happenings", st.sampled_from(GRAPH_KINDS), ids),
+        step("drop", st.just(Happening), kind=st.sampled_from(GRAPH_KINDS), subject=ids),
         step("relations_of", id_lists, filters),
         step("named", some_words),
         step("drop_loose_ends"),
@@ -112,8 +112,8 @@ def take(store: Store, name: str, taken: list[Step], *, is_given_up: bool) -> li
     """Take steps in one change and return what each of them gave."""
     results: list[object] = []
     with suppress(_GivenUpError), store.change_memories(name) as change:
-        for method, values in taken:
-            results.append(outcome(partial(getattr(change.graph, method), *values)))
+        for method, values, options in taken:
+            results.append(outcome(partial(getattr(change.graph, method), *values, **options)))
         if is_given_up:
             raise _GivenUpError
     return results

@@ -180,24 +180,29 @@ class _Snapshot:
 
     def __init__(self, rows: Rows, looked_at: Parts) -> None:
         self.values: dict[tuple[str, str, Any], None] = {}
-        found = [self._add(name, rows(SCHEMA[name], id=getattr(looked_at, name))) for name in _PARTS]
+        found = self._add([(name, rows(SCHEMA[name], id=getattr(looked_at, name))) for name in _PARTS])
         self.parts = Parts(*(tuple(row["id"] for row in each) for each in found))
         self.told = {row["id"]: row["group"] for row in found[0] if not row["memory"]}
-        said = set[str]()
-        for table in SCHEMA.values():
-            if table.told == ("entity",):
-                self._add(table.name, rows(table, entity=self.parts.entities))
-            elif table.told == ("kind", "subject"):
-                self._add(table.name, rows(table, subject=self.parts.entities, kind=["entity"]))
-                held = self._add(table.name, rows(table, subject=self.parts.relations, kind=["relation"]))
-                said |= {row["subject"] for row in held if table.name == "mentions"}
+        of_both = [table for table in SCHEMA.values() if table.told == ("kind", "subject")]
+        aliases = [
+            (table.name, rows(table, entity=self.parts.entities))
+            for table in SCHEMA.values()
+            if table.told == ("entity",)
+        ]
+        of_entities = [(table.name, rows(table, subject=self.parts.entities, kind=["entity"])) for table in of_both]
+        of_relations = [(table.name, rows(table, subject=self.parts.relations, kind=["relation"])) for table in of_both]
+        self._add([*aliases, *of_entities])
+        held = dict(zip([table.name for table in of_both], self._add(of_relations), strict=True))
+        said = {row["subject"] for row in held["mentions"]}
         self.told |= {row["id"]: row["group"] for row in found[2] if row["id"] not in said}
 
-    def _add(self, table: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        held = list(rows)
-        columns = [column.name for column in SCHEMA[table].columns if column.is_erased and column.name != "id"]
-        self.values |= {(table, column, row[column]): None for row in held for column in columns}
-        return held
+    def _add(self, asked: Sequence[tuple[str, Iterable[dict[str, Any]]]]) -> list[list[dict[str, Any]]]:
+        """Add the values of rows by table; all are asked for before a server is waited for."""
+        found = [list(rows) for _, rows in asked]
+        for (table, _), held in zip(asked, found, strict=True):
+            columns = [column.name for column in SCHEMA[table].columns if column.is_erased and column.name != "id"]
+            self.values |= {(table, column, row[column]): None for row in held for column in columns}
+        return found
 
 
 def _learn(plan: Plan, store: Store, before: _Snapshot, after: _Snapshot | None) -> None:

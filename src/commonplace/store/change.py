@@ -18,6 +18,7 @@ from commonplace.store.dialect import (
     Read,
     Rows,
     Shape,
+    Written,
     among,
     bound,
     condition,
@@ -153,6 +154,7 @@ class Change(WriteBuffer):
         self._tallies: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
         self._added: dict[tuple[int, Kind, str], int] = {}
         self._due: set[int] = set()
+        self._dropped: list[tuple[int, Written]] = []
 
     @property
     def space(self) -> int:
@@ -213,16 +215,17 @@ class Change(WriteBuffer):
             if form.table.is_sequenced:
                 self.mark()
 
-    def drop(self, table: str, **key: Any) -> int:
-        """Delete the rows of the namespace that have these values, or one of a list; return how many there were."""
+    def drop(self, table: str, **key: Any) -> Written:
+        """Delete the rows of the namespace that have these values, or one of a list; see `drop`."""
         self._refuse_over()
-        gone = drop(self, table, namespace=self.space, **key) if self.namespace in self.spaces else 0
-        if gone and SCHEMA[table].is_sequenced:
-            self.mark()
+        gone = drop(self, table, namespace=self._space, **key)
+        if SCHEMA[table].is_sequenced:
+            self._dropped.append((self._space, gone))
         return gone
 
     def finish(self) -> int:
         """Write what waits, and a record of the change in each namespace that is due; return the last change here."""
+        self._due |= {space for space, gone in self._dropped if gone.rowcount}
         self.add_rows(SCHEMA["changes"], [self._rows[space] for space in sorted(self._due)])
         self.write_counts()
         self.flush()

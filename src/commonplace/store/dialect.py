@@ -24,11 +24,16 @@ _TYPES: Final[Mapping[Role, str]] = {
 }
 
 
-class Rows(Protocol):
-    """What a statement found, or how many rows it wrote."""
+class Written(Protocol):
+    """How many rows a statement wrote; a server is waited for where it is asked."""
 
     @property
     def rowcount(self) -> int: ...
+
+
+class Rows(Written, Protocol):
+    """What a statement found, or how many rows it wrote."""
+
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
     def __iter__(self) -> Iterator[Any]: ...

@@ -504,19 +504,19 @@ class GraphChange(ChangingSpace, GraphReading):
     def erase_episodes(self, ids: Sequence[str]) -> int:
         """Delete episodes with their mentions; return how many there were."""
         self._change.drop("mentions", episode=list(ids))
-        return self._change.drop("episodes", id=list(ids))
+        return self._change.drop("episodes", id=list(ids)).rowcount
 
     def erase_entities(self, ids: Sequence[str]) -> int:
         """Delete entities with their names, texts, mentions and what happened to them; return how many there were."""
         self._change.graph = GraphMemo()
         self._change.drop("aliases", entity=list(ids))
         self._erase_all_of("entity", ids)
-        return self._change.drop("entities", id=list(ids))
+        return self._change.drop("entities", id=list(ids)).rowcount
 
     def erase_relations(self, ids: Sequence[str]) -> int:
         """Delete relations with their texts, mentions and what happened to them; return how many there were."""
         self._erase_all_of("relation", ids)
-        return self._change.drop("relations", id=list(ids))
+        return self._change.drop("relations", id=list(ids)).rowcount
 
     def drop_loose_ends(self) -> int:
         """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went.

@@ -126,4 +126,4 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
 
     def drop_context(self, name: str) -> bool:
         """Delete a context; return whether there was one."""
-        return bool(self._change.drop("agent_contexts", name=name))
+        return bool(self._change.drop("agent_contexts", name=name).rowcount)

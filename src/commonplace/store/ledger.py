@@ -178,7 +178,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
         self._change.drop("issue_memories", issue=id_)
         self._change.drop("issue_events", issue=id_)
         self.drop_reversal(id_)
-        return bool(self._change.drop("issues", id=id_))
+        return bool(self._change.drop("issues", id=id_).rowcount)
 
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""
@@ -206,7 +206,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
     def drop_reversal(self, issue: str) -> bool:
         """Delete what undoes the change of an issue; return whether there was any."""
         self._change.drop("reversal_memories", issue=issue)
-        return bool(self._change.drop("reversals", issue=issue))
+        return bool(self._change.drop("reversals", issue=issue).rowcount)
 
     def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
         """Count operations at a time, and forget those before `keep_since`."""

@@ -510,7 +510,7 @@ class MemoryChange(ChangingSpace):
     def unlink(self, source: str, target: str, type_: str | None = None) -> int:
         """Delete the links from one memory to another, of one type or of all, and return how many there were."""
         of_type = {} if type_ is None else {"type": type_}
-        gone = self._change.drop("links", source=source, target=target, **of_type)
+        gone = self._change.drop("links", source=source, target=target, **of_type).rowcount
         if gone:
             self._mark_known(source)
         return gone

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from operator import attrgetter
@@ -20,7 +21,9 @@ from commonplace.store.dialect import (
     SPACE,
     Conflict,
     Database,
+    Read,
     Rows,
+    Written,
     bound,
     condition,
     insert,
@@ -207,12 +210,15 @@ def _insert(db: Database, table: Table, names: tuple[str, ...], conflict: Confli
         db.executemany(insert(table, names, conflict), rows)
 
 
-def drop(db: Database, table: str, **key: Any) -> int:
-    """Delete the rows whose columns have these values, or one of a list; return how many there were."""
+class _Nothing:
+    rowcount = 0
+
+
+def drop(db: Database, table: str, **key: Any) -> Written:
+    """Delete the rows whose columns have these values, or one of a list."""
     if is_none(key):
-        return 0
-    sql = f"DELETE FROM {table} WHERE {condition(SCHEMA[table], shape_of(key))}"
-    return int(db.execute(sql, bound(key)).rowcount)
+        return _Nothing()
+    return db.execute(f"DELETE FROM {table} WHERE {condition(SCHEMA[table], shape_of(key))}", bound(key))
 
 
 def checked(record: T, name: object = None) -> T:
@@ -331,19 +337,29 @@ def decoded(column: Column, value: Any) -> Any:
 
 
 def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequence[Any]) -> Iterator[Values]:
-    """Yield the rows of a table, of one namespace or of all.
+    """Return the rows of a table, of one namespace or of all; a server is waited for with the first.
 
     Args:
         among: values of which a column must have one.
     """
+    return values_of(table, () if is_none(among) else db.execute(*query_of(table, namespace, **among)))
+
+
+def query_of(table: Table, namespace: str | None, **among: Sequence[Any]) -> Read:
+    """Return the statement that reads rows of a table, and its values; see `read_rows`."""
     terms = [condition(table, shape_of(among))] if among else []
     if namespace is not None and table.has_namespace:
         terms.append(f"namespace = {SPACE}")
     columns = ", ".join(selected(column, table.name) for column in table.columns)
-    sql = f"SELECT {columns} FROM {table.name}{' WHERE ' if terms else ''}{' AND '.join(terms)}"
+    where = f" WHERE {' AND '.join(terms)}" if terms else ""
+    return f"SELECT {columns} FROM {table.name}{where}", {"namespace": namespace, **bound(among)}
+
+
+def values_of(table: Table, found: Iterable[Row]) -> Iterator[Values]:
+    """Yield what rows hold that `query_of` finds."""
     names = [column.name for column in table.columns]
-    encoded = [column for column in table.columns if column.is_list or column.role == "flag"]
-    for row in db.execute(sql, {"namespace": namespace, **bound(among)}):
+    encoded = [column for column in table.columns if _is_coded(column)]
+    for row in found:
         values = dict(zip(names, row, strict=True))
         for column in encoded:
             values[column.name] = decoded(column, values[column.name])
@@ -352,17 +368,22 @@ def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequen
 
 def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
     """Yield rows of a numbered table, and all that hangs on them through a number, each with its table."""
-    held = {table.name: list(numbers)}
-    for row in read_rows(db, table, namespace, **{table.key[-1]: held[table.name]}):
-        yield table, row
-    for other in SCHEMA.values():
-        column = next((each for each in other.columns if each.role == "key" and each.refers in held), None)
-        if column is None or not held[column.refers]:
-            continue
-        rows = list(read_rows(db, other, namespace, **{column.name: held[column.refers]}))
-        yield from ((other, row) for row in rows)
-        if other.is_numbered and other.name not in held:
-            held[other.name] = [row[other.key[-1]] for row in rows]
+    held: Mapping[str, list[int]] = {table.name: list(numbers)}
+    asked = [(table, read_rows(db, table, namespace, **{table.key[-1]: held[table.name]}))]
+    left = [other for other in SCHEMA.values() if other is not table]
+    while held:
+        for other in tuple(left):
+            column = next((each for each in other.columns if each.role == "key" and each.refers in held), None)
+            if column is not None:
+                left.remove(other)
+                asked.append((other, read_rows(db, other, namespace, **{column.name: held[column.refers]})))
+        found = defaultdict[str, list[int]](list)
+        for other, rows in asked:
+            for row in rows:
+                yield other, row
+                if other.is_numbered:
+                    found[other.name].append(row[other.key[-1]])
+        held, asked = found, []
 
 
 def cleaned(record: T, text: Callable[[str], str], value: Callable[[Any], Any]) -> T:

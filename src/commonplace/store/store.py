@@ -27,7 +27,7 @@ from commonplace.store import owners as queries
 from commonplace.store.change import STAMPS, Change
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import identity, make, refuse_unreadable
-from commonplace.store.dialect import Database, listed, listed_numbers
+from commonplace.store.dialect import Database, is_none, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_rules import is_reserved
@@ -39,8 +39,9 @@ from commonplace.store.rows import (
     check_times,
     drop,
     hanging_rows,
-    read_rows,
+    query_of,
     refuse_unstorable,
+    values_of,
 )
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
@@ -234,9 +235,9 @@ class Store(MemoryStore, ReembeddingStore):
         return found[0][0].hex() if found else ""
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
-        """Yield the rows of a table; see `read_rows`."""
-        with self._connections.reading(EVERY if namespace is None else namespace) as db:
-            yield from read_rows(db, table, namespace, **among)
+        """Yield the rows of a table, of one namespace or of all, whose columns have one of the given values."""
+        if not is_none(among):
+            yield from values_of(table, self._connections.stream(*query_of(table, namespace, **among)))
 
     def hanging_rows(self, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
         """Yield rows with all that hangs on them; see `hanging_rows`."""
