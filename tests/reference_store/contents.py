@@ -201,8 +201,7 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     written.flush()
     row = written.take("next_row")
     changes = [
-        (space, number, owner, passage, row, bytes.fromhex(token))
-        for number, (owner, passage, token) in enumerate(entries.changes)
+        (space, number, owner, passage, row, token) for number, (owner, passage, token) in enumerate(entries.changes)
     ]
     db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", changes[1:])
     db.executemany("INSERT INTO deletions VALUES (?, ?, ?)", [(space, *each) for each in entries.deletions])

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, cached_property
-from os import urandom
+from secrets import token_hex
 from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass, field
@@ -104,7 +104,7 @@ def heads_of(namespace: str) -> Read:
 def next_change(space: int, last: int | None = None, *counters: int) -> Values:
     """Return the row of the change that follows the last one of a namespace, None where there is none."""
     counted = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
-    row = {"namespace": space, "number": (last or 0) + 1, "token": urandom(8)}
+    row = {"namespace": space, "number": (last or 0) + 1, "token": token_hex(8)}
     return row | dict(zip(COUNTERS, counted, strict=True))
 
 

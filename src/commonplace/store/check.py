@@ -48,10 +48,11 @@ _COUNTED = f"""
 """
 
 
-def problems(db: Database) -> list[str]:
+def problems(db: Database, *, is_file: bool) -> list[str]:
     """Return one sentence for each thing that is wrong; where the file itself is damaged, nothing more is asked."""
     try:
-        broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})") if text != "ok"]
+        found = db.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})") if is_file else ()
+        broken = [text for (text,) in found if text != "ok"]
         if broken:
             return [f"The database is damaged: {text}." for text in broken]
         counted = (*_references(), *claims("claims"), (COUNTS, _COUNTED))

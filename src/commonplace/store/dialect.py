@@ -53,11 +53,6 @@ Conflict = Literal["refuse", "replace", "keep", "add"]
 """What happens where a row with the key of a new one is there: an error, the new one counts, the old one, their sum."""
 
 
-def hexed(name: str) -> str:
-    """Return the bytes of a column as lower-case hexadecimal digits."""
-    return f"lower(hex({name}))"
-
-
 def each(name: str) -> str:
     """Return a table of one column `value` with what the list of numbers of that name holds, for a FROM."""
     return f"json_each(:{name})"
@@ -160,12 +155,12 @@ def insert(table: Table, names: tuple[str, ...], conflict: Conflict, rows: int =
 
 
 def initial_sql() -> Iterator[str]:
-    """Yield the statements that make an empty store: tables from the schema, indexes and views from their files."""
+    """Yield the statements that make an empty store: tables from the schema, the rest from files."""
     yield f"PRAGMA application_id = {APPLICATION_ID}"
     for table in TABLES:  # without a number of their own, rows are kept in the order of their key
         yield create_table(table) + ("" if table.is_numbered else " WITHOUT ROWID")
-    yield from statements("indexes")
-    yield from statements("views")
+    for name in ("indexes", "indexes_sqlite", "views"):
+        yield from statements(name)
 
 
 def script(name: str) -> str:

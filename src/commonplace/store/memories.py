@@ -154,7 +154,8 @@ ALIKE = f"""
     SELECT {_COLUMNS}
     FROM (
         SELECT owner FROM memories
-        WHERE namespace = {SPACE} AND digest = :digest AND digest != '' AND is_latest = 1
+        WHERE namespace = {SPACE} AND substr(digest, 1, 16) = substr(:digest, 1, 16) AND digest = :digest
+            AND digest != '' AND is_latest = 1
         UNION
         SELECT owner FROM memory_bands
         WHERE namespace = {SPACE} AND band IN {among_numbers("bands")}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from commonplace.store.dialect import SPACE, among, among_numbers, each, hexed, selected
+from commonplace.store.dialect import SPACE, among, among_numbers, each, selected
 from commonplace.store.rows import Row, form_of, unlisted
 from commonplace.store.schema import SCHEMA
 from commonplace.types import Chunk, FileStamp, Filter, IndexEntry, Owner, Passage
@@ -285,8 +285,8 @@ COUNTS = f"""
 
 STATE_UPTO_DATE = f"""
     SELECT 'meta' AS what, key AS one, value AS two, 0 AS three, 0 AS four, 0.0 AS five FROM meta
-    UNION ALL SELECT 'head', '', {hexed("token")}, number, 0, 0.0 FROM ({HEAD}) h
-    UNION ALL SELECT 'token', '', {hexed("token")}, 0, 0, 0.0 FROM changes
+    UNION ALL SELECT 'head', '', token, number, 0, 0.0 FROM ({HEAD}) h
+    UNION ALL SELECT 'token', '', token, 0, 0, 0.0 FROM changes
         WHERE namespace = {SPACE} AND number = :change
     UNION ALL SELECT 'session', '', '', 1, 0, 0.0 WHERE EXISTS (
         SELECT 1 FROM owners WHERE namespace = {SPACE} AND session != '' AND expired_at IS NULL

@@ -16,8 +16,8 @@ from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, 
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
-VERSION: Final = 12
-"""The version of this schema. Versions up to 11 were never released, and no program reads them any more."""
+VERSION: Final = 13
+"""The version of this schema. Versions up to 12 were never released, and no program reads them any more."""
 
 Role = Literal[
     "key", "id", "ids", "label", "labels", "text", "texts", "json", "word", "digest", "time", "times", "number", "real",
@@ -200,12 +200,12 @@ TABLES: Final = (
     ),
     Table(
         "changes",
-        (_NAMESPACE, Column("number", "number"), *_columns("key", *COUNTERS), Column("token", "bytes")),
+        (_NAMESPACE, Column("number", "number"), *_columns("key", *COUNTERS), Column("token", "digest")),
         ("namespace", "number"),
         "the change sequence of each namespace, from 1 without a gap, with the numbers that the next owner, passage and"
         " row of the graph get after it: they ascend and are never reused. The passages of change *c* have numbers from"
-        " `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is eight random bytes, by which a restored"
-        " store differs.",
+        " `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is sixteen random digits, by which a"
+        " restored store differs.",
     ),
     Table(
         "counts",

@@ -204,7 +204,7 @@ class Store(MemoryStore, ReembeddingStore):
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
         found = self._connections.known(("head", namespace), lambda: self._read(queries.HEAD, namespace))
-        return Head(found[0][0], found[0][1].hex()) if found else Head()
+        return Head(found[0][0], found[0][1]) if found else Head()
 
     def heads(self) -> dict[str, Head]:
         """Return the last change of every namespace that has one, by name.
@@ -212,7 +212,7 @@ class Store(MemoryStore, ReembeddingStore):
         Those that hold the texts of graphs are among them; see `graph_rules`.
         """
         found = self._connections.rows(queries.HEADS, {"namespace": None})
-        return {name: Head(change, token.hex()) for name, change, token in found}
+        return {name: Head(change, token) for name, change, token in found}
 
     def change(self, namespace: str | None = None) -> int:
         """Return the number of a namespace's last change, 0 before the first; None adds up those of all namespaces."""
@@ -232,7 +232,7 @@ class Store(MemoryStore, ReembeddingStore):
             return head.token if change == head.change else ""
         key = "token", namespace, change
         found = self._connections.known(key, lambda: self._read(queries.PAST_HEAD, namespace, change=change))
-        return found[0][0].hex() if found else ""
+        return found[0][0] if found else ""
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
         """Yield the rows of a table, of one namespace or of all, whose columns have one of the given values."""
@@ -466,7 +466,8 @@ class Store(MemoryStore, ReembeddingStore):
 
         with self._connections.reading(EVERY) as db:
             claims = () if self.postings is None else self.postings.claims
-            return [*problems(db), *sentences((claim, db.execute(sql).fetchone()[0]) for claim, sql in claims)]
+            counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in claims]
+            return [*problems(db, is_file=not self.is_on_server), *sentences(counts)]
 
     def backup(self, target: Path) -> None:
         """Write a complete copy to a new file while others read and write.
@@ -516,8 +517,8 @@ def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[obj
     kinds = ("artifact", "memory", "knowledge")
     return {
         META: [row[:2] for row in found["meta"]],
-        ("head", namespace): [(number, bytes.fromhex(token)) for _, token, number, *_ in found["head"]],
-        ("token", namespace, change): [(bytes.fromhex(token),) for _, token, *_ in found["token"]],
+        ("head", namespace): [(number, token) for _, token, number, *_ in found["head"]],
+        ("token", namespace, change): [(token,) for _, token, *_ in found["token"]],
         ("pending", namespace, change): found["pending"][0][2:4] if found["pending"] else (0, 0),
         ("counts", namespace): (
             *(int(sum(row[place] for row in counts.values())) for place in range(3)),

@@ -63,8 +63,8 @@ WHERE number >= (
 SELECT count(*) FROM changes c LEFT JOIN changes b ON b.namespace = c.namespace AND b.number = c.number - 1
 WHERE c.number != 1 AND (b.number IS NULL OR b.next_passage > c.next_passage);
 
--- changes without a token of eight bytes
-SELECT count(*) FROM changes WHERE typeof(token) != 'blob' OR length(token) != 8;
+-- changes without a token of sixteen digits
+SELECT count(*) FROM changes WHERE length(token) != 16;
 
 -- owners that are past and have no record
 SELECT count(*) FROM owners o
