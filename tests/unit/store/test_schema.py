@@ -145,4 +145,4 @@ def test_a_column_that_names_a_row_is_checked_without_another_line(
     monkeypatch.setattr(check, "TABLES", (replace(links, columns=columns),))
     db.execute("INSERT INTO namespaces VALUES (1, 'n')")
     db.execute("INSERT INTO links VALUES (1, 'a', 'b', 'related', 1.0, 0.0)")
-    assert check.problems(db) == ["There are links whose source is gone: 1."]
+    assert check.problems(db, is_file=True) == ["There are links whose source is gone: 1."]

@@ -216,7 +216,7 @@ class TestDamage:
             ("UPDATE changes SET next_passage = 3", "There are passage numbers above the last one given: 1."),
             ("UPDATE changes SET next_owner = 2", "There are owner numbers above the last one given: 1."),
             ("INSERT INTO changes VALUES (1, 3, 9, 9, 9, x'0011223344556677')", "There are changes out of order: 1."),
-            ("UPDATE changes SET token = x'00'", "There are changes without a token of eight bytes: 1."),
+            ("UPDATE changes SET token = '00'", "There are changes without a token of sixteen digits: 1."),
             ("UPDATE counts SET text_bytes = 1", "There are counts that do not fit the rows: 1."),
             ("INSERT INTO owner_tags VALUES (1, 't', 1)", "There are tags that do not fit their owners: 1."),
             ("DELETE FROM owners WHERE number = 2", "There are passages whose owner is gone: 1."),
