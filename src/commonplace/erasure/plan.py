@@ -183,17 +183,13 @@ class _Snapshot:
         found = self._add([(name, rows(SCHEMA[name], id=getattr(looked_at, name))) for name in _PARTS])
         self.parts = Parts(*(tuple(row["id"] for row in each) for each in found))
         self.told = {row["id"]: row["group"] for row in found[0] if not row["memory"]}
-        of_both = [table for table in SCHEMA.values() if table.told == ("kind", "subject")]
-        aliases = [
-            (table.name, rows(table, entity=self.parts.entities))
-            for table in SCHEMA.values()
-            if table.told == ("entity",)
+        hanging = [
+            (name, rows(SCHEMA[name], kind=[kind], subject=ids))
+            for name in ("mentions", "happenings")
+            for kind, ids in (("entity", self.parts.entities), ("relation", self.parts.relations))
         ]
-        of_entities = [(table.name, rows(table, subject=self.parts.entities, kind=["entity"])) for table in of_both]
-        of_relations = [(table.name, rows(table, subject=self.parts.relations, kind=["relation"])) for table in of_both]
-        self._add([*aliases, *of_entities])
-        held = dict(zip([table.name for table in of_both], self._add(of_relations), strict=True))
-        said = {row["subject"] for row in held["mentions"]}
+        _, facts, *_ = self._add([*hanging, ("aliases", rows(SCHEMA["aliases"], entity=self.parts.entities))])
+        said = {row["subject"] for row in facts}
         self.told |= {row["id"]: row["group"] for row in found[2] if row["id"] not in said}
 
     def _add(self, asked: Sequence[tuple[str, Iterable[dict[str, Any]]]]) -> list[list[dict[str, Any]]]:
