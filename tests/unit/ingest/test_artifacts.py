@@ -163,8 +163,8 @@ def test_another_embedder_reads_unchanged_files_again(project: Project) -> None:
     """Vectors of two embedders cannot be compared, even where they have the same length."""
     destination = Destination(project.store, HashingEmbedder(), tokenize, "n")
     other = replace(destination, embedder=HashingEmbedder(32))
-    assert recipe(destination) == "1.2.1/512/50/hashing@1/64"
-    assert recipe(other) == "1.2.1/512/50/hashing@1/32"
+    assert recipe(destination) == "2.2.1/512/50/hashing@1/64"
+    assert recipe(other) == "2.2.1/512/50/hashing@1/32"
 
 
 # Which run an artifact belongs to, and when it leaves the store.
