@@ -1,4 +1,4 @@
-"""Read what everyday sentences say of things that have one value at a time: home, employer, editor, day, dose.
+"""Read what everyday sentences say of things that have one value at a time: editor, day, dose, lead.
 
 The table in attributes.txt says what is read. A newer value ends an older one where the sentence speaks of a change;
 what a rule must not decide has a doubt, and a person is asked.
@@ -14,7 +14,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.extract.entities import THE_USER
-from commonplace.extract.modality import doubtful_places, is_sensitive
+from commonplace.extract.modality import doubtful_places, is_lasting, is_sensitive
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
@@ -40,11 +40,6 @@ _OWN: Final = late_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", 
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
-_LASTING: Final = frozenset(
-    "now already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead too "
-    "also next week with because after near".split()
-)
-_WHY: Final = frozenset("with because since after near".split())
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
@@ -52,8 +47,6 @@ _SURE: Final = 0.7
 
 
 _NO_FLAGS: Final = frozenset[str]()
-_NEW_TYPES: Final = {"LIVES_IN": "place", "WORKS_FOR": "organization"}
-"""What something is that no list knows, by what is said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +153,7 @@ class Attributes:
             return
         for row in _ROWS:
             match = row.pattern.search(text)
-            if match is None or (row.aspect in ("home", "place") and PATTERNS["for a while"].search(text)):
+            if match is None or (row.aspect == "place" and PATTERNS["for a while"].search(text)):
                 continue
             found = self._by_row(row, start, text, match, is_end=is_end)
             if found is not None:
@@ -214,23 +207,14 @@ class Attributes:
         aspect = "" if "+" in row.flags else aspect
         verb = start + match.start()
         found = self._statement(subject, value, row.relation, aspect, verb, is_end=is_end, flags=row.flags)
-        is_plain = self._is_sure_of(row, match[0], value) and (
-            "<" in row.flags or self._is_lasting(value, start + len(text))
-        )
+        is_plain = "<" in row.flags or self._is_lasting(value, start + len(text))
         return found if is_plain or found.doubt else replace(found, doubt=BESIDE if "~" in row.flags else UNSURE)
-
-    def _is_sure_of(self, row: _Row, said: str, value: Phrase) -> bool:
-        """Return whether a change means a place to live or an employer: who joined a book club works there no more."""
-        is_home = row.aspect != "home" or value.type == "place"
-        is_employer = said.lower() != "joined" or value.type == "organization" or " " not in value.name
-        return "!" not in row.flags or (is_home and is_employer)
 
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
         """Return whether something is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
         said = self._tokens.text[value.end : self._begin + stop]
         is_brief = PATTERNS["for a while"].search(said) or PATTERNS["today"].search(said)
-        tail = self._tail(value.end, stop)
-        return not is_brief and (tail[:1] == ["as"] or not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(tail))
+        return not is_brief and is_lasting(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
         """Return the words from a character of the text up to the end of a clause, without dates."""
@@ -317,12 +301,14 @@ class Attributes:
         ends = [old] if new is None else [old, new]
         if any(each.type in ("place", "person") or not each.name[0].isalpha() for each in ends):
             return
-        is_inside = self._tokens.at(old.first - 1) in ("at", "in", "of")
-        if not is_exchange and (is_inside or not _VALUE.search(old.name)):
+        is_inside = how == "gone" and self._tokens.at(old.first - 1) in ("at", "in", "of")
+        if is_inside or not (is_exchange or _VALUE.search(old.name)):
             return
         end = self._begin + start + match.end() if how == "gone" else max(each.end for each in ends)
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
-        is_whole = not match.groupdict().get("what") and _LASTING.issuperset(self._tail(end, start + len(text)))
+        tail = self._tail(end, start + len(text))
+        # Who quits Vim with `:q` goes on using it.
+        is_whole = not match.groupdict().get("what") and tail[:1] != ["with"] and is_lasting(tail)
         is_sure = is_first and is_whole and self._is_sure
         doubt = SENSITIVE if self._is_sensitive else "" if is_sure else UNSURE
         yield Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
@@ -349,7 +335,7 @@ class Attributes:
             is_event="!" in flags,
             is_end=is_end,
             confidence=0.8,
-            new_type=_NEW_TYPES.get(relation, ""),
+            new_type="organization" if relation == "WORKS_FOR" else "",
             aspect=aspect,
             doubt=doubt if aspect or is_end else "",
         )

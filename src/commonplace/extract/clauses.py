@@ -10,7 +10,8 @@ from typing import Final
 from commonplace.dataclasses import replace
 from commonplace.extract.decisions import chosen, decided, preferred, purpose
 from commonplace.extract.entities import Entities
-from commonplace.extract.modality import doubtful_places, has_condition_behind
+from commonplace.extract.modality import doubtful_places, has_condition_behind, is_lasting
+from commonplace.extract.model import UNSURE
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
 from commonplace.extract.relations import (
     LIKING,
@@ -44,6 +45,8 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     # Who switches or migrates to something unknown has not moved house.
     is_move = group.form.lemma == "move"
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
+    if reached and entities.type_of(reached[0]) == "place":
+        subject = [replace(each, anaphor="i") if each.anaphor == "we" else each for each in subject]
     for source in [thing] if thing is not None else subject:
         new = next(iter(reached), None)
         relation = _reached(entities, source, new, is_move=is_move) if new is not None else ""
@@ -125,6 +128,9 @@ _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split
 _STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 """What was so once and is no more; `the outage was caused by a full disk` stays true."""
 _THINGS: Final = frozenset({"thing"})
+_OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
+_CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
+_TAIL_ENDS: Final = frozenset(", ; . ! and but so because — –".split())
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
 _FORMER: Final = frozenset("former ex".split())
 _MAX_TITLE_LENGTH: Final = 8
@@ -172,10 +178,11 @@ class Clauses:
         has_span = PATTERNS["span"].search(said) is not None
         # `lived there for two years` tells of the past anyway, and `has lived there for two years` of now.
         is_brief = has_span and (is_move or not (group.is_perfect or group.is_past))
-        is_bygone = self.tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb)
+        is_out = group.form.lemma == "leave" and PATTERNS["going out"].search(said) is not None
+        is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
             is_state = statement.relation in _STATES
-            if is_brief and is_state:
+            if is_state and (is_brief or is_out):
                 continue
             is_former = is_bygone and not statement.is_end and (is_state or statement.relation == "DECIDED")
             yield replace(
@@ -183,7 +190,25 @@ class Clauses:
                 end=max(end, statement.end) if statement.end else end,
                 is_former=statement.is_former or is_former,
                 is_ever=statement.is_ever and not has_span,
+                doubt=self._doubt(statement, end),
             )
+
+    def _is_bygone(self, group: VerbGroup) -> bool:
+        """Return whether something is said to have happened before something else, or nobody knows when."""
+        if self.tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb):
+            return True
+        return any(lower == "ago" and place not in self.line.dated for place, lower in enumerate(self.tokens.lower))
+
+    def _doubt(self, statement: Statement, end: int) -> str:
+        """Return why the speaker's new home or employer may be none: `we moved to Seattle in our dreams`."""
+        if statement.source.anaphor != "i" or statement.relation not in _OF_PEOPLE or statement.is_end:
+            return statement.doubt
+        tokens, target = self.tokens, statement.target
+        is_open = PATTERNS["open"].search(tokens.text, tokens.start[0], tokens.end[-1]) is not None
+        is_club = target.name.rsplit(" ", 1)[-1].lower() in _CLUBS
+        tail = [tokens.lower[place] for place in range(target.last, end) if place not in self.line.dated]
+        stop = next((number for number, lower in enumerate(tail) if lower in _TAIL_ENDS), len(tail))
+        return "" if is_lasting(tail[:stop]) and not (is_open or is_club) else UNSURE
 
     def _stated(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         special = self._special(group, subject)
@@ -193,7 +218,7 @@ class Clauses:
         if group.voice == "be":
             yield from self._held_role(group, subject, behind)
         for rules, place, is_passive, voice in self._rules(group, behind):
-            objects, stop = read_behind(self.line, place)
+            objects, stop = self._objects(rules, place)
             if not rules or (rules[0].relation == "DECIDED" and group.is_progressive):
                 continue
             if rules[0].relation == "DECIDED" and not is_passive:
@@ -210,6 +235,14 @@ class Clauses:
                     yield replace(statement, end=stop)
             if objects:
                 return
+
+    def _objects(self, rules: list[Rule], place: int) -> tuple[list[Phrase], int]:
+        """Read what stands behind a verb; who lives `in a flat in Leeds` lives in Leeds."""
+        objects, stop = read_behind(self.line, place)
+        is_house = objects and objects[0].mention is None and self.tokens.at(stop) in ("in", "near", "outside")
+        if is_house and any(rule.relation == "LIVES_IN" for rule in rules):
+            return read_behind(self.line, stop + 1)
+        return objects, stop
 
     def _special(self, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement] | None:
         """Return what verbs state that more belongs to than an object; None for all others."""
@@ -231,6 +264,8 @@ class Clauses:
     ) -> Statement | None:
         """Return what two phrases and a verb state: by the first rule that they fit, or that they can be made fit."""
         for rule in rules:
+            if source.anaphor == "we" and rule.relation in _OF_PEOPLE and group.form.lemma in ("live", "work"):
+                source = replace(source, anaphor="i")  # people live and work somewhere, and one of them speaks
             is_reversed = rule.is_reversed != is_passive
             left, right = (target, source) if is_reversed else (source, target)
             ends = ((left, rule.before), (right, rule.behind))

@@ -18,7 +18,7 @@ from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import is_inside, is_question, is_reported, quotations
-from commonplace.extract.model import UNSURE, Claim, Departure, Extraction
+from commonplace.extract.model import Claim, Departure, Extraction
 from commonplace.extract.names import Mention, find_names
 from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, phrase_of, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
@@ -220,26 +220,14 @@ def _is_told(gap: list[str]) -> bool:
     return len(gap) == 2 and gap[0] in (",", "is", "was") and gap[1] in _ARTICLES
 
 
-HOMES: Final = ("LIVES_IN", "LOCATED_IN")
-JOBS: Final = ("WORKS_FOR",)
 _HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
 
 
-def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> list[Claim]:
+def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
     """Return the claims of a sentence with one of its attributes, without what says the same with less."""
     same = [each for each in claims if (each.source, each.target) == (new.source, new.target)]
-    if any(each.type in (*HOMES, *JOBS) or each.is_end for each in same) or (not new.aspect and same):
-        is_unsure = new.doubt == UNSURE
-        return [replace(each, doubt=each.doubt or UNSURE) if is_unsure and each in same else each for each in claims]
-    if new.type in (*HOMES, *JOBS):
-        dropped = [each for each in claims if is_own and each.target == new.target and each.type in HOMES]
-        if dropped and new.valid_from is new.valid_to is None and not new.is_former:
-            when = dropped[0]
-            new = replace(new, valid_from=when.valid_from, valid_to=when.valid_to, is_former=when.is_former)
-        # `We moved to Oslo`: who lives somewhere are people, not a team that is located there.
-        others = [each for each in claims if each not in dropped]
-        taken = any((each.source, each.type) == (new.source, new.type) for each in others)
-        return others if taken else [*others, new]
+    if any(each.type == "WORKS_FOR" or each.is_end for each in same) or (not new.aspect and same):
+        return claims
     # Whoever leads a team that has no name of its own is its lead, and no more is known of where they work.
     turned = (new.target, new.source) if new.aspect == "lead" and is_team else None
     kept = [each for each in claims if each not in same[1:] and (each.source, each.target) != turned]
@@ -360,8 +348,8 @@ class _Reader:
             elif not (is_quoted and each.source.anaphor):
                 claim = settler.settle(each, is_reported=is_passed_on)
                 if claim is not None:
-                    is_own, is_team = each.source.anaphor == "i", each.source.mention is None
-                    self._claims[first:] = _joined(self._claims[first:], claim, is_own=is_own, is_team=is_team)
+                    is_team = each.source.mention is None
+                    self._claims[first:] = _joined(self._claims[first:], claim, is_team=is_team)
 
     def _is_passed_on(self, tokens: Tokens, verb: int) -> tuple[bool, bool]:
         """Return whether what a verb says is quoted, and whether it is quoted or reported."""

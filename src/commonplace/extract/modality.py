@@ -69,6 +69,21 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
     return False
 
 
+_LASTING: Final = frozenset(
+    "now already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead too "
+    "also next week with because after near".split()
+)
+_WHY: Final = frozenset("with because since after near".split())
+_NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
+
+
+def is_lasting(tail: list[str]) -> bool:
+    """Return whether the words behind a new value, without dates, leave no doubt that it holds from now on."""
+    if tail[:1] == ["as"]:
+        return _NO_STAFF.isdisjoint(tail)
+    return not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(tail)
+
+
 def is_sensitive(text: str) -> bool:
     """Return whether a text speaks of health, doses, money or access."""
     return PATTERNS["sensitive"].search(text) is not None

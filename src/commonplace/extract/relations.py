@@ -165,7 +165,6 @@ _COERCED: Final = ("person", "organization", "place", "project", "tool", "event"
 
 _ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
 """Before `company` or `brother` these tell that it is another one in the next sentence."""
-_RELATIVE: Final = frozenset("my our".split())
 _OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
@@ -239,6 +238,9 @@ class Settler:
 
     def settle(self, statement: Statement, *, is_reported: bool = False) -> Claim | None:
         """Return the claim, or None where it is not known who is meant, or what has not happened has no date."""
+        is_common = statement.source.type == "person" and not (statement.source.mention or statement.source.anaphor)
+        if is_common and statement.relation == "LIVES_IN" and not (statement.is_event or statement.doubt):
+            statement = replace(statement, doubt=UNMARKED)  # of two brothers both may be meant
         source_type = fitting_type(self.entities, statement.source, statement.source_types)
         target_type = fitting_type(self.entities, statement.target, statement.target_types)
         if source_type is None or target_type is None:
@@ -306,7 +308,7 @@ class Settler:
         if phrase.mention is not None or phrase.anaphor or phrase.type not in ("person", "organization"):
             return False
         before = self.line.tokens.at(phrase.first - 1)
-        return before in _ANYBODY or (phrase.type == "person" and before in _RELATIVE)
+        return before in _ANYBODY or (phrase.type == "person" and before == "our")
 
     def _owned(self, phrase: Phrase) -> Phrase | None:
         """Return a thing of somebody under its owner's name, None where nobody knows whose it is; all else as it is.
