@@ -96,7 +96,9 @@ def _cut(
 
     def fits(size: int) -> bool:
         structured, text = rendered(size)
-        return has_room(engine.count_tokens, json.dumps(structured), text)
+        # A short text need not be counted.
+        forms = json.dumps(structured), text
+        return all(most_tokens(each) <= MAX_TOKENS or engine.count_tokens(each) <= MAX_TOKENS for each in forms)
 
     size = largest(count, fits)
     return size, *rendered(size)
@@ -487,11 +489,6 @@ def _why(engine: Engine, given: Arguments) -> ToolResult:
 
 
 CountTokens = Callable[[str], int]
-
-
-def has_room(count: CountTokens, *texts: str) -> bool:
-    """Return whether each form of a response is within its budget; a short one need not be counted."""
-    return all(most_tokens(text) <= MAX_TOKENS or count(text) <= MAX_TOKENS for text in texts)
 
 
 def largest(count: int, fits: Callable[[int], bool]) -> int:

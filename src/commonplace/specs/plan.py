@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -239,26 +240,25 @@ class Planner:
 
 
 def check_circles(spec: Spec, start: Task) -> None:
-    """Refuse a task whose dependencies lead back to one of them; every task is visited once."""
-    done: set[str] = set()
-    path: dict[str, None] = {start.name: None}
-    waiting = [(start, iter(start.depends_on))]
+    """Refuse a task whose dependencies, or theirs, form a circle or are missing."""
+    needed: dict[str, tuple[str, ...]] = {}
+    waiting = [start]
     while waiting:
-        task, names = waiting[-1]
-        name = next(names, None)
-        if name is None:
-            waiting.pop()
-            path.pop(task.name)
-            done.add(task.name)
-        elif name not in spec.tasks:
-            message = f"{task.name!r} depends on {name!r}, which is no task of the spec"
-            raise SpecError(message, "TASK_NOT_FOUND", "routing", name)
-        elif name in path:
-            circle = " → ".join([*list(path)[list(path).index(name) :], name])
-            raise SpecError(f"tasks depend on each other: {circle}", "CHAIN_CYCLE_ERROR", "routing", task.name)
-        elif name not in done:
-            path[name] = None
-            waiting.append((spec.tasks[name], iter(spec.tasks[name].depends_on)))
+        task = waiting.pop()
+        needed[task.name] = task.depends_on
+        for name in task.depends_on:
+            if name not in spec.tasks:
+                message = f"{task.name!r} depends on {name!r}, which is no task of the spec"
+                raise SpecError(message, "TASK_NOT_FOUND", "routing", name)
+            if name not in needed:
+                waiting.append(spec.tasks[name])
+    try:
+        TopologicalSorter(needed).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1][:0:-1]  # it ends with its first task, and runs from dependency to dependent
+        first = circle.index(start.name) if start.name in circle else 0
+        shown = " → ".join([*circle[first:], *circle[:first], circle[first]])
+        raise SpecError(f"tasks depend on each other: {shown}", "CHAIN_CYCLE_ERROR", "routing", start.name) from None
 
 
 @dataclass(frozen=True, slots=True)
