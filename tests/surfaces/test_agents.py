@@ -74,11 +74,15 @@ def test_an_index_without_the_types_of_a_strategy_is_not_silent(tmp_path: Path) 
     with commonplace.open(tmp_path / "store", embedder="hashing") as engine:
         engine.index(tmp_path / "docs")
         result = engine.search(ASKED, agent="api-designer", min_score=0.0)
-        assert not result.hits
-        assert result.notices == ("agent api-designer finds only what is of the types requirement, architecture",)
+        assert [hit.type for hit in result.hits] == ["documentation"]
+        assert result.notices == (
+            "no requirement and no architecture is indexed, so agent api-designer finds documentation too",
+        )
+        assert not engine.search(ASKED, agent="api-designer", min_score=0.0, types=["requirement"]).hits
         (tmp_path / "docs" / "REQ-1.md").write_text("# REQ-1\n\nA session expires.\n")
         engine.index(tmp_path / "docs")
-        assert [hit.type for hit in engine.search(ASKED, agent="api-designer", min_score=0.0).hits] == ["requirement"]
+        result = engine.search(ASKED, agent="api-designer", min_score=0.0)
+        assert result.notices == ("no architecture is indexed, so agent api-designer finds documentation too",)
 
 
 def test_top_k_wins_over_the_setting_and_filters_come_first(book: Engine) -> None:

@@ -46,9 +46,9 @@ class SearchApi(Service):
     ) -> SearchResult:
         """Search the store and the memories of this process; settings fill in what is None."""
         settings, policy = self._settings.search, self._runtime.retention
-        if wishes.agent and wishes.tags and not wishes.has_own_tags:
-            wishes = self._with_tags_in_use(wishes)
-            wanted = replace(wanted, tags=tuple(wishes.tags or ()))
+        if wishes.agent:
+            wishes = wishes.fitted(self._store.artifact_types(self._namespace))
+            wanted = replace(wanted, types=tuple(wishes.types or ()), tags=tuple(wishes.tags or ()))
         is_named = wanted.kinds or wishes.agent or wanted.types or wanted.paths
         if not is_named and self._settings.index.enabled == "off":
             wanted = replace(wanted, kinds=_NO_FILES)
@@ -139,15 +139,3 @@ class SearchApi(Service):
     def _incomplete(self, wanted: Filter) -> tuple[str, ...]:
         """Return a notice about files that are not indexed yet, if the search includes files."""
         return self._runtime.maintenance.incomplete(self._namespace) if "artifact" in kinds_of(wanted) else ()
-
-    def _with_tags_in_use(self, wishes: Wishes) -> Wishes:
-        """Lift the tag filter of a strategy where files of one of its types have no tags: it would leave out them all.
-
-        Most often that is source code, which has no place for tags.
-        """
-        held = self._store.artifact_types(self._namespace)
-        untagged = [each for each in wishes.types or held if held.get(each) is False]
-        if not untagged:
-            return wishes
-        told = f"no {' and no '.join(untagged)} has a tag, so agent {wishes.agent} finds files with any tag or none"
-        return replace(wishes, tags=(), notices=(*wishes.notices, told))

@@ -34,6 +34,11 @@ MAX_PHRASINGS = 4
 MAX_RETENTION_WEIGHT = 10.0
 MAX_NAME_CHARACTERS = 100
 """Of an agent's name, as in the settings."""
+STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
+    "requirement": ("documentation", "code"),
+    "architecture": ("documentation", "code"),
+}
+"""Where else a project says what it has no files of a type for, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +259,7 @@ class Wishes:
 
     Attributes:
         agent: whose strategy it is, in the spelling of settings; "" without one.
-        has_own_tags: whether the call gave the tags itself.
+        own: the names of what the call gave itself.
         notices: for people.
     """
 
@@ -264,13 +269,35 @@ class Wishes:
     phases: Sequence[str] | None = None
     tags: Sequence[str] | None = None
     agent: str = ""
-    has_own_tags: bool = field(default=False, compare=False)
+    own: frozenset[str] = field(default=frozenset(), compare=False)
     notices: tuple[str, ...] = ()
 
     def under(self, **given: Any) -> Wishes:
         """Return these wishes with the arguments of a call in their place; an empty list lifts a filter."""
         own = {name: value for name, value in given.items() if value is not None}
-        return replace(self, has_own_tags="tags" in own, **own)
+        return replace(self, own=frozenset(own), **own)
+
+    def fitted(self, held: Mapping[str, bool]) -> Wishes:
+        """Return these wishes without filters that an index cannot meet, with a notice for each that changed.
+
+        Where no file has a type that is wished for, files of the nearest other type are found too. Tags are not
+        asked where the files of a type have none: most often that is source code, which has no place for tags.
+
+        Args:
+            held: the types of the artifacts that there are, and whether some artifact of the type has tags.
+        """
+        fit = self
+        lacking = [each for each in self.types or () if each in STAND_INS and each not in held]
+        nearest = (next((other for other in STAND_INS[each] if other in held), "") for each in lacking)
+        added = [each for each in dict.fromkeys(nearest) if each and each not in (self.types or ())]
+        if added and "types" not in self.own:
+            told = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
+            fit = replace(fit, types=(*(fit.types or ()), *added), notices=(*fit.notices, told))
+        untagged = [each for each in fit.types or held if held.get(each) is False]
+        if fit.tags and untagged and "tags" not in self.own:
+            told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds files with any tag or none"
+            fit = replace(fit, tags=(), notices=(*fit.notices, told))
+        return fit
 
     @property
     def limits(self) -> str:
