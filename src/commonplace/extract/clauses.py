@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from commonplace.dataclasses import replace
 from commonplace.extract.decisions import chosen, decided, preferred, purpose
@@ -54,7 +54,9 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
             # What something unknown is moved to from a tool is used as that was.
             relation = "USES" if _reached(entities, source, left[0], is_move=is_move) == "USES" else ""
         if new is not None and relation:
-            yield stated(group, source, new, relation, is_event=True, is_future=is_future)
+            # What was moved to is a place from then on, though its name alone did not say so.
+            types: Any = {"source_types": _PERSON, "target_types": _PLACE} if relation == "LIVES_IN" else {}
+            yield stated(group, source, new, relation, is_event=True, is_future=is_future, **types)
         for old in left:
             before = _reached(entities, source, old, is_move=is_move)
             if before and bool(new) == bool(relation) and before == (relation or before):

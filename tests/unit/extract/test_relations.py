@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.extract.extraction import claims, extracted
+from tests.unit.extract.extraction import claims, extracted, names
 
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import WORDS
@@ -194,6 +194,11 @@ ALL = DEPENDENCIES + USES + CHANGES + DECISIONS + PREFERENCES + CAUSES + PEOPLE
 @pytest.mark.parametrize(("text", "expected"), ALL, ids=[text for text, _ in ALL])
 def test_sentence_states_exactly_these_facts(text: str, expected: list[str]) -> None:
     assert claims(text) == expected
+
+
+def test_an_unknown_name_that_a_person_moved_to_is_a_place() -> None:
+    """The graph ends the old home only for a place: of anything else the move is a mere hint."""
+    assert "Antwerpen place" in names("Agnes Abernathy moved to Antwerpen in February 2026.")
 
 
 def test_pronoun_means_the_subject_of_the_sentence_before() -> None:
