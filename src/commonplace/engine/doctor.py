@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
 from commonplace.engine.runtime import Service
-from commonplace.erasure.resume import LEFT_OF_DRAFT, ErasureRuntime, finish_waiting
+from commonplace.erasure.receipt import Problem
+from commonplace.erasure.resume import FORGETTING, LEFT_OF_DRAFT, ErasureRuntime, finish_waiting
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
 from commonplace.ingest.passages import passage_text
 from commonplace.ingest.projection import bring_up_to_date, disagreement
@@ -32,16 +33,6 @@ _MAX_TEXTS: Final = 20
 _UNREADABLE: Final = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 _BACKUP: Final = "restore a backup"
 _T = TypeVar("_T", bound=tuple[Any, ...])
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that is wrong. `mended` tells whether it has been put right."""
-
-    part: str
-    problem: str
-    remedy: str
-    mended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +78,7 @@ class Doctor(Service):
     def _secrets(self, mend: bool) -> list[Problem]:
         """Search everything stored for secrets, and update the Markdown pages."""
         from commonplace.engine.open import open_engine
-        from commonplace.erasure.secrets import PART, Secrets
+        from commonplace.erasure.secrets import Secrets
 
         engine, runtime = self._engine, self._runtime
 
@@ -97,8 +88,7 @@ class Doctor(Service):
                 with open_engine(engine.directory, namespace, runtime.embedder, **options) as beside:  # type: ignore[arg-type]
                     beside.sync()
 
-        held = Secrets(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
-        return [Problem(PART, each.problem, each.remedy, each.mended) for each in held]
+        return Secrets(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
 
     def _rows(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the stored data.
@@ -191,7 +181,7 @@ class Doctor(Service):
         try:
             problems = self._index_problems()
         except CommonplaceError as error:
-            return [Problem("index", error.args[0], error.remedy)]
+            return [Problem.of("index", error)]
         if problems and mend and self._store.is_read_only:
             remedy = "make the store writable, it is read-only; then rebuild the index from it"
         elif problems and mend:
@@ -238,10 +228,9 @@ class Doctor(Service):
             runtime.directory, runtime.store, runtime.index, pages=runtime.journal, progress=runtime.progress
         )
         try:
-            found = finish_waiting(place, mend=mend)
+            return finish_waiting(place, mend=mend)
         except CommonplaceError as error:
-            return [Problem("forgetting", error.args[0], error.remedy)]
-        return [Problem("forgetting", each.problem, each.remedy, each.mended) for each in found]
+            return [Problem.of(FORGETTING, error)]
 
 
 def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:

@@ -11,7 +11,7 @@ from commonplace.engine.runtime import Service
 from commonplace.errors import UsageError
 from commonplace.memory.validate import reject_invalid_id, series
 from commonplace.store.memories import MemoryChange
-from commonplace.types import Selection, StoredMemory
+from commonplace.types import STORE_SPACE, Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
@@ -32,7 +32,7 @@ class ErasureApi(Service):
         return receipt
 
     def receipts(self) -> list[ForgetReceipt]:
-        from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, receipt_of
+        from commonplace.erasure.receipt import RECEIPT, receipt_of
 
         notes = [*self._store.notes(self._namespace, RECEIPT), *self._store.notes(STORE_SPACE, RECEIPT)]
         found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self._namespace]
@@ -123,14 +123,9 @@ class ErasureApi(Service):
             each is not None for each in (wanted.path, wanted.archived_by, wanted.agent)
         ):
             return []
-        return self._runtime.ultra.all(
-            Selection(
-                ids=wanted.ids,
-                tags=() if wanted.tag is None else (wanted.tag,),
-                sources=() if wanted.source is None else (wanted.source,),
-                sessions=() if wanted.session is None else (wanted.session,),
-            )
-        )
+        from commonplace.erasure.select import selection
+
+        return self._runtime.ultra.all(selection(wanted))
 
     def erasure_runtime(self) -> ErasureRuntime:
         from commonplace.erasure.resume import ErasureRuntime

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.engine.doctor import Problem
 from commonplace.engine.runtime import Service
+from commonplace.erasure.receipt import Problem
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import reembed
 from commonplace.models import minilm

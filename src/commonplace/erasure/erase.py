@@ -1,41 +1,44 @@
 """Run a deletion: select, erase in one transaction, remove copies, verify, write a receipt.
 
-From that transaction on, a note in the store lists the remaining steps, so that a killed run is resumed by the next one
-or by `doctor`. A lock in the store's directory admits one run at a time.
+From that transaction on, a note in the store says that the run is pending, so that a killed one is finished by the next
+one or by `doctor`. A lock in the store's directory admits one run at a time.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
-from commonplace.erasure.plan import Plan, erase_all_parts, erase_parts, make_plan, rehearse
-from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, ON_SERVER, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.receipt import ELSEWHERE, ON_SERVER, ForgetReceipt
 from commonplace.erasure.resume import (
-    DATABASE,
     LOCK,
-    STEPS,
     ErasureRuntime,
     Pending,
-    clear_logs,
     finish_held,
+    remove_pages,
+    rewrite_files,
     settle,
-    take,
     vault_notes,
 )
 from commonplace.erasure.scan import MIN_LENGTH
-from commonplace.erasure.select import Wanted, all_of, choose
-from commonplace.erasure.verify import prove, quoting_queries
+from commonplace.erasure.select import (
+    Plan,
+    Wanted,
+    add_rows,
+    all_of,
+    choose,
+    erase_parts,
+    plan_all_parts,
+)
+from commonplace.erasure.verify import clear_logs, prove, quoting_queries
+from commonplace.exchange.archive import KnownBackup, known_backups
 from commonplace.graph.runtime import GraphRuntime
-from commonplace.ledger.erase import all_there_is
+from commonplace.ledger.erase import all_there_is, naming
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
 from commonplace.memory.answers import ANSWER
@@ -43,7 +46,7 @@ from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import LEFT_OUT, Note, StoredMemory
+from commonplace.types import BACKUP, LEFT_OUT, STORE_SPACE, Note, StoredMemory
 
 _LOCK_WAIT_S = 60.0
 _TOLD = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
@@ -70,48 +73,25 @@ def forget(
         StoreBusyError: another process forgets, or holds the store.
         StoreError: the store cannot be written.
     """
-
-    def planned() -> Plan:
-        known = [each.owner.id for each in in_process]
-        chosen = choose(place.store, namespace, wanted, in_process=known)
-        return make_plan(place.store, namespace, chosen, in_process=in_process)
-
     if dry_run:
-        return _rehearsed(place, namespace, planned(), len(in_process))
+        with _undone(place, namespace) as change:
+            plan = _planned(place, change, namespace, wanted, in_process)
+        return _rehearsed(place, namespace, plan)
     with _alone(place, namespace):
-        plan = planned()
-        if wanted.archived_by is not None and plan.chosen.is_empty:
-            return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
-        cleared = clear_logs(place, plan.traces.patterns())
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
-            if place.store.change(namespace) != plan.change:
-                plan = planned()  # somebody wrote since; now nobody can
-            change.erase(plan.chosen.memories)
-            change.erase_owners(list(plan.chosen.owners))
-            for name in plan.chosen.contexts:
-                change.knowledge.drop_context(name)
-            if plan.chosen.parts.ids:
-                # What goes with them is known only now, and a run that is killed later cannot know it any more.
-                erase_parts(plan, place.store, change, _ground(place))
-                cleared += clear_logs(place, plan.traces.patterns())
-                if place.untell is not None:
-                    for episode, group in plan.told.items():
-                        place.untell(change, episode, group)
-            quoting = quoting_queries(place, namespace, change.ledger, plan)
-            plan.naming = forget_in_ledger(change.ledger, plan.chosen.memories, Doer(_ACTOR, at), quoting)
-            _revive(place, change, plan.chosen.revived, at)
-            erase_injected(place.store, namespace, change, plan.ids)
-            change.drop(Note, kind=ANSWER)
-            change.drop(Note, kind=LEFT_OUT)
-            receipt = _begun(place, namespace, plan, id_, at)
-            ids = dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process)))
-            receipt = replace(receipt, ids=tuple(ids))
-            steps = () if plan.chosen.is_empty and not quoting else STEPS
-            pending = Pending(id_, at, namespace, steps, plan.chosen.memories)
+            # Nobody else can write now: what is read here is what goes.
+            plan = _planned(place, change, namespace, wanted, in_process)
+            receipt = _receipt(place, namespace, plan, id_, at)
+            if wanted.archived_by is not None and plan.is_empty:
+                return replace(receipt, id="", outside=(), verified=True)
+            # Before anything is erased: a run that is killed later cannot know any more what to look for.
+            receipt = receipt.counted(log_lines=clear_logs(place, plan))
+            _erase(place, change, namespace, plan, at)
+            pending = Pending(id_, at, namespace, plan.memories)
             change.put(receipt.note())
             change.put(pending.note())
-        return _finished(place, replace(receipt, counts=_more(receipt, cleared, len(in_process))), pending, plan)
+        return _finished(place, receipt, pending, plan)
 
 
 def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
@@ -122,23 +102,16 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
         StoreBusyError: another process forgets, or holds the store.
         StoreError: the store cannot be written.
     """
-
-    def planned() -> Plan:
-        plan = make_plan(place.store, namespace, all_of(place.store, namespace, place.is_served))
-        plan.naming = all_there_is(place.store.ledger(namespace))
-        erase_all_parts(plan, place.store, namespace)
-        return plan
-
     if dry_run:
-        plan = planned()
-        return replace(_left(place, _rehearsed(place, namespace, plan, 0), plan), ids=())
+        plan = _planned_whole(place, namespace)
+        return replace(_left(place, _rehearsed(place, namespace, plan), plan), ids=())
     with _alone(place, namespace):
-        plan = planned()
-        cleared = clear_logs(place, plan.traces.patterns())
+        plan = _planned_whole(place, namespace)
         id_, at = str(uuid4()), place.clock()
         # Before the groups and episodes that were told are gone here, too.
-        receipt = replace(_left(place, _begun(place, namespace, plan, id_, at), plan), ids=())
-        pending = Pending(id_, at, namespace, STEPS, plan.chosen.memories, is_namespace=True)
+        receipt = replace(_left(place, _receipt(place, namespace, plan, id_, at), plan), ids=())
+        receipt = receipt.counted(log_lines=clear_logs(place, plan))
+        pending = Pending(id_, at, namespace, plan.memories, is_namespace=True)
         # As long as this mark stands in the namespace itself, nothing was erased.
         with place.store.change_memories(namespace) as change:
             change.put(pending.note())
@@ -146,7 +119,47 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
             for note in (receipt.note(), pending.note(), *place.store.notes(namespace, BACKUP)):
                 change.put(note)  # a backup holds what other namespaces have, too
         place.store.erase_namespace(namespace)
-        return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
+        return _finished(place, receipt, pending, plan)
+
+
+def _planned(
+    place: ErasureRuntime, change: MemoryChange, namespace: str, wanted: Wanted, in_process: Sequence[StoredMemory]
+) -> Plan:
+    """Return what goes; parts of the graph are taken out already, since only that tells what goes with them."""
+    with place.store.snapshot():
+        plan = choose(place.store, namespace, wanted, in_process=in_process)
+        add_rows(plan, place.store, namespace)
+        if any(plan.parts.values()):
+            erase_parts(plan, place.store, change, _ground(place))
+        found = naming(change.ledger, plan.memories)
+        plan.naming = found.with_issues(quoting_queries(place, namespace, change.ledger, plan))
+    if plan.told and place.untell is not None:
+        plan.outside = (*plan.outside, _TOLD)
+    return plan
+
+
+def _planned_whole(place: ErasureRuntime, namespace: str) -> Plan:
+    with place.store.snapshot():
+        plan = all_of(place.store, namespace, place.is_served)
+        add_rows(plan, place.store, namespace)
+        plan.naming = all_there_is(place.store.ledger(namespace))
+        plan_all_parts(plan, place.store, namespace)
+    return plan
+
+
+def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Plan, now: float) -> None:
+    change.erase(plan.memories)
+    change.erase_owners(list(plan.owners))
+    for name in plan.contexts:
+        change.knowledge.drop_context(name)
+    if place.untell is not None:
+        for episode, group in plan.told.items():
+            place.untell(change, episode, group)
+    forget_in_ledger(change.ledger, plan.memories, Doer(_ACTOR, now), plan.naming)
+    _revive(place, change, plan.revived, now)
+    erase_injected(place.store, namespace, change, plan.ids)
+    change.drop(Note, kind=ANSWER)
+    change.drop(Note, kind=LEFT_OUT)
 
 
 def _revive(place: ErasureRuntime, change: MemoryChange, ids: Sequence[str], now: float) -> None:
@@ -172,23 +185,25 @@ def _alone(place: ErasureRuntime, namespace: str) -> Iterator[None]:
         yield
 
 
+class _UndoneError(Exception):
+    """Raised in a change that is to be rolled back."""
+
+
+@contextmanager
+def _undone(place: ErasureRuntime, namespace: str) -> Iterator[MemoryChange]:
+    """Give a change that is rolled back at the end of the block."""
+    with suppress(_UndoneError), place.store.change_memories(namespace) as change:
+        yield change
+        raise _UndoneError
+
+
 def _ground(place: ErasureRuntime) -> GraphRuntime:
     assert place.ground is not None, "deleting parts of a graph needs its runtime"
     return place.ground()
 
 
-def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
-    if plan.chosen.parts.ids:
-        rehearse(plan, place.store, namespace, partial(_ground, place))
-    plan.naming = plan.naming.with_issues(quoting_queries(place, namespace, place.store.ledger(namespace), plan))
-    receipt = _begun(place, namespace, plan, "", place.clock())
-    lines = clear_logs(place, plan.traces.patterns(), dry_run=True)
-    notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
-    return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
-
-
-def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
-    short, told = plan.traces.too_short, plan.told and plan.chosen.parts.ids and place.untell is not None
+def _receipt(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
+    short = plan.traces.too_short
     notice = f"{short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
     return ForgetReceipt(
         namespace=namespace,
@@ -196,14 +211,20 @@ def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: floa
         id=id_,
         ids=plan.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *([_TOLD] if told else []), *_copies(place)),
-        notices=(*plan.chosen.notices, *([notice] if short else [])),
+        outside=(*plan.outside, *_copies(place)),
+        notices=(*plan.notices, *([notice] if short else [])),
     )
+
+
+def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan) -> ForgetReceipt:
+    receipt = replace(_receipt(place, namespace, plan, "", place.clock()), dry_run=True)
+    notes = vault_notes(place, namespace, plan.memories, plan.vault_paths)
+    return receipt.counted(log_lines=clear_logs(place, plan, dry_run=True), vault_notes=len(notes))
 
 
 def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
     """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
-    if place.leave is None or not (plan.told or plan.parts.relations):
+    if place.leave is None or not (plan.told or plan.gone["relations"]):
         return receipt
     left = place.leave(receipt.namespace, plan.told.keys(), receipt.dry_run)
     notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
@@ -212,33 +233,13 @@ def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetRe
 
 def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
     counts = dict(receipt.counts)
-    waiting = take(place, pending, counts, vault_paths=plan.vault_paths, is_patient=True)
+    waiting = remove_pages(place, pending, counts, plan.vault_paths)
+    waiting += rewrite_files(place, thorough=False)
     place.forget_caches()
-    proof = prove(place, receipt.namespace, plan, is_compact=not any(each.step == DATABASE for each in waiting))
-    waits = tuple(each.files for each in waiting)
-    copies = _backups(place)
-    here = tuple(
-        (name, what)
-        for name, what in proof.found
-        if not (waits and name.startswith(waits)) and place.directory.joinpath(name) not in copies
-    )
-    found = (*receipt.found, *here)
-    counts["log_lines"] += proof.log_lines
-    receipt = replace(
-        receipt,
-        counts=counts,
-        # A backup that took its copy before this run erased anything may have been made since.
-        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place)))),
-        checked=proof.checked,
-        excluded_needles=proof.excluded,
-        found=found,
-        notices=(*receipt.notices, *((LEFT,) if here else ())),
-    )
-    return settle(place, receipt, replace(pending, is_proved=True, is_clean=not found), waiting)
-
-
-def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, int]:
-    return {**receipt.counts, "log_lines": log_lines, "in_process": in_process, "vault_notes": 0}
+    # A backup that took its copy before this run erased anything may have been made since.
+    outside = tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place))))
+    receipt = prove(place, replace(receipt, counts=counts, outside=outside), plan, waiting)
+    return settle(place, receipt, pending, waiting)
 
 
 def _copies(place: ErasureRuntime) -> list[str]:
@@ -246,20 +247,13 @@ def _copies(place: ErasureRuntime) -> list[str]:
     live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
     written = [f"what another process is writing to {path}" for path in live]
     on_server = [ON_SERVER] if place.store.is_on_server else []
-    return [*written, *_backups(place).values(), *on_server, ELSEWHERE]
+    noted = [_sentence(place.directory / each.path, each) for each in reversed(known_backups(place.store))]
+    return [*written, *dict.fromkeys(noted), *on_server, ELSEWHERE]
 
 
-def _backups(place: ErasureRuntime) -> dict[Path, str]:
-    """Return a sentence for the path of each copy that the store knows of: backups, and stores that a restore replaced.
-
-    One that is not there any more is named as such: it may have been moved, and holds what it held.
-    """
-    found = {}
-    for note in place.store.notes(None, BACKUP):
-        path, when = place.directory / note.id, iso(math.floor(note.at))
-        is_there = os.path.lexists(path)
-        found[path] = f"the backup {note.id} of {when}" + ("" if is_there else ", no longer there")
-        if json.loads(note.body).get("replaced"):
-            where = "kept" if is_there else "no longer"
-            found[path] = f"the store that was replaced at {when}, {where} at {note.id}"
-    return found
+def _sentence(path: Path, copy: KnownBackup) -> str:
+    """Say where a copy is; one that is not there any more may have been moved, and holds what it held."""
+    when, is_there = iso(copy.at.replace(microsecond=0)), os.path.lexists(path)
+    if copy.is_replaced:
+        return f"the store that was replaced at {when}, {'kept' if is_there else 'no longer'} at {copy.path}"
+    return f"the backup {copy.path} of {when}" + ("" if is_there else ", no longer there")

@@ -10,15 +10,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import iso
+from commonplace.errors import CommonplaceError
 from commonplace.formats.json_values import View
 from commonplace.types import Note
 
 RECEIPT = "receipt"
 """The kind of the notes that receipts are kept in."""
-BACKUP = "backup"
-"""The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is not a backup."""
 ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
 """Stands in every receipt: what lies outside whatever was forgotten."""
 ON_SERVER = (
@@ -30,8 +29,20 @@ LEFT = "traces remain: review what was found, remove or edit those files, and de
 UNPROVED = (
     "the run was interrupted before it could scan the files; everything that could hold the content was rewritten"
 )
-STORE_SPACE = ""
-"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that `doctor` finds wrong. `mended` tells whether it has been put right."""
+
+    part: str
+    problem: str
+    remedy: str
+    mended: bool = False
+
+    @classmethod
+    def of(cls, part: str, error: CommonplaceError) -> Problem:
+        return cls(part, error.args[0], error.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,9 @@ class ForgetReceipt(View):
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; its time is ISO 8601."""
         return View.to_dict(self) | {"at": iso(self.at)}
+
+    def counted(self, **more: int) -> ForgetReceipt:
+        return replace(self, counts={**self.counts, **more})
 
     def note(self) -> Note:
         return Note(RECEIPT, self.id, self.at, json.dumps(self.to_dict(), sort_keys=True))

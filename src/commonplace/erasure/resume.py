@@ -1,6 +1,7 @@
-"""Remove the copies of deleted data (index, journal pages, vault notes, drafts, free pages), also after a killed run.
+"""Remove the copies of erased data: journal pages, vault notes, index, free pages of the database, drafts of backups.
 
-Each step is idempotent and needs only ids and numbers, which a note in the store keeps until all are done.
+Everything here can be done again, and needs only what a note in the store keeps until all is done: so what a killed run
+left, or could not do, is done from the start by the next run or by `doctor`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import asdict, dataclass, replace
-from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of, values_of
-from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Patterns
-from commonplace.errors import CommonplaceError, StoreError
+from commonplace.erasure.receipt import RECEIPT, UNPROVED, ForgetReceipt, Problem, receipt_of, values_of
+from commonplace.errors import StoreError
 from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index
@@ -26,30 +26,30 @@ from commonplace.logs import blank_lines
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
-from commonplace.text.languages import natural_language
-from commonplace.text.tokens import analyse
-from commonplace.types import Note, Progress
+from commonplace.types import STORE_SPACE, Note, Progress
 
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.backend import Left
     from commonplace.journal.sync import JournalSync
 
+LOCK: Final = "forgetting.lock"
+"""Held, in the store's directory, by the one process that erases."""
 LOGS: Final = "logs"
-TELLING: Final = 6
-"""A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
+VAULT: Final = "vault"
+INDEX: Final = "index"
+DATABASE: Final = "store.db"
+DRAFT: Final = ".note.commonplace-draft"
+"""The name of a file that is to be a note when it is complete."""
+FRONT_MATTER_BYTES: Final = 65_536
+"""In so many bytes a note has said of which memory it is."""
+FORGETTING: Final = "forgetting"
+"""The kind of the notes of runs that are not done; what `doctor` says of them is filed under it."""
+LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
+FINISHES: Final = "; `commonplace doctor` finishes it"
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is wrong. `mended` tells whether it has been put right."""
-
-    problem: str
-    remedy: str
-    mended: bool = False
-
-    @classmethod
-    def of(cls, error: CommonplaceError) -> Finding:
-        return cls(error.args[0], error.remedy)
+_INDEX_WAIT_S = 60.0
+_HELD_WAIT_S = 1.0
+_HELD_STEP_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,46 +83,137 @@ class ErasureRuntime:
     leave: Callable[[str, Set[str], bool], Left] | None = None
 
 
-FORGETTING: Final = "forgetting"
-"""The kind of these notes."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What is still to be done. It has the id of the receipt that it belongs to.
+    """A run of which not everything is done yet. It has the id of the receipt that it belongs to.
 
     Attributes:
-        namespace: where something goes, or that goes itself.
-        steps: those of `steps.STEPS` that are to be taken.
-        ids: of the memories that go.
-        is_namespace: the whole namespace goes.
-        is_proved: every file was looked through; else the run was ended before it could.
-        is_clean: and nothing was found that does not wait.
+        namespace: where something went, or that went itself.
+        ids: of the memories that went.
     """
 
     id: str
     at: float
     namespace: str
-    steps: tuple[str, ...]
     ids: tuple[str, ...] = ()
     is_namespace: bool = False
-    is_proved: bool = False
-    is_clean: bool = False
+
+    @property
+    def space(self) -> str:
+        """The namespace of its notes."""
+        return STORE_SPACE if self.is_namespace else self.namespace
 
     def note(self) -> Note:
         return Note(FORGETTING, self.id, self.at, json.dumps(asdict(self), sort_keys=True))
 
 
-def pending_of(notes: Sequence[Note]) -> list[Pending]:
-    """Return what notes of the kind `FORGETTING` keep, each once."""
-    return list({note.id: Pending(**values_of(note)) for note in notes}.values())
+def pending_runs(store: Store, namespace: str | None = None) -> list[Pending]:
+    """Return the runs that are not done, each once; of one namespace, or of all."""
+    return list({note.id: Pending(**values_of(note)) for note in store.notes(namespace, FORGETTING)}.values())
 
 
-VAULT: Final = "vault"
-DRAFT: Final = ".note.commonplace-draft"
-"""The name of a file that is to be a note when it is complete."""
-FRONT_MATTER_BYTES: Final = 65_536
-"""In so many bytes a note has said of which memory it is."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What cannot be done yet, and why, for people.
+
+    Attributes:
+        files: the beginning of the names, relative to the store or absolute, of what may still hold something.
+        remedy: what has to come before.
+    """
+
+    files: str
+    why: str
+    remedy: str = "end that process, or wait for it"
+
+    def __str__(self) -> str:
+        return f"{self.files}: {self.why}"
+
+
+_OTHER_WRITER: Final = Waiting(INDEX, "another process is writing it")
+
+
+def remove_pages(
+    place: ErasureRuntime, pending: Pending, counts: dict[str, int], vault_paths: Sequence[str] = ()
+) -> list[Waiting]:
+    """Remove what Markdown has of a run's memories, and count it; return what cannot be done yet.
+
+    Args:
+        vault_paths: where notes were written of them, as far as that is still known.
+    """
+
+    def blocks() -> Sequence[Waiting]:
+        if place.pages is not None and (pending.ids or pending.is_namespace):
+            counts["blocks"] = max(counts.get("blocks", 0), place.pages.forget(pending.namespace, pending.ids))
+            if pending.is_namespace:
+                counts["pages"] = max(counts.get("pages", 0), place.pages.drop_all(pending.namespace))
+        return ()
+
+    def notes() -> Sequence[Waiting]:
+        for note in vault_notes(place, pending.namespace, pending.ids, vault_paths):
+            try:
+                note.unlink(missing_ok=True)
+            except OSError as error:
+                why = f"{note} cannot be removed: {error.strerror}"
+                raise StoreError(why, remedy="make its directory writable") from error
+            counts["vault_notes"] = counts.get("vault_notes", 0) + 1
+            if note.parent.parent.name == VAULT:
+                with suppress(OSError):  # not empty; the name of a directory is that of a namespace
+                    note.parent.rmdir()
+        return ()
+
+    return [*_done("memory", blocks), *_done(VAULT, notes)]
+
+
+def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
+    """Let index, database and drafts hold nothing of what was erased from the store; return what cannot be done yet.
+
+    Args:
+        thorough: write the whole database anew.
+    """
+
+    def compact() -> Sequence[Waiting]:
+        is_clean = place.store.compact(thorough=thorough)
+        return () if is_clean else [Waiting(DATABASE, "another process still reads the state before")]
+
+    def drafts() -> Sequence[Waiting]:
+        left = [each for each in clear_drafts(place.directory) if each.state == "unreachable"]
+        return [Waiting(each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy) for each in left]
+
+    index = () if place.store.is_on_server else _done(INDEX, lambda: _purge_index(place))
+    return [*index, *_done(DATABASE, compact), *_done(DATABASE, drafts)]
+
+
+def _done(files: str, act: Callable[[], Sequence[Waiting]]) -> Sequence[Waiting]:
+    """Do something; what fails waits, and the rest is done."""
+    try:
+        return act()
+    except StoreError as error:
+        return [Waiting(files, error.args[0], error.remedy or "see that it can be written")]
+
+
+def _purge_index(place: ErasureRuntime) -> Sequence[Waiting]:
+    """Write the index anew, and remove the generations before."""
+    if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
+        return [_OTHER_WRITER]
+    place.index.reader()  # so that this process has no older one open
+    if not place.index.claim(_INDEX_WAIT_S):
+        return [_OTHER_WRITER]
+    try:
+        give_up = time.monotonic() + _HELD_WAIT_S
+        while (held := place.index.remove_older()) and time.monotonic() < give_up:
+            time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
+    finally:
+        place.index.release()
+    return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in held]
+
+
+def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
+    if not (place.directory / VAULT).is_dir():
+        return []
+    # An id that a caller gave may be of another memory in another namespace.
+    others = [name for name in place.store.namespaces() if name != namespace]
+    own = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in others)]
+    return notes_of(place.directory, own, paths)
 
 
 def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> list[Path]:
@@ -159,156 +250,6 @@ def _memory_id(path: Path) -> str | None:
         return None
 
 
-PAGES: Final = "pages"
-INDEX: Final = "index"
-GENERATIONS: Final = "generations"
-DATABASE: Final = "database"
-DRAFTS: Final = "drafts"
-STEPS: Final = (PAGES, INDEX, GENERATIONS, DATABASE, DRAFTS)
-"""In the order in which they are taken."""
-
-LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
-FINISHES: Final = "; `commonplace doctor` finishes it"
-
-_INDEX_WAIT_S = 60.0
-_HELD_WAIT_S = 1.0
-_HELD_STEP_S = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A step that is still to be taken, and why, for people.
-
-    Attributes:
-        files: the beginning of the names, relative to the store or absolute, of what may still hold something.
-        remedy: what has to come before it can be taken.
-    """
-
-    step: str
-    files: str
-    why: str
-    remedy: str = "end that process, or wait for it"
-
-    def __str__(self) -> str:
-        return f"{self.files}: {self.why}"
-
-
-def take(
-    place: ErasureRuntime,
-    pending: Pending,
-    counts: dict[str, int],
-    *,
-    vault_paths: Sequence[str] = (),
-    thorough: bool = False,
-    is_patient: bool = False,
-) -> list[Waiting]:
-    """Take the steps that are pending, in their order; count what went, and return what waits, or cannot be done.
-
-    Args:
-        vault_paths: where notes were written of them, as far as that is still known.
-        thorough: write the whole database anew.
-        is_patient: a step that cannot be taken waits, and the others are taken.
-
-    Raises:
-        StoreError: a file cannot be written; never where it is patient.
-    """
-    waiting: list[Waiting] = []
-    acts: Sequence[tuple[str, str, Callable[[], Sequence[Waiting]]]] = (
-        (PAGES, "memory", lambda: _remove_blocks(place, pending, counts)),
-        (PAGES, VAULT, lambda: _remove_notes(place, pending, counts, vault_paths)),
-        (INDEX, "index", lambda: _purge_index(place)),
-        (GENERATIONS, "index", lambda: _remove_generations(place, waiting)),
-        (DATABASE, "store.db", lambda: _compact(place, thorough=thorough)),
-        (DRAFTS, "store.db", lambda: _clear_drafts(place)),
-    )
-    for step, files, act in acts:
-        try:
-            if step in pending.steps:
-                waiting += act()
-        except StoreError as error:
-            if not is_patient:
-                raise
-            waiting.append(Waiting(step, files, error.args[0], error.remedy or "see that it can be written"))
-    return waiting
-
-
-def _remove_blocks(place: ErasureRuntime, pending: Pending, counts: dict[str, int]) -> Sequence[Waiting]:
-    if place.pages is not None:
-        counts["blocks"] = max(counts.get("blocks", 0), place.pages.forget(pending.namespace, pending.ids))
-        if pending.is_namespace:
-            counts["pages"] = max(counts.get("pages", 0), place.pages.drop_all(pending.namespace))
-    return ()
-
-
-def _remove_notes(
-    place: ErasureRuntime, pending: Pending, counts: dict[str, int], paths: Sequence[str]
-) -> Sequence[Waiting]:
-    for note in vault_notes(place, pending.namespace, pending.ids, paths):
-        try:
-            note.unlink(missing_ok=True)
-        except OSError as error:
-            why = f"{note} cannot be removed: {error.strerror}"
-            raise StoreError(why, remedy="make its directory writable") from error
-        counts["vault_notes"] = counts.get("vault_notes", 0) + 1
-        if note.parent.parent.name == VAULT:
-            with suppress(OSError):  # not empty; the name of a directory is that of a namespace
-                note.parent.rmdir()
-    return ()
-
-
-def _purge_index(place: ErasureRuntime) -> Sequence[Waiting]:
-    if place.store.is_on_server:
-        return ()
-    report = bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress)
-    return () if report else (Waiting(INDEX, "index", "another process is writing it"),)
-
-
-def _remove_generations(place: ErasureRuntime, waiting: Sequence[Waiting]) -> Sequence[Waiting]:
-    if unwritten := [replace(each, step=GENERATIONS) for each in waiting if each.step == INDEX]:
-        return unwritten
-    if place.store.is_on_server:
-        return ()
-    place.index.reader()  # so that this process has no older one open
-    if not place.index.claim(_INDEX_WAIT_S):
-        return (Waiting(GENERATIONS, "index", "another process is writing it"),)
-    try:
-        give_up = time.monotonic() + _HELD_WAIT_S
-        while (held := place.index.remove_older()) and time.monotonic() < give_up:
-            time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
-    finally:
-        place.index.release()
-    return [Waiting(GENERATIONS, f"index/{name}", "somebody is searching in it") for name in held]
-
-
-def _compact(place: ErasureRuntime, *, thorough: bool) -> Sequence[Waiting]:
-    is_clean = place.store.compact(thorough=thorough)
-    return () if is_clean else (Waiting(DATABASE, "store.db", "another process still reads the state before"),)
-
-
-def _clear_drafts(place: ErasureRuntime) -> Sequence[Waiting]:
-    left = [each for each in clear_drafts(place.directory) if each.state == "unreachable"]
-    return [Waiting(DRAFTS, each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy) for each in left]
-
-
-def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
-    # An id that a caller gave may be of another memory in another namespace.
-    others = [name for name in place.store.namespaces() if name != namespace]
-    own = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in others)]
-    return notes_of(place.directory, own, paths)
-
-
-def clear_logs(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = False) -> int:
-    """Blank the log lines that quote what goes, or name it by id or hash; return how many there are.
-
-    This comes before anything is erased: a run that is killed later cannot know any more what to look for.
-
-    Raises:
-        StoreError: a log cannot be read or written.
-    """
-    quoting = patterns.of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
-    return blank_where(place, quoting.offsets, dry_run=dry_run) if len(quoting) else 0
-
-
 def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
     """Blank the log lines that stand at these places of each log; return how many there are.
 
@@ -323,152 +264,107 @@ def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]],
         ) from error
 
 
-def blank_questions(place: ErasureRuntime, terms: Collection[str] | None = None) -> int:
-    """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well.
-
-    Args:
-        terms: its words; None where a run that was cut short left nobody who knows them: all words that nothing has.
-    """
-
-    def places(data: bytes) -> list[int]:
-        asked = [(offset, _words(line)) for offset, line in lines_of(data) if b'"query"' in line]
-        wanted = {word for _, words in asked for word in words} if terms is None else terms
-        telling = [word for word in wanted if len(word) >= TELLING]
-        with place.index.reading() as generation:
-            listed = generation.lexical.listed(telling, place.store.namespaces(with_texts=True))
-        lost = {word for word in telling if not listed[word]}
-        return [offset for offset, words in asked if not lost.isdisjoint(words)]
-
-    return blank_where(place, places)
-
-
 def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a log, each with its offset."""
     lines = data.splitlines(keepends=True)
     return zip(accumulate(map(len, lines), initial=0), lines, strict=False)
 
 
-def _words(line: bytes) -> list[str]:
+def settle(
+    place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
+) -> ForgetReceipt:
+    """Write what became of a run: its receipt, and that it is pending as long as something waits; return the receipt.
+
+    Where it cannot be written, the run stays pending, and the receipt says so.
+    """
+    receipt = replace(
+        receipt,
+        waiting=tuple(dict.fromkeys(f"{each}{FINISHES}" for each in waiting)),
+        verified=bool(receipt.checked) and not receipt.found and not waiting,
+    )
     try:
-        question = str(json.loads(line).get("query", ""))
-    except (ValueError, AttributeError):
-        return []  # not one of our lines
-    return analyse(question, natural_language(question))
+        with place.store.change_memories(pending.space) as change:
+            change.put(receipt.note())
+            if not waiting:
+                change.drop(Note, kind=FORGETTING, id=pending.id)
+    except StoreError as error:
+        unwritten = f"{DATABASE}: the receipt was not written: {error.args[0]}{FINISHES}"
+        return replace(receipt, waiting=(*receipt.waiting, unwritten), verified=False)
+    return receipt
 
 
-LOCK = "forgetting.lock"
-"""Held, in the store's directory, by the one process that forgets."""
-_SHARED = frozenset({INDEX, GENERATIONS, DATABASE, DRAFTS})
-"""The steps that are the same whatever was forgotten."""
-
-
-def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Finding]:
+def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]:
     """Finish what earlier runs could not; an empty list where nothing is unfinished.
 
     Args:
-        mend: else only tell what there is.
+        mend: else only report what there is.
 
     Raises:
         StoreError: the store cannot be written.
     """
-    if not place.store.notes(None, FORGETTING):
+    runs = pending_runs(place.store)
+    if not runs:
         return []
     if not mend or place.store.is_read_only:
-        pending = pending_of(place.store.notes(None, FORGETTING))
-        return [Finding(_problem(each), "run `commonplace doctor` where the store can be written") for each in pending]
+        return [_problem(each, "", "run `commonplace doctor` where the store can be written") for each in runs]
     lock = place.store.lock(place.directory / LOCK)
     if not lock.acquire(0.0):
-        return [Finding("another process is forgetting at this moment", "wait for it, then look again")]
+        problem = "another process is forgetting at this moment"
+        return [Problem(FORGETTING, problem, "wait for it, then look again")]
     try:
         return finish_held(place)
     finally:
         lock.release()
 
 
-def finish_held(place: ErasureRuntime) -> list[Finding]:
+def finish_held(place: ErasureRuntime) -> list[Problem]:
     """Do the same for a caller that holds the lock."""
-    found: list[Finding] = []
-    shared: dict[str, Waiting] = {}
-    for each in pending_of(place.store.notes(None, FORGETTING)):
-        if shared.keys() >= set(each.steps):
-            # What had to wait for one run has to for the others: nobody is kept once more for each of them.
-            found.append(_unfinished(each, [shared[step] for step in each.steps]))
+    found, erased = [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
+    for run in pending_runs(place.store):
+        receipt = _receipt_of(place.store, run)
+        if receipt is None:
+            found.append(_called_off(place.store, run))
         else:
-            unfinished, waiting = _finish(place, each)
-            found.append(unfinished)
-            shared |= {left.step: left for left in waiting if left.step in _SHARED}
-    if found:
+            counts = dict(receipt.counts)
+            waiting = remove_pages(place, run, counts)
+            notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNPROVED)))
+            erased.append((run, replace(receipt, counts=counts, notices=notices), waiting))
+    if erased:
+        # One pass over the files serves all runs: what one has to wait for, the others have to.
+        shared = rewrite_files(place, thorough=True)
+        found += [_finished(place, run, receipt, [*waiting, *shared]) for run, receipt, waiting in erased]
         place.forget_caches()
     return found
 
 
-def settle(
-    place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
-) -> ForgetReceipt:
-    """Write what became of a run: its receipt, and what is pending where something waits; return the receipt.
+def _finished(place: ErasureRuntime, run: Pending, receipt: ForgetReceipt, waiting: Sequence[Waiting]) -> Problem:
+    left = settle(place, receipt, run, waiting).waiting
+    if not left:
+        return _problem(run, "", "finish it", mended=True)
+    remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
+    return _problem(run, left[0].removesuffix(FINISHES), remedy)
 
-    Where it cannot be written, all steps stay pending, and the receipt says so.
+
+def _receipt_of(store: Store, run: Pending) -> ForgetReceipt | None:
+    """Return the receipt of a run, None where it was ended before it erased anything.
+
+    A namespace that is to go holds the note itself, until it is erased with it.
     """
-    steps = tuple(dict.fromkeys(each.step for each in waiting))
-    receipt = replace(
-        receipt,
-        waiting=tuple(dict.fromkeys(f"{each}{FINISHES}" for each in waiting)),
-        verified=pending.is_proved and pending.is_clean and not steps,
-    )
-    try:
-        with place.store.change_memories(_space(pending)) as change:
-            change.put(receipt.note())
-            if steps:
-                change.put(replace(pending, steps=steps).note())
-            else:
-                change.drop(Note, kind=FORGETTING, id=pending.id)
-    except StoreError as error:
-        unwritten = f"store.db: the receipt was not written: {error.args[0]}{FINISHES}"
-        return replace(receipt, waiting=(*receipt.waiting, unwritten), verified=False)
-    return receipt
+    is_marked = run.is_namespace and bool(store.notes(run.namespace, FORGETTING, run.id))
+    notes = [] if is_marked else store.notes(run.space, RECEIPT, run.id)
+    return receipt_of(notes[0]) if notes else None
 
 
-def _space(pending: Pending) -> str:
-    return STORE_SPACE if pending.is_namespace else pending.namespace
+def _called_off(store: Store, run: Pending) -> Problem:
+    for space in {run.namespace, run.space}.intersection(store.namespaces()):
+        with store.change_memories(space) as change:
+            change.drop(Note, kind=FORGETTING, id=run.id)
+            change.drop(Note, kind=RECEIPT, id=run.id)
+    problem = f"to forget namespace {run.namespace!r} was begun, and nothing was erased"
+    return Problem(FORGETTING, problem, "forget it again", mended=True)
 
 
-def _finish(place: ErasureRuntime, pending: Pending) -> tuple[Finding, Sequence[Waiting]]:
-    notes = [note for note in place.store.notes(_space(pending), RECEIPT) if note.id == pending.id]
-    is_marked = any(note.id == pending.id for note in place.store.notes(pending.namespace, FORGETTING))
-    if not notes or (pending.is_namespace and is_marked):
-        return _called_off(place, pending), ()
-    receipt = receipt_of(notes[0])
-    if not pending.is_proved:
-        receipt = replace(receipt, notices=tuple(dict.fromkeys((*receipt.notices, UNPROVED))))
-    counts = dict(receipt.counts)
-    waiting = take(place, pending, counts, thorough=True, is_patient=True)
-    if not pending.is_proved and not any(each.step == INDEX for each in waiting):
-        counts["log_lines"] = counts.get("log_lines", 0) + blank_questions(place)
-    receipt = settle(place, replace(receipt, counts=counts), pending, waiting)
-    if waiting:
-        return _unfinished(pending, waiting), waiting
-    if receipt.waiting:
-        why = receipt.waiting[0].removesuffix(FINISHES)
-        return Finding(f"{_problem(pending)}: {why}", "see that there is room on the disk"), ()
-    return Finding(_problem(pending), "finish it", mended=True), ()
-
-
-def _unfinished(pending: Pending, waiting: Sequence[Waiting]) -> Finding:
-    return Finding(f"{_problem(pending)}: {waiting[0]}", waiting[0].remedy)
-
-
-def _called_off(place: ErasureRuntime, pending: Pending) -> Finding:
-    """Drop the notes of a run that was ended before it erased anything."""
-    for space in dict.fromkeys((pending.namespace, _space(pending))):
-        if space in place.store.namespaces():
-            with place.store.change_memories(space) as change:
-                change.drop(Note, kind=FORGETTING, id=pending.id)
-                change.drop(Note, kind=RECEIPT, id=pending.id)
-    return Finding(
-        f"to forget namespace {pending.namespace!r} was begun, and nothing was erased", "forget it again", mended=True
-    )
-
-
-def _problem(pending: Pending) -> str:
-    what = f"namespace {pending.namespace!r}" if pending.is_namespace else "what was forgotten"
-    return f"copies of {what} are not all gone yet (receipt {pending.id})"
+def _problem(run: Pending, why: str, remedy: str, *, mended: bool = False) -> Problem:
+    what = f"namespace {run.namespace!r}" if run.is_namespace else "what was forgotten"
+    said = f"copies of {what} are not all gone yet (receipt {run.id})"
+    return Problem(FORGETTING, f"{said}: {why}" if why else said, remedy, mended)

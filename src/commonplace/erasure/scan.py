@@ -259,6 +259,11 @@ class Scan:
     def all_hits(self) -> set[bytes]:
         return set().union(*self.hits.values())
 
+    def pass_over(self, name: str) -> None:
+        """Leave out what was found in a file, or that it could not be read."""
+        self.hits.pop(name, None)
+        self.unread = [each for each in self.unread if each[0] != name]
+
 
 def files_below(directory: Path) -> list[str]:
     """Return the names of all regular files below a directory, sorted; links are not followed."""

@@ -12,9 +12,8 @@ the next one does what it left.
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -23,40 +22,36 @@ from typing import Any, Final
 from uuid import uuid4
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.erasure.receipt import BACKUP, RECEIPT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.receipt import RECEIPT, ForgetReceipt, Problem, receipt_of
 from commonplace.erasure.resume import (
     DATABASE,
-    DRAFTS,
-    FORGETTING,
-    GENERATIONS,
     INDEX,
     LOCK,
     LOGS,
     ErasureRuntime,
-    Finding,
     Pending,
-    Waiting,
     blank_where,
     lines_of,
-    pending_of,
+    pending_runs,
+    rewrite_files,
     settle,
-    take,
 )
-from commonplace.erasure.scan import Collector, Patterns, files_below, scan
-from commonplace.erasure.verify import still_stored
+from commonplace.erasure.scan import Collector, Patterns, Scan, files_below
+from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
 from commonplace.exchange.items import ChangeItem, Item, Known, MemoryItem, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact
 from commonplace.graph.runtime import Texts
-from commonplace.index.files import write_file
 from commonplace.ingest.passages import Destination
+from commonplace.journal.folder import replace_file
 from commonplace.locks import FileLock
 from commonplace.logs import query_hash
 from commonplace.redaction import Secret, find_secrets
 from commonplace.redaction.patterns import is_disordered
 from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
 from commonplace.store.store import Store
+from commonplace.types import BACKUP, STORE_SPACE
 
 Finder = Callable[[str], Iterable[Secret]]
 
@@ -131,11 +126,6 @@ class Holder:
     item: Item | None = None
     is_name: bool = False
 
-    @property
-    def is_file(self) -> bool:
-        """True where it was taken from a file, which still has them."""
-        return isinstance(self.item, OwnerItem) and bool(self.item.owner.path)
-
 
 @dataclass(slots=True)
 class Found:
@@ -157,24 +147,39 @@ class Found:
 
         Args:
             where: how people name it.
-            about: what else is to be told of its `Holder`.
+            about: what else its `Holder` says.
         """
         cleaner = Cleaner(known=self.known, kept=frozenset(kept))
         clean(cleaner)
         if cleaner.kinds:
             counts = dict(sorted(Counter(cleaner.kinds.values()).items()))
-            self.holders.append(Holder(Cleaner(known=self.known).text(where), counts, **about))
-            self.secrets |= cleaner.kinds
+            holder = Holder(Cleaner(known=self.known).text(where), counts, **about)
+            self.holders.append(holder)
+            if holder.is_name:
+                self.named |= cleaner.kinds.keys()
+            else:
+                self.secrets |= cleaner.kinds
 
     def look_at_names(self, where: str, names: Iterable[str]) -> None:
-        found = Found(self.known)
-        found.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
-        self.holders += found.holders
-        self.named |= found.secrets.keys()
+        self.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
+
+    def problems(self, *, mended: bool, but: Collection[str] = ()) -> Iterator[Problem]:
+        """Yield what holds secrets, or held them.
+
+        Args:
+            but: what still does, as people name it.
+        """
+        for holder in self.holders:
+            is_mended = mended and not holder.is_name and holder.where not in but
+            is_file = isinstance(holder.item, OwnerItem) and bool(holder.item.owner.path)
+            remedy = _NAMED if holder.is_name else _MEND if not is_mended else _FILE if is_file else _CHANGE
+            for kind, number in holder.kinds.items():
+                times = "a secret" if number == 1 else f"{number} secrets"
+                yield Problem(PART, f"{holder.where} holds {times} of the kind {kind}", remedy, is_mended)
 
 
 PART: Final = "secrets"
-"""What the findings of a report are filed under."""
+"""What the problems of a report are filed under."""
 
 _PAGE: Final = ".md"
 """How the name of a page ends."""
@@ -190,6 +195,14 @@ _NAMED: Final = "names are not replaced: delete it or rename it, and change the 
 def was_cut_short(store: Store) -> bool:
     """Return whether a run was ended before it had replaced what it found."""
     return _begun(store) is not None
+
+
+def _begun(store: Store) -> Pending | None:
+    for run in pending_runs(store, STORE_SPACE):
+        receipts = store.notes(STORE_SPACE, RECEIPT, run.id)
+        if not run.is_namespace and not (receipts and receipt_of(receipts[0]).checked):
+            return run
+    return None
 
 
 class Secrets:
@@ -212,28 +225,25 @@ class Secrets:
         self._destination = destination
         self._sync = sync
 
-    def examine(self, *, mend: bool) -> list[Finding]:
-        """Tell what holds secrets; with `mend`, write it anew without them, and let every copy go.
+    def examine(self, *, mend: bool) -> list[Problem]:
+        """Return what holds secrets; with `mend`, write it anew without them, and let every copy go.
 
-        What cannot be read or mended is a finding too, not an error.
+        What cannot be read or mended is a problem too, not an error.
         """
         found = Found(nothing_known)
         try:
             if not mend or self._store.is_read_only:
-                found = self._look()
-                return list(_findings(found, mended=False))
+                return list(self._look().problems(mended=False))
             with self._store.lock(self._directory / LOCK).hold(_LOCK_WAIT_S):
-                found = self._look()
-                begun = _begun(self._store)
+                found, begun = self._look(), _begun(self._store)
                 if begun is None and all(holder.is_name for holder in found.holders):
-                    return list(_findings(found, mended=False))
-                damage = self._store.check()
-                if damage:
-                    told = Finding(f"nothing was replaced in a damaged store: {damage[0]}", "restore a backup")
-                    return [*_findings(found, mended=False), told]
+                    return list(found.problems(mended=False))
+                if damage := self._store.check():
+                    damaged = f"nothing was replaced in a damaged store: {damage[0]}"
+                    return [*found.problems(mended=False), Problem(PART, damaged, "restore a backup")]
                 return self._mend(found, begun)
         except CommonplaceError as error:
-            return [*_findings(found, mended=False), Finding.of(error)]
+            return [*found.problems(mended=False), Problem.of(PART, error)]
 
     def _look(self) -> Found:
         """Return what holds secrets, also those that are only known from elsewhere."""
@@ -266,28 +276,35 @@ class Secrets:
                 where = f"the {'log' if is_log else 'page'} {name}"
                 found.look(where, partial(Cleaner.all_texts, texts=texts), kept=kept)
 
-    def _mend(self, found: Found, begun: Pending | None) -> list[Finding]:
+    def _mend(self, found: Found, begun: Pending | None) -> list[Problem]:
+        """Erase what was found as forgetting does: logs, store, pages, index and files, which are searched then."""
         place, patterns = self._place, patterns_of(found.secrets)
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         self._clear_logs(patterns)
-        pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE, DRAFTS))
+        pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE)
         receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
         with self._store.change_memories(STORE_SPACE) as change:
             change.put(receipt.note())
             change.put(pending.note())
         problems = self._replace(found)
-        waiting = take(place, pending, {}, thorough=True)
+        waiting = rewrite_files(place, thorough=True)
         place.forget_caches()
         self._clear_logs(patterns)
         still = Found(found.known)
         self._look_at_files(still, found.named)
-        left = list(self._left(found, patterns, waiting))
-        settle(place, receipt, replace(pending, is_proved=True, is_clean=not left), waiting)
+        scanned, stored = search(place, files_below(self._directory), patterns, waiting)
+        left = list(_left(found, scanned, stored))
+        receipt = replace(
+            receipt,
+            checked=tuple(sorted(scanned.sizes.items())),
+            found=tuple((PART, each.problem) for each in left),
+        )
+        settle(place, receipt, pending, waiting)
         if begun is not None:
-            problems.append(Finding("an earlier run was ended before it had replaced all", _CHANGE, mended=True))
-        return [*_findings(found, mended=True, but={holder.where for holder in still.holders}), *problems, *left]
+            problems.append(Problem(PART, "an earlier run was ended before it had replaced all", _CHANGE, mended=True))
+        return [*found.problems(mended=True, but={holder.where for holder in still.holders}), *problems, *left]
 
-    def _replace(self, found: Found) -> list[Finding]:
+    def _replace(self, found: Found) -> list[Problem]:
         """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
         spaces = {holder.namespace for holder in found.holders if isinstance(holder.item, MemoryItem)}
         # Edits that were not taken in yet come first: afterwards both sides would have changed.
@@ -307,13 +324,13 @@ class Secrets:
         due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
         problems += _tried(self._sync, sorted(spaces | due))
         with FileLock(self._directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
-            pages = [self._directory / name for name in files_below(self._directory)]
-            for page in pages:
-                if page.name.endswith(_PAGE + PAGE_DRAFT):  # left by a process that was killed while it wrote a page
+            names = files_below(self._directory)
+            for name in names:
+                if name.endswith(_PAGE + PAGE_DRAFT):  # left by a process that was killed while it wrote a page
                     with suppress(OSError):
-                        page.unlink()
-            cleaner = partial(_clean, known=found.known, kept=frozenset(found.named))
-            return [*problems, *_tried(cleaner, (page for page in pages if page.name.endswith(_PAGE)))]
+                        (self._directory / name).unlink()
+            pages = [self._directory / name for name in names if name.endswith(_PAGE)]
+            return [*problems, *_tried(partial(_clean, known=found.known, kept=frozenset(found.named)), pages)]
 
     def _rewrite(self, namespace: str, item: Item, known: Finder) -> None:
         """Write an item without secrets, as it is now."""
@@ -343,75 +360,47 @@ class Secrets:
 
         blank_where(self._place, places)
 
-    def _left(self, found: Found, patterns: Patterns, waiting: Sequence[Waiting]) -> Iterator[Finding]:
-        """Yield what holds one of the secrets still; what waits is told of as what was forgotten and waits."""
-        directory = self._directory
-        scanned = scan(directory, files_below(directory), patterns)
-        hits = scanned.all_hits()
-        stored = still_stored(self._store, patterns.only(hits)) if hits else set()
-        passed = {directory / note.id for note in self._store.notes(None, BACKUP)}
-        waits = tuple(each.files for each in waiting)
-        for name, held in sorted(scanned.hits.items()):
-            is_passed = directory / name in passed or name.endswith(_PAGE) or (waits and name.startswith(waits))
-            if held - stored and not is_passed:
-                is_of_store = Path(name).name.startswith("store.db") or name.startswith(f"{INDEX}/")
-                yield Finding(f"the file {name} still holds a secret", _END_PROGRAMS if is_of_store else _NO_FILE)
-        for name, why in scanned.unread:
-            yield Finding(f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
-        told = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
-        if told:
-            also = "one of these secrets is also" if told == 1 else f"{told} of these secrets are also"
-            yield Finding(
-                f"{also} in texts that do not name it as one, and was left there",
-                "find these texts with `commonplace search`, and update or forget them",
-            )
+
+def _left(found: Found, scanned: Scan, stored: set[bytes]) -> Iterator[Problem]:
+    """Yield what still holds one of the secrets; pages were told of already."""
+    for name in sorted(name for name, held in scanned.hits.items() if held and not name.endswith(_PAGE)):
+        is_of_store = Path(name).name.startswith(DATABASE) or name.startswith(f"{INDEX}/")
+        yield Problem(PART, f"the file {name} still holds a secret", _END_PROGRAMS if is_of_store else _NO_FILE)
+    for name, why in scanned.unread:
+        yield Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
+    count = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
+    if count:
+        also = "one of these secrets is also" if count == 1 else f"{count} of these secrets are also"
+        problem = f"{also} in texts that do not name it as one, and was left there"
+        yield Problem(PART, problem, "find these texts with `commonplace search`, and update or forget them")
 
 
-def _begun(store: Store) -> Pending | None:
-    runs = [run for run in pending_of(store.notes(STORE_SPACE, FORGETTING)) if run.namespace == STORE_SPACE]
-    return next((run for run in runs if not run.is_proved), None)
-
-
-def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Iterator[Finding]:
-    for holder in found.holders:
-        is_mended = mended and not holder.is_name and holder.where not in but
-        remedy = _NAMED if holder.is_name else _MEND if not is_mended else _FILE if holder.is_file else _CHANGE
-        for kind, number in holder.kinds.items():
-            times = "a secret" if number == 1 else f"{number} secrets"
-            yield Finding(f"{holder.where} holds {times} of the kind {kind}", remedy, is_mended)
-
-
-def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Finding]:
+def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Problem]:
     """Do something with each, and return what went wrong."""
     problems = []
     for each in on:
         try:
             act(each)
         except CommonplaceError as error:
-            problems.append(Finding.of(error))
+            problems.append(Problem.of(PART, error))
     return problems
 
 
 def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
     """Write a page anew, whole or not at all, and only if it is still what was read."""
-    data, draft = _read(path), path.with_name(path.name + PAGE_DRAFT)
+    data = _read(path)
     text = _text(data)
-    clean = Cleaner(known=known, kept=kept).text(text)
-    if clean == text:
+    clean = Cleaner(known=known, kept=kept).text(text).encode("utf-8", "surrogateescape")
+    if clean == data:
         return
     try:
-        write_file(draft, clean.encode("utf-8", "surrogateescape"))
-        shutil.copymode(path, draft)
-        if path.read_bytes() != data:
+        status = replace_file(path, path.with_name(path.name + PAGE_DRAFT), clean, lambda: path.read_bytes() == data)
+        if status is None:
             raise StoreBusyError(f"{path} is being changed", remedy="close it, and try again")
-        draft.replace(path)
         sync(path.parent)
     except OSError as error:
         why = f"{path} cannot be written: {error.strerror}"
         raise StoreError(why, remedy="make it writable, or edit it") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> bytes:

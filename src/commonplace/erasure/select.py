@@ -1,4 +1,4 @@
-"""Select what a deletion covers: the requested items and everything derived from them.
+"""Select what a deletion covers: the requested items, everything derived from them, and what would betray either.
 
 * A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
   as well: nobody can tell which of its words came from where. The other sources stay.
@@ -6,51 +6,45 @@
   list. A source that is still live stays, and a notice names it.
 * When a live memory goes that others were merged into, those of them that stay and that the merge archived are active
   again, since nothing live would tell them any more.
-* With a memory goes what the graph has of it alone; see `graph`.
-* An agent's knowledge goes whole, what was softly deleted and the agent's context with it.
-
-* With an episode goes what only it supported: facts, entities, names. With a memory go the episodes that it is.
+* An agent's knowledge goes whole, with the agent's context and what was softly deleted.
+* With a memory go the episodes that it is, with an episode the facts, entities and names that only it supported.
 * With an entity goes every fact about it, with a fact all that is said of it. The episodes that speak of them stay.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field
+from commonplace.erasure.scan import TOKENS, VECTOR, Collector
 from commonplace.errors import NotFoundError
-from commonplace.graph.service import families
-from commonplace.store.graph import GraphReading
+from commonplace.graph.episodes import take_out
+from commonplace.graph.facts import facts_of, key_of
+from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
+from commonplace.ledger.erase import Naming
+from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import plain_owners
+from commonplace.store.rows import Asked
+from commonplace.store.schema import SCHEMA, Table, table_of
 from commonplace.store.store import Store
-from commonplace.types import Filter, Owner, Selection
+from commonplace.text.similarity import digest
+from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection, StoredMemory
+from commonplace.types.graph import GraphFilter
 
+Parts = Mapping[str, tuple[str, ...]]
+"""Ids of parts of a graph, by their tables: episodes, entities and relations."""
+Rows = Sequence[tuple[Table, dict[str, Any]]]
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Ids of parts of a graph."""
-
-    episodes: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return (*self.episodes, *self.entities, *self.relations)
-
-
-def choose_parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> Parts:
-    """Return what goes of a graph because of these ids, and of these memories that go."""
-    episodes = list(graph.episodes(ids))
-    for id_ in memories if graph.counts().episodes else ():
-        episodes += (episode.id for episode in graph.episodes_of_memory(id_))
-    return Parts(tuple(dict.fromkeys(episodes)), tuple(graph.entities(ids)), tuple(graph.relations(ids)))
-
-
+NO_PARTS: Final[Parts] = {"episodes": (), "entities": (), "relations": ()}
+_AT_ONCE: Final = 500
 _NAMED: Final = 3
 _NAMESPACES_NAMED: Final = 10
+_EVER: Final = GraphFilter(with_past=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,42 +69,85 @@ class Wanted:
     agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What goes.
+@dataclass(slots=True)
+class Plan:
+    """What goes, and everything about it that has to be read before it is erased.
 
     Attributes:
         memories: ids, those that were asked for first.
         derived: how many of them are copies of those.
-        owners: artifacts, documents and the like by number.
+        owners: artifacts, documents and knowledge by number.
         contexts: names of agents.
         revived: ids of the memories that are active again, since what they were merged into goes.
         parts: of the graph, those that were asked for, and the episodes that these memories are.
+        gone: all parts of the graph that go.
+        outside: what stays, and is the user's.
+        traces: what would betray what goes.
+        rows: how many rows of each table go.
+        passages: those that go, by namespace; of the graph's texts, also those that may have been written anew.
+        vault_paths: the notes that were written of the memories.
+        naming: what of the ledger names them or quotes them.
+        in_process: ids of memories of this process that go, and were never stored.
+        told: the groups, by id, of the episodes that go and are no memories, and of the facts that no episode says:
+            an outside graph may have been told of them.
     """
 
     memories: tuple[str, ...] = ()
     derived: int = 0
     owners: Mapping[int, Owner] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
     contexts: tuple[str, ...] = ()
     revived: tuple[str, ...] = ()
-    parts: Parts = field(default_factory=Parts)
+    parts: Parts = field(default_factory=lambda: NO_PARTS)
+    notices: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    gone: Parts = field(default_factory=lambda: NO_PARTS)
+    traces: Collector = field(default_factory=Collector)
+    rows: Counter[str] = field(default_factory=Counter)
+    passages: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    vault_paths: tuple[str, ...] = ()
+    naming: Naming = field(default_factory=Naming)
+    in_process: tuple[str, ...] = ()
+    told: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.memories or self.owners or self.contexts or self.parts.ids)
+        return not (self.memories or self.owners or self.contexts)
 
     @property
     def ids(self) -> tuple[str, ...]:
-        return (*self.memories, *(owner.id for owner in self.owners.values()))
+        """The ids of all that goes, each once."""
+        owners, of_graph = (
+            (owner.id for owner in self.owners.values()),
+            (id_ for ids in self.gone.values() for id_ in ids),
+        )
+        return tuple(dict.fromkeys((*self.memories, *owners, *of_graph, *self.in_process)))
+
+    def counts(self) -> dict[str, int]:
+        items = self.rows["knowledge_items"]
+        return {
+            "memories": len(self.memories),
+            "derived": self.derived,
+            "versions": self.rows["memories"],
+            "passages": self.rows["passages"],
+            "links": self.rows["links"],
+            "owners": len(self.owners) - items,
+            "knowledge": items,
+            "contexts": len(self.contexts),
+            "blocks": self.rows["mirror_blocks"],
+            **{name: len(ids) for name, ids in self.gone.items()},
+            "issues": len(self.naming.issues),
+            "reversals": len(self.naming.reversals),
+            "log_lines": 0,
+            "in_process": len(self.in_process),
+            "vault_notes": 0,
+        }
 
 
-def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[str] = ()) -> Chosen:
+def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[StoredMemory] = ()) -> Plan:
     """Return what goes.
 
     Args:
-        in_process: ids that were found among the memories of this process already.
+        in_process: memories of this process that match as well.
 
     Raises:
         NotFoundError: nothing matches, or one of the ids is of nothing.
@@ -118,22 +155,24 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     graph = store.graph(namespace)
     if wanted.archived_by is not None:
         archived = tuple(archived_by(store, namespace, wanted.archived_by))
-        owners = _owners(store, namespace, wanted, set())
-        return Chosen(archived, owners=owners, parts=choose_parts(graph, (), archived))
+        return Plan(archived, owners=_owners(store, namespace, wanted, ()), parts=_parts(graph, (), archived))
     context = None if wanted.agent is None else store.knowledge(namespace).context(wanted.agent)
     asked = _memories(store, namespace, wanted)
-    owners = _owners(store, namespace, wanted, set(asked))
-    known = {*asked, *in_process, *(owner.id for owner in owners.values()), *choose_parts(graph, wanted.ids, ()).ids}
+    owners = _owners(store, namespace, wanted, asked)
+    named = _parts(graph, wanted.ids, ())
+    of_graph = (id_ for ids in named.values() for id_ in ids)
+    never_stored = [each.owner.id for each in in_process]
+    known = {*asked, *never_stored, *(owner.id for owner in owners.values()), *of_graph}
     missing = [id_ for id_ in wanted.ids if id_ not in known]
     if missing or not (known or context):
-        named = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
+        what = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
         raise NotFoundError(
-            f"{named} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
+            f"{what} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
         )
     sources, live = _merged_from(store, namespace, asked)
     roots = [*asked, *sources]
     derived = _derived(store, namespace, roots)
-    parts = choose_parts(graph, wanted.ids, [*roots, *derived])
+    parts = _parts(graph, wanted.ids, [*roots, *derived])
     revived, left = _left_behind(store, namespace, {*roots, *derived})
     told = (
         ("archived memories that it was merged from are deleted too", sources),
@@ -144,23 +183,26 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
         ("indexed files have that tag too and stay; forget them by path", _tagged_files(store, namespace, wanted)),
         ("episodes that mention it stay; forget them by their ids", _staying(graph, parts)),
     )
-    return Chosen(
+    plan = Plan(
         memories=(*roots, *derived),
         derived=len(sources) + len(derived),
         owners=owners,
+        contexts=() if context is None else (context.name,),
+        revived=tuple(revived),
+        parts=parts,
         notices=tuple(f"{what}: {_listed(ids)}" for what, ids in told if ids),
         outside=tuple(
             f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is"
             " ignored"
             for path in sorted(owner.path for owner in owners.values() if owner.path)
         ),
-        contexts=() if context is None else (context.name,),
-        revived=tuple(revived),
-        parts=parts,
+        in_process=tuple(never_stored),
     )
+    _add_in_process(plan, in_process)
+    return plan
 
 
-def all_of(store: Store, namespace: str, is_served: bool = False) -> Chosen:
+def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
     """Return everything in a namespace.
 
     Args:
@@ -175,16 +217,20 @@ def all_of(store: Store, namespace: str, is_served: bool = False) -> Chosen:
         more = ", …" if len(known) > _NAMESPACES_NAMED else ""
         remedy = "" if is_served else f"the store has {named}{more}"
         raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=remedy)
-    memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
+    knowledge, graph = store.knowledge(namespace), store.graph(namespace)
     owners = dict(plain_owners(store, namespace, Filter()))
-    knowledge = store.knowledge(namespace)
     owners |= {item.number: item.owner for item in (*knowledge.items(), *knowledge.items(deleted=True))}
     is_of_files = any(owner.path for owner in owners.values())
-    return Chosen(
-        memories,
+    return Plan(
+        memories=tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id"))),
         owners=owners,
+        contexts=tuple(context.name for context in knowledge.contexts()),
+        parts={
+            "episodes": tuple(each.id for each in graph.list_episodes(_EVER)),
+            "entities": tuple(each.id for each in graph.list_entities(_EVER)),
+            "relations": tuple(each.id for each in graph.list_relations(_EVER)),
+        },
         outside=("the files that its artifacts came from are yours and stay",) if is_of_files else (),
-        contexts=tuple(context.name for context in store.knowledge(namespace).contexts()),
     )
 
 
@@ -199,18 +245,34 @@ def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
         return [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
     if wanted.path is not None or wanted.agent is not None:
         return []
-    selection = Selection(
+    return [memory.owner.id for memory in store.memories(namespace, selection(wanted))]
+
+
+def selection(wanted: Wanted) -> Selection:
+    """Return which memories are asked for by ids, tag, source or session."""
+    return Selection(
+        ids=wanted.ids,
         tags=() if wanted.tag is None else (wanted.tag,),
         sources=() if wanted.source is None else (wanted.source,),
         sessions=() if wanted.session is None else (wanted.session,),
         order="id",
     )
-    return [memory.owner.id for memory in store.memories(namespace, selection)]
 
 
-def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) -> dict[int, Owner]:
+def _parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> Parts:
+    """Return the parts of a graph that have these ids, and the episodes that these memories are."""
+    are_memories = (episode.id for id_ in memories for episode in graph.episodes_of_memory(id_))
+    episodes = dict.fromkeys((*graph.episodes(ids), *are_memories))
+    return {
+        "episodes": tuple(episodes),
+        "entities": tuple(graph.entities(ids)),
+        "relations": tuple(graph.relations(ids)),
+    }
+
+
+def _owners(store: Store, namespace: str, wanted: Wanted, memories: Sequence[str]) -> dict[int, Owner]:
     """Return what else was asked for by number: by id or path whatever it is, by tag or session what is no file."""
-    if wanted.source is not None or (wanted.ids and memories.issuperset(wanted.ids)):
+    if wanted.source is not None or (wanted.ids and set(memories).issuperset(wanted.ids)):
         return {}
     found = dict[int, Owner]()
     if wanted.ids or wanted.agent is not None or wanted.archived_by is not None:
@@ -220,17 +282,16 @@ def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) ->
             if wanted.agent is not None or item.owner.id in wanted.ids or is_old:
                 found[item.number] = item.owner
     if wanted.agent is None and wanted.archived_by is None:
-        limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
-        found |= dict(plain_owners(store, namespace, limits))
-    return {number: owner for number, owner in sorted(found.items()) if _is_asked(owner, wanted, memories)}
-
-
-def _is_asked(owner: Owner, wanted: Wanted, memories: set[str]) -> bool:
-    if wanted.path is not None:
-        return owner.path == wanted.path
-    if wanted.ids:
-        return owner.id in wanted.ids and owner.id not in memories
-    return not owner.path and wanted.session in (None, owner.session)
+        for number, owner in plain_owners(store, namespace, Filter(tags=() if wanted.tag is None else (wanted.tag,))):
+            if wanted.path is not None:
+                is_asked = owner.path == wanted.path
+            elif wanted.ids:
+                is_asked = owner.id in wanted.ids and owner.id not in memories
+            else:
+                is_asked = not owner.path and wanted.session in (None, owner.session)
+            if is_asked:
+                found[number] = owner
+    return dict(sorted(found.items()))
 
 
 def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -300,11 +361,11 @@ def _tagged_files(store: Store, namespace: str, wanted: Wanted) -> list[str]:
     return [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
 
 
-def _staying(graph: GraphReading, chosen: Parts) -> list[str]:
+def _staying(graph: GraphReading, parts: Parts) -> list[str]:
     """Return the episodes that speak of what was asked for, and stay."""
-    entities = graph.mentions("entity", families(graph, chosen.entities)).values()
-    found = [*entities, *graph.mentions("relation", chosen.relations).values()]
-    return sorted({mention.episode for some in found for mention in some} - set(chosen.episodes))
+    entities = graph.mentions("entity", families(graph, parts["entities"])).values()
+    found = [*entities, *graph.mentions("relation", parts["relations"]).values()]
+    return sorted({mention.episode for some in found for mention in some}.difference(parts["episodes"]))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -320,3 +381,132 @@ def _described(wanted: Wanted) -> str:
         if value is not None:
             return f"has the {name} {value!r:.80}"
     return "was named"
+
+
+def _add_in_process(plan: Plan, memories: Sequence[StoredMemory]) -> None:
+    """Learn what betrays memories that were never stored; a log may have their words."""
+    for memory in memories:
+        # An id comes before words: a text that is also the id stands in the receipt, and betrays no more than that.
+        for record in (memory.owner, memory.record):
+            columns = table_of(type(record)).record_columns
+            plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
+        plan.traces.add_digest(digest(memory.record.content))
+
+
+def add_rows(plan: Plan, store: Store, namespace: str) -> None:
+    """Learn which rows go with the chosen memories, owners and contexts, and what betrays them."""
+    versions = [row["owner"] for _, row in store.rows_of([(SCHEMA["memories"], {"id": plan.memories})], namespace)]
+    owners = [*versions, *plan.owners]
+    beside: list[Asked] = [
+        (SCHEMA["agent_contexts"], {"name": plan.contexts}),
+        (SCHEMA["mirror_blocks"], {"id": plan.memories}),
+        (SCHEMA["links"], {"source": plan.memories}),
+        (SCHEMA["links"], {"target": plan.memories}),
+    ]
+    links, paths, passages = set[tuple[str, ...]](), set[str](), list[int]()
+    for table, row in (*store.hanging_rows(SCHEMA["owners"], namespace, owners), *store.rows_of(beside, namespace)):
+        if table.name == "links":
+            link = (row["source"], row["target"], row["type"])
+            if link in links:  # both of its memories go
+                continue
+            links.add(link)
+        plan.rows[table.name] += 1
+        plan.traces.add_row(table.columns, row)
+        if table.name == "memories":
+            plan.traces.add_digest(digest(row["content"]))
+            paths.add(row["vault_path"])
+        elif table.name == "passages":
+            passages.append(row["number"])
+    plan.passages[namespace] = tuple(passages)
+    plan.vault_paths = tuple(sorted(paths - {""}))
+
+
+def _add_texts(plan: Plan, store: Store, space: str, owners: Sequence[int]) -> None:
+    """Learn the passages of texts of a graph, with their tokens and vectors."""
+    numbers = plan.passages[space] = tuple(store.passages_of(space, owners))
+    for begin in range(0, len(numbers), _AT_ONCE):
+        for tokens in store.tokens(space, numbers[begin : begin + _AT_ONCE]).values():
+            plan.traces.add_array(tokens.token_ids, TOKENS)
+            plan.traces.add_array(tokens.vector, VECTOR)
+
+
+def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRuntime) -> None:
+    """Take the chosen parts out of a graph under change; the plan learns what went, and what would betray that.
+
+    Args:
+        store: what it reads is as it was before the change.
+    """
+    graph = change.graph
+    changing = _may_change(graph, ground, plan.parts)
+    before = _rows_of_parts(change, changing)
+    for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True):
+        space = texts_of(ground.namespace, kind)
+        _add_texts(plan, store, space, list(store.owner_numbers(space, kind, changing[name]).values()))
+    if plan.parts["episodes"]:
+        take_out(graph, ground, plan.parts["episodes"])
+    remove_facts(graph, ground, plan.parts["relations"])
+    remove_entities(graph, ground, plan.parts["entities"])
+    _learn(plan, before, _rows_of_parts(change, changing))
+
+
+def plan_all_parts(plan: Plan, store: Store, namespace: str) -> None:
+    """Plan that the whole graph of a namespace goes."""
+    for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
+        _add_texts(plan, store, space, store.matching_owners(space, Filter()))
+    _learn(plan, list(store.rows_of(_asked_of(plan.parts), namespace)), [])
+
+
+def _may_change(graph: GraphChange, ground: GraphRuntime, parts: Parts) -> Parts:
+    """Return all that may change when parts of a graph go."""
+    mentioned = [mention for some in graph.mentioned(parts["episodes"]).values() for mention in some]
+    subjects = {kind: [each.subject for each in mentioned if each.kind == kind] for kind in GRAPH_KINDS}
+    entities = families(graph, [*subjects["entity"], *parts["entities"]])
+    asked = [*parts["relations"], *facts_about(graph, families(graph, parts["entities"]))]
+    facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
+    keys = dict.fromkeys(key_of(each, ground.kinds) for each in facts)
+    relations = dict.fromkeys(each.id for key in keys for each in facts_of(graph, key))
+    return {"episodes": parts["episodes"], "entities": tuple(dict.fromkeys(entities)), "relations": tuple(relations)}
+
+
+def _rows_of_parts(change: MemoryChange, parts: Parts) -> Rows:
+    return list(change.rows_of(_asked_of(parts)))
+
+
+def _asked_of(parts: Parts) -> list[Asked]:
+    """Return where the rows of parts of a graph stand, and those that belong to them."""
+    asked: list[Asked] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
+    for table in SCHEMA.values():
+        if table.told == ("entity",):
+            asked.append((table, {"entity": parts["entities"]}))
+        elif table.told == ("kind", "subject"):
+            asked += [
+                (table, {"kind": [kind], "subject": parts[name]})
+                for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True)
+            ]
+    return asked
+
+
+def _learn(plan: Plan, before: Rows, after: Rows) -> None:
+    """Learn what was there before and is there no more."""
+    left = {(table.name, row["id"]) for table, row in after if table.name in NO_PARTS}
+    of_parts = [(table.name, row) for table, row in before if (table.name, row.get("id")) not in left]
+    plan.gone = {name: tuple(sorted(row["id"] for of, row in of_parts if of == name)) for name in NO_PARTS}
+    for id_ in (id_ for ids in plan.gone.values() for id_ in ids):
+        plan.traces.add_id(id_)
+    kept = {value for _, _, value in _values(after)}
+    for table, column, value in dict.fromkeys(_values(before)):
+        if value not in kept:
+            plan.traces.add_row((table[column],), {column: value})
+    said = {row["subject"] for table, row in before if table.name == "mentions" and row["kind"] == "relation"}
+    plan.told = {
+        row["id"]: row["group"]
+        for of, row in of_parts
+        if (of == "episodes" and not row["memory"]) or (of == "relations" and row["id"] not in said)
+    }
+
+
+def _values(rows: Rows) -> Iterable[tuple[Table, str, Any]]:
+    for table, row in rows:
+        for column in table.columns:
+            if column.is_erased and column.name != "id":
+                yield table, column.name, row[column.name]

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from commonplace.dataclasses import asdict, dataclass
-from commonplace.erasure.plan import Plan
-from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, UNPROVED, ForgetReceipt
-from commonplace.erasure.resume import (
-    FORGETTING,
-    LOGS,
-    STEPS,
-    TELLING,
-    ErasureRuntime,
-    Pending,
-    blank_questions,
-    blank_where,
+from commonplace.dataclasses import asdict, replace
+from commonplace.erasure.receipt import ELSEWHERE, LEFT, RECEIPT, UNPROVED, ForgetReceipt
+from commonplace.erasure.resume import FORGETTING, INDEX, LOGS, ErasureRuntime, Pending, Waiting, blank_where, lines_of
+from commonplace.erasure.scan import (
+    CONTENT,
+    DIGEST,
+    ID,
+    LABEL,
+    MIN_PART_LENGTH,
+    Patterns,
+    Scan,
+    files_below,
+    forms,
+    scan,
+    texts_in,
 )
-from commonplace.erasure.scan import CONTENT, DIGEST, ID, LABEL, Patterns, Scan, files_below, forms, scan, texts_in
+from commonplace.erasure.select import Plan
 from commonplace.errors import IndexFaultError, StoreError
+from commonplace.exchange.archive import known_backups
 from commonplace.formats.beads import split_notes
 from commonplace.formats.journal import SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
@@ -36,137 +39,62 @@ from commonplace.ledger.rules import GOLDEN
 from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
 from commonplace.settings.paths import LONG_TERM_PAGE
-from commonplace.store.database import begin_store
+from commonplace.store.dialect import initial_sql
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.ledger import LedgerReading
-from commonplace.store.rows import Values
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
 from commonplace.store.writes import STAMP_KEYS
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import GRAPH_KINDS, Embedding
+from commonplace.types import BACKUP, GRAPH_KINDS, Embedding
 from commonplace.types.ledger import IssueSelection
 
+_TELLING: Final = 6
+"""A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
 _RARE: Final = 8
-"""A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
 _BATCH_BYTES: Final = 1 << 22
 _OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
 """The tables of what the store knows of itself: a word of theirs may be what was forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What the search for traces came to.
+def clear_logs(place: ErasureRuntime, plan: Plan, *, dry_run: bool = False) -> int:
+    """Blank the log lines that quote what goes, or name it by id, by hash or by a word that nothing else has.
 
-    Attributes:
-        found: (file, what).
-        log_lines: how many lines of logs were blanked on the way.
+    Returns:
+        How many lines there are.
+
+    Raises:
+        StoreError: a log cannot be read or written.
     """
+    quoting = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
+    # On a server each namespace has its own words, and those of others are none of what goes.
+    spaces = sorted(plan.passages) if place.store.is_on_server else place.store.namespaces(with_texts=True)
 
-    checked: tuple[tuple[str, int], ...]
-    found: tuple[tuple[str, str], ...]
-    excluded: int
-    log_lines: int
+    def places(data: bytes) -> Iterator[int]:
+        yield from quoting.offsets(data)
+        asked = {offset: _telling(_question(line), plan) for offset, line in lines_of(data) if b'"query"' in line}
+        lost = _lost(place, plan.passages, spaces, set().union(*asked.values()))
+        yield from (offset for offset, words in asked.items() if not lost.isdisjoint(words))
 
-
-def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool) -> Proof:
-    """Look through everything once, mend what can be mended, and look there again.
-
-    A pattern that also stands in what the store still holds is no trace. One that is left in the database file, where
-    overwriting on deletion was not enough, is gone when the file was written anew. What cannot be written stays found.
-
-    Args:
-        is_compact: the database's log was emptied; where it could not be, what it holds is no surprise.
-    """
-    root, patterns, terms = place.directory.absolute(), plan.traces.patterns(), sorted(plan.traces.terms)
-    paths = [root.joinpath(path) for path in place.store.files()]
-    database = {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
-
-    def tell(done: int, total: int) -> None:
-        if place.progress is not None:
-            place.progress("looking for what was forgotten", done, total)
-
-    def look(names: Sequence[str], wanted: Patterns) -> Scan:
-        scanned = scan(place.directory, names, wanted, progress=tell)
-        for name in database & scanned.hits.keys():
-            # The receipt, which stands in the database, names the ids.
-            scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
-        return scanned
-
-    scanned, blanked = look(files_below(place.directory), patterns), 0
-    if place.store.is_on_server:
-        scanned.sizes[place.store.place] = sum(map(len, _held(place.store)))
-    hits = scanned.all_hits()
-    remaining = still_stored(place.store, patterns.only(hits)) if hits else set()
-    left = {name: each - remaining for name, each in scanned.hits.items()}
-    wanted = patterns.only(set().union(*left.values()))
-    logs = {name for name, each in left.items() if each and name.startswith(f"{LOGS}/")}
-    files = {name for name, each in left.items() if each and is_compact and name in database}
-    with suppress(StoreError):
-        if logs:
-            blanked = blank_where(place, wanted.offsets)
-    with suppress(StoreError):
-        if files:
-            place.store.compact(thorough=True)
-    if logs or files:
-        again = look(sorted(logs | files), wanted).hits
-        left |= {name: again.get(name, set()) - remaining for name in logs | files}
-    found = [(name, what) for name, each in sorted(left.items()) for what in sorted(set(map(patterns.kind, each)))]
-    found += scanned.unread
-    try:
-        blanked += blank_questions(place, terms)
-    except StoreError as error:
-        found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
-    with parts_of(place.store, place.index) as generation:
-        found += [("index", what) for what in _asked(place, generation, namespace, plan)]
-    return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
+    return blank_where(place, places, dry_run=dry_run)
 
 
-def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan) -> Iterator[str]:
-    """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
-    store, terms, of_texts = place.store, sorted(plan.traces.terms), {namespace: set(plan.passages)}
-    for space, numbers in plan.texts.items():
-        of_texts[space] = set(store.deleted_since(space, 0, store.change(space))).intersection(numbers)
-    groups = [(space, sorted(numbers)) for space, numbers in sorted(of_texts.items()) if numbers]
-    found = ((gone, generation.lexical.search(terms, Scope(space), 1 << 62).numbers) for space, gone in groups)
-    if any(not set(numbers.tolist()).isdisjoint(gone) for gone, numbers in found):
-        yield "a passage of it"
-    if any(_is_listed(place, generation, *each) for each in groups):
-        yield "its vector"
-    # On a server each namespace has its own words, and those of others are none of what went.
-    namespaces = sorted(of_texts) if store.is_on_server else store.namespaces(with_texts=True)
-    rare = [term for term, n in generation.lexical.listed(terms, namespaces).items() if 0 < n <= _RARE]
-    if any(not _is_held(place, generation, namespaces, term, of_texts) for term in rare):
-        yield "a word that nothing else has"
+def _question(line: bytes) -> str:
+    with suppress(ValueError, AttributeError):  # it is not one of our lines
+        return str(json.loads(line).get("query", ""))
+    return ""
 
 
-def _is_listed(place: ErasureRuntime, generation: Parts, space: str, gone: Sequence[int]) -> bool:
-    """Return whether the signs of a vector are left of one of the passages that went."""
-    if place.store.postings is not None:
-        return bool(place.store.postings.owners(space, gone))
-    return bool((generation.dense.owners(np.array(gone, np.int64)) >= 0).any())
+def _telling(question: str, plan: Plan) -> set[str]:
+    """Return the words of a question that what goes has, and that not everybody uses."""
+    return {word for word in analyse(question, natural_language(question)) if len(word) >= _TELLING} & plan.traces.terms
 
 
-def _is_held(
-    place: ErasureRuntime, generation: Parts, namespaces: Sequence[str], term: str, gone: Mapping[str, set[int]]
-) -> bool:
-    """Return whether a passage that remains has a word of the dictionary."""
-    for namespace in namespaces:
-        numbers = generation.lexical.search([term], Scope(namespace), _RARE).numbers.tolist()
-        left = [number for number in numbers if number not in gone.get(namespace, ())]
-        entries = place.store.entries(namespace, left)
-        # What was deleted by others since is not what was forgotten, and leaves the index with the next update.
-        if len(entries) < len(left) or any(term in words for e in entries.values() for words in fields_of(e).values()):
-            return True
-    return False
-
-
-def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> tuple[str, ...]:
-    """Return the issues of golden queries that quote what is to go, or have a telling word that nothing else has."""
+def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> list[str]:
+    """Return the issues of golden queries that quote what goes, or have a telling word that nothing else has."""
     quoted = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID)
-    known = {term for term in plan.traces.terms if len(term) >= TELLING}
-    found, asked = [], dict[str, set[str]]()
+    found, asked = list[str](), dict[str, set[str]]()
     for issue in ledger.issues(IssueSelection()):
         query = split_notes(issue.notes)[0].get("query")
         if issue.issue_type == GOLDEN and isinstance(query, str):
@@ -174,38 +102,151 @@ def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading
             if quoted.found(b"\0\0".join(_forms(said))):
                 found.append(issue.id)
             else:
-                asked[issue.id] = known.intersection(analyse(query, natural_language(query)))
-    lost = words = set().union(*asked.values())
-    with suppress(IndexFaultError):  # nobody can tell then who has them: a query too many goes
-        lost = _words_that_go(place, namespace, plan, words) if words else words
-    return (*found, *(id_ for id_, words in asked.items() if not lost.isdisjoint(words)))
+                asked[issue.id] = _telling(query, plan)
+    spaces = (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS))
+    lost = _lost(place, plan.passages, spaces, set().union(*asked.values()))
+    return [*found, *(id_ for id_, words in asked.items() if not lost.isdisjoint(words))]
 
 
-def _words_that_go(place: ErasureRuntime, namespace: str, plan: Plan, words: set[str]) -> set[str]:
-    """Return those of these words that the namespace has only in what is to go, and may still be in the index."""
-    left, going, store = set(words), {namespace: plan.passages, **plan.texts}, place.store
-    with parts_of(store, place.index) as generation:
-        for space in (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)):
-            base, upto, gone = generation.head(space).change, store.change(space), set(going.get(space, ()))
-            dead = np.array(sorted({*gone, *store.deleted_since(space, base, upto)}), np.int64)
-            scope = Scope(space, dead=dead)
-            left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
-            fresh = [each.number for each in store.tail(space, base) if each.number not in gone]
-            for entry in store.entries(space, fresh).values() if left else ():
-                left.difference_update(*fields_of(entry).values())
+def _lost(
+    place: ErasureRuntime, going: Mapping[str, Collection[int]], spaces: Iterable[str], words: set[str]
+) -> set[str]:
+    """Return those of these words that some namespaces have only in passages that go; the index may still hold these.
+
+    Args:
+        going: these passages, by namespace.
+    """
+    left, store = set(words), place.store
+    if not words:
+        return left
+    try:
+        with parts_of(store, place.index) as generation:
+            for space in spaces:
+                base, gone = generation.head(space).change, set(going.get(space, ()))
+                dead = np.array(sorted(gone.union(store.deleted_since(space, base, store.change(space)))), np.int64)
+                scope = Scope(space, dead=dead)
+                left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
+                fresh = [each.number for each in store.tail(space, base) if each.number not in gone] if left else []
+                for entry in store.entries(space, fresh).values():
+                    left.difference_update(*fields_of(entry).values())
+    except IndexFaultError:  # nobody can tell who has them: rather a question too many goes
+        return words
     return left
+
+
+def search(
+    place: ErasureRuntime, names: Iterable[str], patterns: Patterns, waiting: Sequence[Waiting]
+) -> tuple[Scan, set[bytes]]:
+    """Search files; return what they hold that nothing stored has, and what of it is no trace since something has it.
+
+    What is known to be a copy, or has to wait, is passed over.
+    """
+
+    def report(done: int, total: int) -> None:
+        if place.progress is not None:
+            place.progress("looking for what was forgotten", done, total)
+
+    scanned = scan(place.directory, names, patterns, progress=report)
+    copies = {place.directory / each.path for each in known_backups(place.store)}
+    waits = tuple(each.files for each in waiting)
+    for name in [*scanned.hits, *(name for name, _ in scanned.unread)]:
+        if place.directory / name in copies or (waits and name.startswith(waits)):
+            scanned.pass_over(name)
+    # The receipt, which stands in the database, names the ids.
+    for name in _database(place) & scanned.hits.keys():
+        scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
+    hits = scanned.all_hits()
+    stored = still_stored(place.store, patterns.only(hits)) if hits else set()
+    scanned.hits = {name: held - stored for name, held in scanned.hits.items() if held - stored}
+    return scanned, hits & stored
+
+
+def _database(place: ErasureRuntime) -> set[str]:
+    """Return the names of the files of the database, as `scan` gives them."""
+    root = place.directory.absolute()
+    paths = [root.joinpath(path) for path in place.store.files()]
+    return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
+
+
+def prove(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan, waiting: Sequence[Waiting]) -> ForgetReceipt:
+    """Look through everything once, mend what can be mended, and look there again; return the receipt of that.
+
+    A pattern that also stands in what the store still holds is no trace. One that is left in the database file, where
+    overwriting on deletion was not enough, is gone when the file was written anew. What cannot be written stays found.
+
+    Args:
+        waiting: what cannot be done yet, so that what its files hold is no surprise.
+    """
+    patterns, log_lines = plan.traces.patterns(), receipt.counts["log_lines"]
+    scanned, stored = search(place, files_below(place.directory), patterns, waiting)
+    if place.store.is_on_server:
+        scanned.sizes[place.store.place] = sum(map(len, _held(place.store)))
+    left = scanned.hits
+    logs, files = {name for name in left if name.startswith(f"{LOGS}/")}, left.keys() & _database(place)
+    wanted = patterns.only(scanned.all_hits())
+    with suppress(StoreError):
+        if logs:
+            log_lines += blank_where(place, wanted.offsets)
+    with suppress(StoreError):
+        if files:
+            place.store.compact(thorough=True)
+    if logs or files:
+        again, _ = search(place, sorted(logs | files), wanted, waiting)
+        left = {name: held for name, held in left.items() if name not in logs | files} | again.hits
+    found = [(name, what) for name, held in sorted(left.items()) for what in sorted(set(map(patterns.kind, held)))]
+    found += scanned.unread
+    try:
+        log_lines += clear_logs(place, plan)  # somebody may have asked for it since
+    except StoreError as error:
+        found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
+    if not any(each.files.startswith(INDEX) for each in waiting):
+        found += [(INDEX, what) for what in _answers(place, receipt.namespace, plan)]
+    return replace(
+        receipt.counted(log_lines=log_lines),
+        checked=tuple(sorted(scanned.sizes.items())),
+        excluded_needles=len(stored),
+        found=(*receipt.found, *found),
+        notices=(*receipt.notices, *((LEFT,) if found else ())),
+    )
+
+
+def _answers(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]:
+    """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
+    store, terms, gone = place.store, sorted(plan.traces.terms), dict[str, set[int]]()
+    for space, numbers in plan.passages.items():
+        # Of the graph's texts, those were read that might change: some are still there.
+        is_gone = set(numbers) if space == namespace else store.deleted_since(space, 0, store.change(space))
+        gone[space] = set(numbers).intersection(is_gone)
+    groups = [(space, sorted(numbers)) for space, numbers in sorted(gone.items()) if numbers]
+    with parts_of(store, place.index) as generation:
+        found = [
+            (generation.lexical.search(terms, Scope(space), 1 << 62).numbers, numbers) for space, numbers in groups
+        ]
+        if any(not set(passages.tolist()).isdisjoint(numbers) for passages, numbers in found):
+            yield "a passage of it"
+        if any(_has_vector(place, generation, space, numbers) for space, numbers in groups):
+            yield "its vector"
+        spaces = sorted(gone) if store.is_on_server else store.namespaces(with_texts=True)
+        listed = generation.lexical.listed(terms, spaces).items()
+    # A word that many passages hold is certainly held by one that remains, or the passages asked for tell.
+    if _lost(place, gone, spaces, {term for term, count in listed if 0 < count <= _RARE}):
+        yield "a word that nothing else has"
+
+
+def _has_vector(place: ErasureRuntime, generation: Parts, space: str, numbers: Sequence[int]) -> bool:
+    """Return whether the signs of a vector are left of one of these passages."""
+    if place.store.postings is not None:
+        return bool(place.store.postings.owners(space, numbers))
+    return bool((generation.dense.owners(np.array(numbers, np.int64)) >= 0).any())
 
 
 def own_words() -> bytes:
     """Return what a store's files hold of themselves: names of tables, entries, headings, the sentences of receipts."""
     _, copy = conflict_copy(LONG_TERM_PAGE, Entry("", None, "", ""), None, datetime.fromtimestamp(0, UTC))
     receipt = ForgetReceipt("", 0.0, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
-    notes = [f"{note.kind} {note.body}" for note in (receipt.note(), Pending("", 0.0, "", STEPS).note())]
-    said = [LONG_TERM_PAGE, *SECTIONS, copy, json.dumps(asdict(Settings())), *STAMP_KEYS, *notes]
-    said.append("SQLite format 3")  # how the file of a database begins
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        begin_store(db, "")
-        said += [f"{name} {sql}" for name, sql in db.execute("SELECT name, sql FROM sqlite_schema")]
+    notes = [f"{note.kind} {note.body}" for note in (receipt.note(), Pending("", 0.0, "").note())]
+    database = ["SQLite format 3", "sqlite_autoindex_", "sqlite_sequence", *initial_sql(), *STAMP_KEYS]
+    said = [*database, *notes, LONG_TERM_PAGE, *SECTIONS, copy, json.dumps(asdict(Settings()))]
     chunk, file = ChunkRecord("", 0, 0, ""), FileRecord(0, 0, 0)
     index = encode(Manifest("", Embedding("", "", 0), chunks=(chunk,), files={IN_USE: file}))
     return b"\0\0".join([*(text.encode() for text in said), index])
@@ -221,27 +262,27 @@ def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
     for batch in _batches(_held(store)):
         found |= patterns.found(batch)
         if len(found) == len(patterns):
-            break
-    if len(found) < len(patterns):
-        found |= patterns.found(own_words())
-        runs = (json.loads(note.body) for kind in (RECEIPT, FORGETTING) for note in store.notes(None, kind))
-        found |= patterns.found(b"\0\0".join(_forms(str(run.get("namespace", "")) for run in runs)))
-        found |= patterns.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
-    return found
+            return found
+    runs = (json.loads(note.body) for kind in (RECEIPT, FORGETTING) for note in store.notes(None, kind))
+    found |= patterns.found(own_words())
+    found |= patterns.found(b"\0\0".join(_forms(str(run.get("namespace", "")) for run in runs)))
+    return found | patterns.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
 
 
 def _held(store: Store) -> Iterator[bytes]:
     """Yield everything that is stored but what the store notes of itself."""
-    for table in TABLES:
-        columns = [column for column in table.columns if column.is_erased]
-        if columns and table.name not in _OF_ITSELF:
-            before: Values = {}
-            for row in store.table_rows(table):
-                for column in columns:
-                    value = row[column.name]
-                    if value and value != before.get(column.name):  # of a kind or a tier, most rows have the same
-                        yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
-                before = row
+    erased = {
+        table.name: [column for column in table.columns if column.is_erased]
+        for table in TABLES
+        if table.name not in _OF_ITSELF
+    }
+    before: dict[tuple[str, str], Any] = {}
+    for table, row in store.rows_of([(table, {}) for table in TABLES if erased.get(table.name)]):
+        for column in erased[table.name]:
+            place, value = (table.name, column.name), row[column.name]
+            if value and value != before.get(place):  # of a kind or a tier, most rows have the same
+                yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
+                before[place] = value
 
 
 def _noted(store: Store) -> Iterator[bytes]:

@@ -20,16 +20,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final
+from typing import IO, Final
 from zipfile import BadZipFile
 
-from commonplace.dataclasses import asdict, dataclass, fields, replace
+from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.dates.time import iso, moment_of
-from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
+from commonplace.errors import (
+    NotFoundError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreVersionError,
+    UsageError,
+)
+from commonplace.exchange.codec import built
 from commonplace.files import open_file
 from commonplace.formats.json_values import View
 from commonplace.store.store import Store
-from commonplace.types import Note, Progress
+from commonplace.types import BACKUP, STORE_SPACE, Note, Progress
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
@@ -54,8 +62,9 @@ _NOT_READABLE = (
     ValueError,
     KeyError,
     TypeError,
+    UsageError,
 )
-"""What `zipfile` raises over archives that are cut off, damaged, encrypted, or made to annoy."""
+"""What is raised over archives that are cut off, damaged, encrypted, or made to annoy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +220,8 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
             f"the backup has version {version} of the format, this Commonplace knows versions up to {VERSION}",
             remedy="upgrade Commonplace",
         )
-    members = tuple(_built(Member, each) for each in document.pop("members"))
-    manifest: Manifest = _built(Manifest, {**document, "members": members})
+    members = tuple(built(Member, each) for each in document.pop("members"))
+    manifest = replace(built(Manifest, {**document, "members": []}), members=members)
     if datetime.fromisoformat(manifest.created_at).tzinfo is None:
         raise BadZipFile(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
     if sorted(names) != sorted([*(member.path for member in members), MANIFEST]):
@@ -224,16 +233,6 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
         if archive.getinfo(member.path).file_size != member.size:
             raise BadZipFile(f"{member.path!r:.200} has not the size that the manifest gives")
     return manifest
-
-
-def _built(cls: Any, values: Any) -> Any:
-    """Return a dataclass of JSON values, each of the plain type that its field has."""
-    made = cls(**values)
-    for field in fields(cls):
-        value, kind = getattr(made, field.name), {"str": str, "int": int}.get(str(field.type), tuple)
-        if type(value) is not kind or (isinstance(value, int) and not -(2**63) <= value < 2**63):
-            raise BadZipFile(f"{field.name} is {value!r:.80} in its manifest")
-    return made
 
 
 def _refuse_foreign_path(path: str) -> None:
@@ -320,16 +319,10 @@ def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
         raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=_MAKE_ROOM) from error
 
 
-NOTE: Final = "backup"
-"""Kind of these notes: {"path": …, "at": …}, and "replaced": true where it is not a backup; their id is the path."""
-SPACE: Final = ""
-"""The namespace of notes that no namespace wrote; nobody can open it."""
-
-
 def backup_note(path: Path, at: datetime, **more: bool) -> Note:
     """Return the note of a backup that was made at a time; of a store that was replaced then with `replaced=True`."""
     at = at.astimezone(UTC)
-    return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))
+    return Note(BACKUP, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +342,7 @@ class KnownBackup(View):
 def known_backups(store: Store) -> list[KnownBackup]:
     """Return what the notes of a store tell of backups, the latest first."""
     found = []
-    for note in reversed(store.notes(None, NOTE)):
+    for note in reversed(store.notes(None, BACKUP)):
         file, is_replaced = Path(note.id), bool(json.loads(note.body).get("replaced"))
         size = file.stat().st_size if file.is_file() else None
         found.append(KnownBackup(note.id, moment_of(note.at), is_replaced, size))
@@ -359,12 +352,12 @@ def known_backups(store: Store) -> list[KnownBackup]:
 def noted_in(database: Path) -> list[Note]:
     """Return the notes of a store that is about to be replaced, none where it cannot be read."""
     with suppress(StoreError), closing(Store.open(database, create=False)) as store:
-        return store.notes(None, NOTE)
+        return store.notes(None, BACKUP)
     return []
 
 
 def put_notes(database: Path, notes: Iterable[Note]) -> None:
-    with closing(Store.open(database, create=False)) as store, store.change_memories(SPACE) as change:
+    with closing(Store.open(database, create=False)) as store, store.change_memories(STORE_SPACE) as change:
         for note in notes:
             change.put(note)
 

@@ -19,7 +19,6 @@ from commonplace.exchange.archive import (
     DATABASE,
     FOLDERS,
     LONG_TERM,
-    NOTE,
     SUFFIX,
     Manifest,
     backup_note,
@@ -36,7 +35,7 @@ from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
 from commonplace.text.characters import storable
-from commonplace.types import Note, Progress
+from commonplace.types import BACKUP, Note, Progress
 
 _DAMAGED: Final = "the store is damaged, so that no backup of it was kept"
 
@@ -163,5 +162,5 @@ def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator
         yield
     except BaseException:
         with store.change_memories(namespace) as change:
-            change.drop(Note, kind=NOTE, id=str(target))
+            change.drop(Note, kind=BACKUP, id=str(target))
         raise

@@ -138,10 +138,6 @@ def refuse_other_entries(what: str, given: Mapping[str, Any], known: tuple[str, 
             raise UsageError(f"{what} lacks {name!r}", remedy="export again")
 
 
-class NotAnObjectError(ValueError):
-    """What a store holds where a JSON object should be is none; its text names the field."""
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
@@ -159,7 +155,7 @@ def _object(name: str, text: str) -> dict[str, Any]:
         found = json.loads(text, parse_constant=_refuse_constant)
         if isinstance(found, dict):
             return found
-    raise NotAnObjectError(name)
+    raise ValueError(name)
 
 
 def _refuse_constant(name: str) -> None:

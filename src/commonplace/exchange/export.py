@@ -14,7 +14,7 @@ from typing import TextIO
 from commonplace.dataclasses import dataclass
 from commonplace.errors import StoreDamagedError
 from commonplace.exchange.archive import counter, file_errors, refuse_occupied
-from commonplace.exchange.codec import FORMAT, VERSION, NotAnObjectError, encoded, line_of
+from commonplace.exchange.codec import FORMAT, VERSION, encoded, line_of
 from commonplace.exchange.items import EXPORTED, Item, MemoryItem, parts_of
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
@@ -137,7 +137,7 @@ def _lines(item: Item) -> list[bytes]:
     """
     try:
         return [line_of(item.kind, each) for each in (item.versions if isinstance(item, MemoryItem) else (item,))]
-    except NotAnObjectError as error:
+    except ValueError as error:
         raise StoreDamagedError(
             f"the {error} of {item.name:.120} is not a JSON object", remedy="update or forget it, or restore a backup"
         ) from error

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, cast
@@ -137,8 +137,10 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
     """
     parts = []
     if "memory" in wanted:
-        memories = store.count_memories(namespace, Selection())
-        parts.append(Part(MemoryItem, memories, MemoryItem.all(store, namespace, memories)))
+        total = store.count_memories(namespace, Selection())
+        latest = _paged(lambda **page: store.memories(namespace, Selection(order="id", **page)), total)
+        versions = (store.versions(namespace, each.owner.id) for each in latest)
+        parts.append(Part(MemoryItem, total, (MemoryItem(tuple(map(version_of, each))) for each in versions)))
         links = [LinkItem(link) for link in store.links(namespace)]
         parts.append(Part(LinkItem, len(links), links))
     kinds = tuple(kind for kind in KINDS if kind in wanted)
@@ -156,9 +158,9 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         graph = store.graph(namespace)
         counts, entities = graph.counts(), _merged_last(graph.list_entities(_EVER))
         listed: tuple[tuple[type[GraphItem], int, Iterable[Any]], ...] = (
-            (EpisodeItem, counts.episodes, _paged(graph.list_episodes, counts.episodes)),
+            (EpisodeItem, counts.episodes, _paged(partial(graph.list_episodes, _EVER), counts.episodes)),
             (EntityItem, len(entities), entities),
-            (RelationItem, counts.relations, _paged(graph.list_relations, counts.relations)),
+            (RelationItem, counts.relations, _paged(partial(graph.list_relations, _EVER), counts.relations)),
         )
         parts += [Part(cls, total, cls.read(graph, records)) for cls, total, records in listed]
     if LEDGER in wanted:
@@ -173,7 +175,7 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
 def _paged(read: Callable[..., list[Any]], total: int) -> Iterator[Any]:
     size = max(_AT_ONCE, -(-total // _MAX_PAGES))
     for offset in range(0, total, size):
-        yield from read(_EVER, limit=size, offset=offset)
+        yield from read(limit=size, offset=offset)
 
 
 def _merged_last(entities: Iterable[Entity]) -> list[Entity]:
@@ -373,13 +375,6 @@ class MemoryItem(ChangeItem):
     kind, counted = "memory", "memories"
     versions: tuple[Version, ...]
 
-    @classmethod
-    def all(cls, store: Store, namespace: str, total: int) -> Iterator[Self]:
-        page = max(_AT_ONCE, -(-total // _MAX_PAGES))
-        for offset in range(0, total, page):
-            for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
-                yield cls(tuple(map(version_of, store.versions(namespace, latest.owner.id))))
-
     @property
     def latest(self) -> Version:
         return self.versions[-1]
@@ -541,7 +536,7 @@ class OwnerItem(Item):
         maker = PassageMaker(destination)
         writes = maker.complete([maker.keep(self.owner, self.passages)])
         store, namespace = destination.store, destination.namespace
-        [row] = store.table_rows(SCHEMA["owners"], namespace, number=[self.number])
+        [(_, row)] = store.rows_of([(SCHEMA["owners"], {"number": [self.number]})], namespace)
         store.put_owners(namespace, writes, at=row["created_at"], made_by=destination.embedder.stamp)
 
 

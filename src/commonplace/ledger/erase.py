@@ -59,15 +59,15 @@ def all_there_is(ledger: LedgerReading) -> Naming:
     )
 
 
-def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, quoting: Collection[str] = ()) -> Naming:
+def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found: Naming) -> None:
     """Let nothing in the ledger tell of memories any more; what was to be done with them is closed.
 
     A change that made or changed one of them cannot be undone any more.
 
     Args:
-        quoting: issues that name none of them, and have their words.
+        found: what names them, or has their words.
     """
-    found, gone = naming(ledger, memory_ids).with_issues(quoting), frozenset(memory_ids)
+    gone = frozenset(memory_ids)
     for id_ in found.reversals:
         ledger.drop_reversal(id_)
     for id_ in dict.fromkeys((*found.issues, *found.reversals)):
@@ -76,7 +76,6 @@ def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, quotin
         rewrite(ledger, id_, None if issue is None else _without(issue, gone, doer), events)
         is_unfinished = issue is not None and issue.status in UNFINISHED
         rules.tell(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
-    return found
 
 
 def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequence[IssueEvent]) -> None:

@@ -96,11 +96,6 @@ class Connections:
         with self.reading(once=True) as db:
             return db.execute(sql, values or {}).fetchall()
 
-    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield the rows that one statement finds, of which there may be more than memory holds; see `rows`."""
-        with self.reading(once=True) as db:
-            yield from db.execute(sql, values)
-
     def known(self, key: object, read: Callable[[], T]) -> T:
         """Return what `read` gives, which inside a snapshot is asked for once."""
         known = self._known.get(threading.get_ident())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.store import owners
@@ -27,14 +27,15 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.rows import (
+    Asked,
     Row,
     Values,
     check_times,
     checked,
     drop,
     form_of,
-    read_rows,
     refuse_wide,
+    rows_of,
     unlisted,
 )
 from commonplace.store.schema import SCHEMA, TABLES, Table, table_of
@@ -383,9 +384,9 @@ class MemoryChange(ChangingSpace):
         """The ledger of the same namespace, in the same transaction."""
         return LedgerChange(self._change)
 
-    def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[Values]:
-        """Yield the rows of a table in this namespace whose columns have one of the given values."""
-        return read_rows(self._change, table, self._change.namespace, **among)
+    def rows_of(self, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
+        """Yield rows of several tables of this namespace as they are now; see `rows_of`."""
+        return rows_of(self._change, self._change.namespace, asked)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""

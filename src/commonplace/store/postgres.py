@@ -602,10 +602,6 @@ class PostgresConnections(Connections):
             with inside.within(scope):
                 return inside.execute(sql, values).fetchall()
 
-    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield the rows that one statement finds; the driver has taken them all before the first."""
-        yield from self.rows(sql, values)
-
     def ahead(self, reads: Sequence[Read], namespace: str) -> None:
         """Send what will be read of a namespace in this snapshot; see `Connections.ahead`."""
         inside = self._taken.get(threading.get_ident())

@@ -21,7 +21,6 @@ from commonplace.store.dialect import (
     SPACE,
     Conflict,
     Database,
-    Read,
     Rows,
     Written,
     bound,
@@ -336,54 +335,51 @@ def decoded(column: Column, value: Any) -> Any:
     return bool(value) if column.role == "flag" else value
 
 
-def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequence[Any]) -> Iterator[Values]:
-    """Return the rows of a table, of one namespace or of all; a server is waited for with the first.
-
-    Args:
-        among: values of which a column must have one.
-    """
-    return values_of(table, () if is_none(among) else db.execute(*query_of(table, namespace, **among)))
+Asked = tuple[Table, Mapping[str, Sequence[Any]]]
+"""A table, and the values of which its columns must have one; none are all rows."""
 
 
-def query_of(table: Table, namespace: str | None, **among: Sequence[Any]) -> Read:
-    """Return the statement that reads rows of a table, and its values; see `read_rows`."""
+def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
+    """Yield rows of several tables, of one namespace or of all; a server is asked for all of them at once."""
+    for table, rows in [(table, _sent(db, table, namespace, among)) for table, among in asked]:
+        names = [column.name for column in table.columns]
+        encoded = [column for column in table.columns if _is_coded(column)]
+        for row in rows:
+            values = dict(zip(names, row, strict=True))
+            for column in encoded:
+                values[column.name] = decoded(column, values[column.name])
+            yield table, values
+
+
+def _sent(db: Database, table: Table, namespace: str | None, among: Mapping[str, Sequence[Any]]) -> Iterable[Row]:
+    if is_none(among):
+        return ()
     terms = [condition(table, shape_of(among))] if among else []
     if namespace is not None and table.has_namespace:
         terms.append(f"namespace = {SPACE}")
     columns = ", ".join(selected(column, table.name) for column in table.columns)
     where = f" WHERE {' AND '.join(terms)}" if terms else ""
-    return f"SELECT {columns} FROM {table.name}{where}", {"namespace": namespace, **bound(among)}
-
-
-def values_of(table: Table, found: Iterable[Row]) -> Iterator[Values]:
-    """Yield what rows hold that `query_of` finds."""
-    names = [column.name for column in table.columns]
-    encoded = [column for column in table.columns if _is_coded(column)]
-    for row in found:
-        values = dict(zip(names, row, strict=True))
-        for column in encoded:
-            values[column.name] = decoded(column, values[column.name])
-        yield values
+    return db.execute(f"SELECT {columns} FROM {table.name}{where}", {"namespace": namespace, **bound(among)})
 
 
 def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
     """Yield rows of a numbered table, and all that hangs on them through a number, each with its table."""
-    held: Mapping[str, list[int]] = {table.name: list(numbers)}
-    asked = [(table, read_rows(db, table, namespace, **{table.key[-1]: held[table.name]}))]
-    left = [other for other in SCHEMA.values() if other is not table]
-    while held:
-        for other in tuple(left):
-            column = next((each for each in other.columns if each.role == "key" and each.refers in held), None)
-            if column is not None:
-                left.remove(other)
-                asked.append((other, read_rows(db, other, namespace, **{column.name: held[column.refers]})))
-        found = defaultdict[str, list[int]](list)
-        for other, rows in asked:
-            for row in rows:
-                yield other, row
-                if other.is_numbered:
-                    found[other.name].append(row[other.key[-1]])
-        held, asked = found, []
+    asked: list[Asked] = [(table, {table.key[-1]: numbers})]
+    while asked:
+        held: defaultdict[str, list[int]] = defaultdict(list)
+        for one, row in rows_of(db, namespace, asked):
+            if one.is_numbered:
+                held[one.name].append(row[one.key[-1]])
+            yield one, row
+        # Of two columns that name rows the first counts: what hangs on a passage hangs on its owner, too.
+        hanging = [(other, column) for other in SCHEMA.values() if (column := _hook(other)) and column.refers in held]
+        asked = [(other, {column.name: held[column.refers]}) for other, column in hanging]
+
+
+def _hook(table: Table) -> Column | None:
+    """Return the column by which the rows of a table hang on others."""
+    hooks = (column for column in table.columns if column.role == "key" and column.refers not in ("", "namespaces"))
+    return next(hooks, None)
 
 
 def cleaned(record: T, text: Callable[[str], str], value: Callable[[Any], Any]) -> T:

@@ -14,7 +14,7 @@ replaced or archived version is past: readable by number, by `versions` and by `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from operator import itemgetter
@@ -27,21 +27,21 @@ from commonplace.store import owners as queries
 from commonplace.store.change import STAMPS, Change
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import identity, make, refuse_unreadable
-from commonplace.store.dialect import Database, is_none, listed, listed_numbers
+from commonplace.store.dialect import Database, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.memories import MemoryStore
 from commonplace.store.rows import (
+    Asked,
     Row,
     Values,
     add_rows,
     check_times,
     drop,
     hanging_rows,
-    query_of,
     refuse_unstorable,
-    values_of,
+    rows_of,
 )
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
@@ -234,10 +234,10 @@ class Store(MemoryStore, ReembeddingStore):
         found = self._connections.known(key, lambda: self._read(queries.PAST_HEAD, namespace, change=change))
         return found[0][0] if found else ""
 
-    def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
-        """Yield the rows of a table, of one namespace or of all, whose columns have one of the given values."""
-        if not is_none(among):
-            yield from values_of(table, self._connections.stream(*query_of(table, namespace, **among)))
+    def rows_of(self, asked: Iterable[Asked], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
+        """Yield rows of several tables; see `rows_of`."""
+        with self._connections.reading(EVERY if namespace is None else namespace) as db:
+            yield from rows_of(db, namespace, asked)
 
     def hanging_rows(self, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
         """Yield rows with all that hangs on them; see `hanging_rows`."""

@@ -14,10 +14,9 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.erase import forget
-from commonplace.erasure.plan import make_plan
 from commonplace.erasure.receipt import ForgetReceipt
 from commonplace.erasure.resume import ErasureRuntime
-from commonplace.erasure.select import Wanted
+from commonplace.erasure.select import Plan, Wanted, add_rows
 from commonplace.erasure.verify import prove
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.logs import RetrievalLog
@@ -183,11 +182,12 @@ class TestWhatIsLeft:
         book.doctor()
         book._runtime.maintenance.project()
         with book._runtime.store.snapshot():
-            chosen = make_plan(book._runtime.store, "default", _chosen(memory.id))
+            plan = Plan((memory.id,))
+            add_rows(plan, book._runtime.store, "default")
         with book._runtime.store.change_memories("default") as change:
             change.erase([memory.id])
-        proof = prove(place_of(book), "default", chosen, is_compact=True)
-        assert [what for file, what in proof.found if file == "index"] == [
+        receipt = prove(place_of(book), ForgetReceipt("default", 0.0, counts=plan.counts()), plan, [])
+        assert [what for file, what in receipt.found if file == "index"] == [
             "a passage of it",
             "its vector",
             "a word that nothing else has",
@@ -199,12 +199,6 @@ class TestWhatIsLeft:
         receipt = book.forget(memory.id)
         assert receipt.verified
         assert receipt.notices == ("2 of its texts have fewer than 8 bytes, too short to search for in files",)
-
-
-def _chosen(*ids: str) -> Any:
-    from commonplace.erasure.select import Chosen
-
-    return Chosen(memories=ids)
 
 
 class TestADryRun:

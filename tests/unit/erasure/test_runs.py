@@ -19,11 +19,11 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure import erase
 from commonplace.erasure.erase import forget
-from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
-from commonplace.erasure.resume import FORGETTING, STEPS, Pending, finish_waiting
+from commonplace.erasure.receipt import RECEIPT, ForgetReceipt
+from commonplace.erasure.resume import FORGETTING, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.types import Document, JournalBlock, Note
+from commonplace.types import STORE_SPACE, Document, JournalBlock, Note
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ class TestMarkdown:
             book.remember(f"{name}: {SECRET}", id=name, session="talk")
             (memory / f"{name}.md").write_text(f"## 09:00\n\n{name}: {SECRET}\n")
         with book._runtime.store.change_memories("default") as change:
-            change.put(JournalBlock("a", "a.md", "ab" * 32))
+            change.set_block(JournalBlock("a", "a.md", "ab" * 32))
         pages = Pages(memory)
         receipt = forget(place_of(book, pages=pages), "default", Wanted(ids=("a",)))
         assert pages.asked == [("default", ("a",))]
@@ -245,7 +245,7 @@ class TestWhatWasCutShort:
 
         book.index_documents([Document("page", SECRET), Document("other", "Kettle")])
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(erase, "take", killed)
+            patched.setattr(erase, "remove_pages", killed)
             book.forget("page")
         assert [owner.id for owner in book._runtime.store.owners("default", [1, 2]).values()] == ["other"]
         told = book.doctor(mend=False).findings
@@ -263,7 +263,7 @@ class TestWhatWasCutShort:
         memory = book.remember(SECRET)
         with book._runtime.store.change_memories("default") as change:
             change.put(ForgetReceipt("default", 1.0, id="r").note())
-            change.put(Pending("r", 1.0, "default", STEPS).note())
+            change.put(Pending("r", 1.0, "default").note())
         assert book.forget(memory.id).verified
         assert book._runtime.store.notes(None, FORGETTING) == []
 
@@ -271,7 +271,7 @@ class TestWhatWasCutShort:
     def test_a_namespace_that_was_not_erased_yet_is_not_forgotten_later(self, book: Engine, is_told: bool) -> None:
         """Somebody may have gone on using it since; the call never returned, so nothing was promised."""
         memory = book.remember(SECRET)
-        pending = Pending("r", 1.0, "default", STEPS, is_namespace=True)
+        pending = Pending("r", 1.0, "default", is_namespace=True)
         with book._runtime.store.change_memories("default") as change:
             change.put(pending.note())
         if is_told:
@@ -291,7 +291,7 @@ class TestWhatWasCutShort:
         from commonplace.locks import FileLock
 
         with book._runtime.store.change_memories("default") as change:
-            change.put(Pending("r", 1.0, "default", STEPS).note())
+            change.put(Pending("r", 1.0, "default").note())
         with FileLock(book.directory / "forgetting.lock").hold(0.0):
             [found] = finish_waiting(place_of(book))
         assert (found.problem, found.mended) == ("another process is forgetting at this moment", False)

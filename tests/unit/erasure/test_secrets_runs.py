@@ -26,13 +26,13 @@ from tests.unit.store.test_read_only import without_rights
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.erasure.receipt import RECEIPT, STORE_SPACE
+from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.resume import FORGETTING
 from commonplace.erasure.secrets import was_cut_short
 from commonplace.errors import StoreError
 from commonplace.exchange.archive import backup_note
 from commonplace.logs import RetrievalLog
-from commonplace.types import Filter
+from commonplace.types import STORE_SPACE, Filter
 
 
 def files(book: Engine) -> dict[str, bytes]:
@@ -243,8 +243,9 @@ class TestWhatStays:
             raise StoreError("the disk is full", remedy="make room")
 
         monkeypatch.setattr(type(book._runtime.store), "compact", full)
-        findings = found_of(book)
-        assert [(each.mended, each.remedy) for each in findings][1:] == [(False, "make room")]
+        findings = book.doctor(secrets=True).findings
+        assert [(each.part, each.mended) for each in findings] == [("forgetting", False), ("secrets", True)]
+        assert findings[0].remedy == "make room"
         monkeypatch.undo()
         assert len(book.doctor().findings) == 1
         assert holding(book) == []

@@ -194,7 +194,7 @@ class TestForgettingWhatAQueryQuotes:
 
         book.mark(CLINIC, "ferry", "wrong")
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(erase, "take", killed)
+            patched.setattr(erase, "remove_pages", killed)
             book.forget(id="appointment-7")
         assert book.golden_queries() == []
         assert [finding.mended for finding in book.doctor().findings] == [True]
@@ -214,10 +214,13 @@ class TestForgettingWhatAQueryQuotes:
         from commonplace.erasure import verify
         from commonplace.errors import IndexFaultError
 
-        def damaged(*_: object) -> set[str]:
+        whole = verify.parts_of
+
+        def damaged(*_: object) -> object:
+            monkeypatch.setattr(verify, "parts_of", whole)  # the index is made anew when something was erased
             raise IndexFaultError("is damaged")
 
-        monkeypatch.setattr(verify, "_words_that_go", damaged)
+        monkeypatch.setattr(verify, "parts_of", damaged)
         book.mark("where is zanzibar", "ferry", "wrong")
         assert book.forget(id="appointment-7").verified
         assert book.golden_queries() == []

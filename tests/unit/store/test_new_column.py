@@ -12,9 +12,8 @@ import pytest
 
 import commonplace
 from commonplace.erasure import verify
-from commonplace.erasure.plan import make_plan
 from commonplace.erasure.scan import Collector
-from commonplace.erasure.select import Chosen
+from commonplace.erasure.select import Plan, add_rows
 from commonplace.erasure.verify import still_stored
 from commonplace.exchange import codec
 from commonplace.exchange.codec import built, decoded, encoded
@@ -112,7 +111,9 @@ def test_what_it_held_is_erased_and_looked_for(use: Use, tmp_path: Path) -> None
         patterns = Collector()
         patterns.add_content(NOTE)
         assert still_stored(store, patterns.patterns()) >= {NOTE.encode()}
-        assert NOTE.encode() in set(make_plan(store, "default", Chosen(memories=("sold",))).traces.patterns())
+        plan = Plan(("sold",))
+        add_rows(plan, store, "default")
+        assert NOTE.encode() in set(plan.traces.patterns())
         (tmp_path / "store" / "left.txt").write_text(NOTE)
         receipt = book.forget("sold")
         assert ("left.txt", "words of it") in receipt.found
