@@ -160,7 +160,7 @@ class TestMarkdown:
             book.remember(f"{name}: {SECRET}", id=name, session="talk")
             (memory / f"{name}.md").write_text(f"## 09:00\n\n{name}: {SECRET}\n")
         with book._runtime.store.change_memories("default") as change:
-            change.set_block(JournalBlock("a", "a.md", "ab" * 32))
+            change.put(JournalBlock("a", "a.md", "ab" * 32))
         pages = Pages(memory)
         receipt = forget(place_of(book, pages=pages), "default", Wanted(ids=("a",)))
         assert pages.asked == [("default", ("a",))]
