@@ -11,7 +11,7 @@ from commonplace.engine.runtime import Service
 from commonplace.errors import UsageError
 from commonplace.memory.validate import reject_invalid_id, series
 from commonplace.store.memories import MemoryChange
-from commonplace.types import STORE_SPACE, Selection, StoredMemory
+from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
@@ -33,6 +33,7 @@ class ErasureApi(Service):
 
     def receipts(self) -> list[ForgetReceipt]:
         from commonplace.erasure.receipt import RECEIPT, receipt_of
+        from commonplace.exchange.archive import STORE_SPACE
 
         notes = [*self._store.notes(self._namespace, RECEIPT), *self._store.notes(STORE_SPACE, RECEIPT)]
         found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self._namespace]

@@ -36,7 +36,7 @@ from commonplace.erasure.select import (
     plan_all_parts,
 )
 from commonplace.erasure.verify import clear_logs, prove, quoting_queries
-from commonplace.exchange.archive import KnownBackup, known_backups
+from commonplace.exchange.archive import BACKUP, STORE_SPACE, KnownBackup, known_backups
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is, naming
 from commonplace.ledger.erase import forget as forget_in_ledger
@@ -46,7 +46,7 @@ from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import BACKUP, LEFT_OUT, STORE_SPACE, Note, StoredMemory
+from commonplace.types import LEFT_OUT, Note, StoredMemory
 
 _LOCK_WAIT_S = 60.0
 _TOLD = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, UNPROVED, ForgetReceipt, Problem, receipt_of, values_of
 from commonplace.errors import StoreError
+from commonplace.exchange.archive import STORE_SPACE
 from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index
@@ -26,7 +27,7 @@ from commonplace.logs import blank_lines
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
-from commonplace.types import STORE_SPACE, Note, Progress
+from commonplace.types import Note, Progress
 
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.backend import Left

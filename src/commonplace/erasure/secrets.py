@@ -39,6 +39,7 @@ from commonplace.erasure.resume import (
 from commonplace.erasure.scan import Collector, Patterns, Scan, files_below
 from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
+from commonplace.exchange.archive import BACKUP, STORE_SPACE
 from commonplace.exchange.items import ChangeItem, Item, Known, MemoryItem, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact
@@ -51,7 +52,6 @@ from commonplace.redaction import Secret, find_secrets
 from commonplace.redaction.patterns import is_disordered
 from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
 from commonplace.store.store import Store
-from commonplace.types import BACKUP, STORE_SPACE
 
 Finder = Callable[[str], Iterable[Secret]]
 

@@ -28,7 +28,7 @@ from commonplace.erasure.scan import (
 )
 from commonplace.erasure.select import Plan
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.exchange.archive import known_backups
+from commonplace.exchange.archive import BACKUP, known_backups
 from commonplace.formats.beads import split_notes
 from commonplace.formats.journal import SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
@@ -47,7 +47,7 @@ from commonplace.store.store import Store
 from commonplace.store.writes import STAMP_KEYS
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import BACKUP, GRAPH_KINDS, Embedding
+from commonplace.types import GRAPH_KINDS, Embedding
 from commonplace.types.ledger import IssueSelection
 
 _TELLING: Final = 6

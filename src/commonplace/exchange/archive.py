@@ -37,7 +37,7 @@ from commonplace.exchange.codec import built
 from commonplace.files import open_file
 from commonplace.formats.json_values import View
 from commonplace.store.store import Store
-from commonplace.types import BACKUP, STORE_SPACE, Note, Progress
+from commonplace.types import Note, Progress
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
@@ -317,6 +317,12 @@ def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
         if cause is None:
             raise
         raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=_MAKE_ROOM) from error
+
+
+STORE_SPACE: Final = ""
+"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
+BACKUP: Final = "backup"
+"""The kind of the notes about copies elsewhere: {"path": …, "at": …}, and "replaced": true where it is no backup."""
 
 
 def backup_note(path: Path, at: datetime, **more: bool) -> Note:

@@ -16,6 +16,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
+    BACKUP,
     DATABASE,
     FOLDERS,
     LONG_TERM,
@@ -35,7 +36,7 @@ from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
 from commonplace.text.characters import storable
-from commonplace.types import BACKUP, Note, Progress
+from commonplace.types import Note, Progress
 
 _DAMAGED: Final = "the store is damaged, so that no backup of it was kept"
 

@@ -532,10 +532,6 @@ class FileProblem:
     reason: str
 
 
-STORE_SPACE: Final = ""
-"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
-BACKUP: Final = "backup"
-"""The kind of the notes about copies elsewhere: {"path": …, "at": …}, and "replaced": true where it is no backup."""
 LEFT_OUT: Final = "left_out"
 """The kind of the notes that tell what the last indexing run left out, one for each root."""
 

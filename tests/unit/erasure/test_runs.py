@@ -23,7 +23,8 @@ from commonplace.erasure.receipt import RECEIPT, ForgetReceipt
 from commonplace.erasure.resume import FORGETTING, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.types import STORE_SPACE, Document, JournalBlock, Note
+from commonplace.exchange.archive import STORE_SPACE
+from commonplace.types import Document, JournalBlock, Note
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.resume import FORGETTING
 from commonplace.erasure.secrets import was_cut_short
 from commonplace.errors import StoreError
-from commonplace.exchange.archive import backup_note
+from commonplace.exchange.archive import STORE_SPACE, backup_note
 from commonplace.logs import RetrievalLog
-from commonplace.types import STORE_SPACE, Filter
+from commonplace.types import Filter
 
 
 def files(book: Engine) -> dict[str, bytes]:
