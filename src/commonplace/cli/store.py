@@ -98,13 +98,14 @@ def init(
     Example: commonplace init ~/projects/billing
     """
     from commonplace.engine.open import make_anew, make_on_server
-    from commonplace.settings.paths import DATABASE, STORE_NAME, address_of, directory_of, find_store
+    from commonplace.settings.paths import DATABASE, STORE_NAME, address_of, directory_of, find_project
 
     outer = None
     if invocation.store is None:
         project = directory.expanduser().absolute()
         invocation.store = str(project / STORE_NAME)
-        outer = find_store(project.parent)
+        above = find_project(project.parent)
+        outer = above / STORE_NAME if above is not None and (above / STORE_NAME).is_dir() else None
     loaded = invocation.settings()
     store = loaded.store.path
     address = address_of(store)

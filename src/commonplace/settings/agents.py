@@ -1,4 +1,4 @@
-"""Retrieval strategies of agents and settings of context assembly."""
+"""Retrieval strategies of agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, fields, replace
-from commonplace.settings.keys import Key, setting, switch
+from commonplace.settings.keys import Key, setting
 from commonplace.types import ARTIFACT_TYPES
 
 SECTION: Final = "agents"
@@ -46,20 +46,6 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     DEFAULT_AGENT: Strategy(),
 }
 """The strategies that there are without any setting; those of the auto-retrieval contract."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSettings:
-    """What the context of a task holds when the request does not say."""
-
-    max_tokens: int = setting(50_000, "the most tokens of a context that is asked for", 64, 1_000_000)
-    metadata: str = switch(
-        "on", "whether each text is labelled with its type, date, origin, trust, phase, tags and score"
-    )
-    references: str = switch("on", "whether a last line names all that is in it, to be mentioned by @")
-    on_start: str = switch(
-        "on", "whether a client's hook gets a context for a session and a prompt, and an MCP prompt one for its task"
-    )
 
 
 def agent_name(written: str) -> str:

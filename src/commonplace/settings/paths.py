@@ -41,12 +41,6 @@ def find_project(start: Path) -> Path | None:
     return None
 
 
-def find_store(start: Path) -> Path | None:
-    """Return the nearest store of a project, from `start` upward; None if there is none."""
-    here = start.absolute()
-    return next((d / STORE_NAME for d in (here, *here.parents) if (d / STORE_NAME).is_dir()), None)
-
-
 def project_of(store: Path) -> Path | None:
     """Return the project a store belongs to: the directory that holds it as `.commonplace`; None for another name."""
     return store.parent if store.name == STORE_NAME else None

@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field, fields, is_dataclass
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
-from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys
+from commonplace.settings.agents import SECTION, STRATEGIES, Strategy, strategy_keys
 from commonplace.settings.keys import Key, setting, switch
 from commonplace.types import METHODS, RERANK_MODES, SEARCH_FIELDS
 
@@ -252,6 +252,20 @@ class LogSettings:
     )
     max_bytes: int = setting(MIB, "bytes at which a log file is rotated", 4096, 1024 * MIB)
     keep: int = setting(3, "number of rotated log files to keep", 0, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What the context of a task holds when the request does not say."""
+
+    max_tokens: int = setting(50_000, "the most tokens of a context that is asked for", 64, 1_000_000)
+    metadata: str = switch(
+        "on", "whether each text is labelled with its type, date, origin, trust, phase, tags and score"
+    )
+    references: str = switch("on", "whether a last line names all that is in it, to be mentioned by @")
+    on_start: str = switch(
+        "on", "whether a client's hook gets a context for a session and a prompt, and an MCP prompt one for its task"
+    )
 
 
 @dataclass(frozen=True, slots=True)
