@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import accumulate, combinations, islice
 from typing import Any, Final
@@ -23,7 +24,7 @@ from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY, Parts
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
 from commonplace.text.tokens import analyse
-from commonplace.types import Hit, Link
+from commonplace.types import Hit
 
 DISPUTED: Final = "DISPUTED"
 
@@ -95,21 +96,21 @@ MAX_TOPIC_LENGTH: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What answers, with the part of it to be shown.
+    """A memory or a fact that answers.
 
     Attributes:
-        memory: None of a fact, and of a memory that went meanwhile.
-        fact: None of a memory.
-        links: of the memory.
+        passage: the part of it to be shown.
+        scope: the names that it is about.
+        links, pairs: how it is linked, and which entities it names together.
         confidence: "sure", "likely" or "weak"; "none" of a fact, and where nothing is known of it.
     """
 
     reference: Reference
     relevance: float
     passage: Passage
-    memory: Memory | None = None
-    fact: RelationView | None = None
-    links: tuple[Link, ...] = ()
+    scope: Sequence[str]
+    links: Sequence[Relation] = ()
+    pairs: Sequence[Relation] = ()
     confidence: str = NONE
 
 
@@ -142,18 +143,10 @@ def temporal_query(engine: Engine, parts: Parts) -> Response:
     return _told(engine, [each for _, each in placed[:limit]], result, facts)
 
 
-def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Return the tags and entities of memories, each once, in their order."""
-    named = (name for memory in memories for name in (*memory.tags, *memory.entities))
-    return tuple(islice(dict.fromkeys(name for name in named if len(name) <= MAX_TOPIC_LENGTH), MAX_TOPICS))
-
-
-def memory_of(engine: Engine, id_: str, as_of: float | None = None) -> Memory | None:
-    """Return a memory that a hit or a link names; None where it went meanwhile."""
-    try:
-        return engine.get(id_, as_of=as_of, touch=False)
-    except NotFoundError:
-        return None
+def topics(memory: Memory) -> tuple[str, ...]:
+    """Return the tags and entities of a memory, each once, in their order."""
+    names = (name for name in (*memory.tags, *memory.entities) if len(name) <= MAX_TOPIC_LENGTH)
+    return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
 
 
 def rationale_of(notices: Iterable[str]) -> str:
@@ -171,14 +164,18 @@ def _search_parts(parts: Parts) -> tuple[str, int, float, Any]:
 def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
     id_ = hit.owner_id
     passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
-    links = tuple(engine.links(id_))
-    return Found(
-        Reference(MEMORY, id_), hit.score, passage, memory_of(engine, id_, as_of), None, links, hit.confidence or NONE
-    )
+    links = [Relation(each.source, each.target, True, each.strength) for each in engine.links(id_)]
+    scope: tuple[str, ...] = ()
+    pairs: list[Relation] = []
+    with suppress(NotFoundError):  # another process may have deleted it meanwhile
+        memory = engine.get(id_, as_of=as_of, touch=False)
+        scope, pairs = topics(memory), [replace(each, strength=hit.score) for each in relations(memory)]
+    return Found(Reference(MEMORY, id_), hit.score, passage, scope, links, pairs, hit.confidence or NONE)
 
 
 def _fact(fact: RelationView, topic: str) -> Found:
-    return Found(Reference(FACT, fact.uuid), fact.score, passage_of(fact, topic, SNIPPET_CHARACTERS), fact=fact)
+    passage = passage_of(fact, topic, SNIPPET_CHARACTERS)
+    return Found(Reference(FACT, fact.uuid), fact.score, passage, (fact.source_name, fact.target_name))
 
 
 def _told(engine: Engine, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
@@ -220,20 +217,17 @@ def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
 
 
 def _scope(found: Sequence[Found]) -> tuple[str, ...]:
-    named = [topics([each.memory]) for each in found if each.memory is not None]
-    named += [(each.fact.source_name, each.fact.target_name) for each in found if each.fact is not None]
-    names = (name for some in named for name in some if len(name) <= MAX_TOPIC_LENGTH)
+    names = (name for each in found for name in each.scope if len(name) <= MAX_TOPIC_LENGTH)
     return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
 
 
 def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...]:
     """Return what the graph knows, then how the memories are linked, then which entities they name together."""
-    named = [(each.memory, each.relevance) for each in found if each.memory is not None]
     chosen: dict[frozenset[str], Relation] = {}
     for relation in (
         *(relation_of(fact, fact.score, is_directed=False) for fact in facts),
-        *(Relation(link.source, link.target, True, link.strength) for each in found for link in each.links),
-        *(replace(pair, strength=relevance) for memory, relevance in named for pair in relations(memory)),
+        *(link for each in found for link in each.links),
+        *(pair for each in found for pair in each.pairs),
     ):
         chosen.setdefault(ends(relation), relation)
     return tuple(islice(chosen.values(), MAX_LINKS))
@@ -315,7 +309,7 @@ def _shown_memory(engine: Engine, id_: str, as_of: str | float | None) -> _Shown
         ("RETENTION", f"{memory.retention:.2f}"),
     )
     related = (Relation(each.source, each.target, is_directed=True, strength=each.strength) for each in links)
-    return _Shown(Reference(MEMORY, memory.id), memory.content, topics([memory]), tuple(related), facts)
+    return _Shown(Reference(MEMORY, memory.id), memory.content, topics(memory), tuple(related), facts)
 
 
 def _episode(engine: Engine, id_: str, _as_of: str | float | None) -> _Shown:
