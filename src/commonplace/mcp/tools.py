@@ -70,12 +70,30 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
         return _waiting(engine, given)
     if ("id" in given) == ("query" in given):
         raise UsageError("memory_graph needs something to start at", remedy="give either id or query")
+    from commonplace.graph.text import entity_item, fact_item
+
     known = _about(engine, given) if "id" in given else _answers(engine, given)
-    items = [each for pair in zip_longest(known.facts, known.memories) for each in pair if each is not None]
-    items += known.entities
+    facts = [("facts", _plain_fact(each), fact_item(each)) for each in known.facts]
+    memories = []
+    for each in known.memories:
+        text = engine.snippet(each.content, given.get("query", ""), SNIPPET_CHARACTERS)
+        memories.append(("memories", {"id": each.id, "snippet": text}, (each.id, text, "memory")))
+    entities = []
+    for entity in known.entities:
+        plain = entity.to_dict()
+        entities.append(("entities", {name: plain[name] for name in _OF_ENTITY}, entity_item(entity)))
+    items = [each for pair in zip_longest(facts, memories) for each in pair if each is not None] + entities
 
     def rendered(size: int) -> tuple[dict[str, Any], str]:
-        return _rendered(engine, known, items[:size], given.get("query", ""))
+        structured: dict[str, list[dict[str, Any]]] = {"facts": [], "entities": [], "memories": []}
+        fenced: dict[str, list[Any]] = {kind: [] for kind in structured}
+        for kind, form, item in items[:size]:
+            structured[kind].append(form)
+            fenced[kind].append(item)
+        ids = {each["id"] for each in structured["memories"]}
+        links = [_plain_link(each) for each in known.links if {each.source, each.target} <= ids]
+        lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
+        return {**structured, "links": links}, "\n".join(filter(None, [_fenced(chain(*fenced.values())), *lines]))
 
     size, structured, text = _cut(engine, len(items), rendered)
     notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
@@ -168,31 +186,6 @@ def _answers(engine: Engine, given: Arguments) -> _Known:
         return _Known(list(facts), list(entities), notices=list(notices))
     around = engine.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
     return _Known(list(facts), list(entities), around.memories, around.links, list(notices))
-
-
-def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
-    from commonplace.graph.text import entity_item, fact_item
-
-    chosen = {id(each) for each in shown}
-    facts = [each for each in known.facts if id(each) in chosen]
-    entities = [each for each in known.entities if id(each) in chosen]
-    memories = [
-        {"id": each.id, "snippet": engine.snippet(each.content, query, SNIPPET_CHARACTERS)}
-        for each in known.memories
-        if id(each) in chosen
-    ]
-    ids = {each["id"] for each in memories}
-    links = [_plain_link(each) for each in known.links if {each.source, each.target} <= ids]
-    structured = {
-        "facts": [_plain_fact(each) for each in facts],
-        "entities": [{name: plain[name] for name in _OF_ENTITY} for plain in (each.to_dict() for each in entities)],
-        "memories": memories,
-        "links": links,
-    }
-    items: list[Any] = [*map(fact_item, facts), *map(entity_item, entities)]
-    items += [(each["id"], each["snippet"], "memory") for each in memories]
-    lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
-    return structured, "\n".join(filter(None, [_fenced(items), *lines]))
 
 
 def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
