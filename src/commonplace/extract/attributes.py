@@ -225,9 +225,9 @@ class Attributes:
     def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
         """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
         if match[0].lower().startswith(("new ", "first ")):
-            return self._speaker(before[0]) if _OWN.fullmatch(before[1]) and self._is_sure else None
+            return self._anaphor(before[0], "i") if _OWN.fullmatch(before[1]) and self._is_sure else None
         if subject is None or subject.anaphor in ("we", "i"):
-            return None if subject is None else self._speaker(subject.start)
+            return None if subject is None else self._anaphor(subject.start - self._begin, "i")
         # Where somebody with a name lives and works, relations.txt tells; of `drives` it tells nothing.
         is_theirs = match.re.pattern in _PLAIN or subject.name.startswith(self._owner)
         is_person = subject.type == "person" or (subject.mention is not None and subject.type == "concept")
@@ -252,7 +252,7 @@ class Attributes:
             what = owned["what"].lower()
             if not _is_noun_phrase(what):
                 return None
-            source = self._speaker(place) if owned["by"] else self._subject_of(place, owned["who"])
+            source = self._anaphor(place, "i") if owned["by"] else self._subject_of(place, owned["who"])
             aspect, is_soft = what, not _MANY.isdisjoint(what.split()[-1:])
         else:
             if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
@@ -293,7 +293,7 @@ class Attributes:
             source: Phrase | None = self._anaphor(start, NOBODY)
         elif how == "dropped":
             self._subject = start, text.split(maxsplit=1)[0]
-            source = self._speaker(start)
+            source = self._anaphor(start, "i")
         else:
             source = self._subject_of(start, text[: match.start()], has_rest=True)
         if source is None or old is None or (is_exchange and new is None):
@@ -354,17 +354,17 @@ class Attributes:
                 found = phrase_of(mention)
                 return replace(found, confidence=max(found.confidence, _SURE))
         head = name.split()[-1].lower() if name else ""
-        kind = "person" if head in KIN else kind_of_noun(head)
-        kind = "concept" if kind in ("person", "organization") and head not in KIN else kind
+        kind = kind_of_noun(head)
+        if head in KIN:
+            kind = "person"
+        elif kind in ("person", "organization"):
+            kind = "concept"
         return Phrase(first, first + 1, start, start + len(name), name, kind, 0.7)
 
     def _anaphor(self, at: int, word: str) -> Phrase:
         start = self._begin + at
         first = self._place(at)
         return Phrase(first, first, start, start, word, "", 0.9, None, word)
-
-    def _speaker(self, at: int) -> Phrase:
-        return self._anaphor(max(at - self._begin, 0) if at >= self._begin else at, "i")
 
     def _subject_of(self, at: int, said: str, *, has_rest: bool = False) -> Phrase | None:
         """Return what a clause is about; without a subject of its own, that of the clause before."""
@@ -393,18 +393,6 @@ class Attributes:
         is_anything = phrase.mention is None and phrase.name.lower() in VAGUE
         return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 
-    def _undated(self, at: int, words: list[str], kind: str) -> list[str]:
-        """Return the words of a value that stand before a date; `Office 2019` is a name."""
-        if kind == "on":
-            return words
-        named = max((one.end for one in self._line.mentions if one.start == self._begin + at), default=0)
-        begin = at
-        for count, word in enumerate(words):
-            if count and self._begin + begin >= named and self._place(begin) in self._line.dated:
-                return words[:count]
-            begin += len(word) + 1
-        return words
-
     def _value(self, at: int, said: str, kind: str) -> Phrase | None:
         """Return the words of a value, up to what no longer belongs to it."""
         rest = said.lstrip()
@@ -412,34 +400,26 @@ class Attributes:
         only = re.match(r"(?!A\b(?: now)?$)(?:only |even |at |a new |an |a |the |my |our )+", rest, re.I)
         if only is not None:
             at, rest = at + only.end(), rest[only.end() :]
+        named = max((one.end for one in self._line.mentions if one.start == self._begin + at), default=0)
         words: list[str] = []
+        end = at
         for word in rest.split(" "):
             bare = word.lower().strip(".,")
-            if (
-                len(words) >= _MAX_WORDS
-                or not word
-                or bare in _STOPS
-                or (words and bare in ("in", "of") and kind == "on")
-            ):
+            # A value ends before a date, but `Office 2019` is a name.
+            is_dated = self._begin + end >= named and self._place(end) in self._line.dated
+            is_behind = bare in ("in", "of") if kind == "on" else is_dated
+            if len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and is_behind):
                 break
             words.append(word)
-        words = self._undated(at, words, kind)
+            end += len(word) + 1
         name = " ".join(words).rstrip(".,;:!")
-        if (
-            not name
-            or (name != "A" and name.lower() in DETERMINERS | VAGUE)
-            or not any(char.isalnum() for char in name)
-        ):
+        is_grade = name == "A"
+        is_small = not is_grade and name.lower() in DETERMINERS | VAGUE | _NOT_A_NOUN
+        if is_small or not any(map(str.isalnum, name)) or _MARKUP.search(name) or _NUMBER.fullmatch(name):
             return None
-        if kind == "on" and not PATTERNS["day"].match(name):
-            return None
-        if _MARKUP.search(name) or _NUMBER.fullmatch(name) or (name != "A" and name.lower() in _NOT_A_NOUN):
-            return None
-        if (kind == "name" and not _VALUE.search(name)) or (kind == "value" and not _VALUE.search(words[0])):
-            return None
-        if kind == "name" and PATTERNS["day"].match(name):
-            return None
-        return self._phrase(at, name)
+        is_day = PATTERNS["day"].match(name) is not None
+        fits = {"on": is_day, "name": not is_day and _VALUE.search(name), "value": _VALUE.search(words[0])}
+        return self._phrase(at, name) if fits.get(kind, True) else None
 
 
 def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
