@@ -71,7 +71,6 @@ def _read() -> Iterator[_Row]:
 
 
 _ROWS: Final = tuple(_read())
-_PLAIN: Final = frozenset(row.pattern.pattern for row in _ROWS if row.relation == "RELATED_TO")
 
 
 GONE: Final = "GONE"
@@ -223,15 +222,13 @@ class Attributes:
         return [tokens.lower[place] for place in places if place not in self._line.dated]
 
     def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
-        """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
+        """Return whom a clause is about: `we` are the speaker and theirs, as is a `New job`."""
         if match[0].lower().startswith(("new ", "first ")):
             return self._anaphor(before[0], "i") if _OWN.fullmatch(before[1]) and self._is_sure else None
         if subject is None or subject.anaphor in ("we", "i"):
             return None if subject is None else self._anaphor(subject.start - self._begin, "i")
-        # Where somebody with a name lives and works, relations.txt tells; of `drives` it tells nothing.
-        is_theirs = match.re.pattern in _PLAIN or subject.name.startswith(self._owner)
         is_person = subject.type == "person" or (subject.mention is not None and subject.type == "concept")
-        return subject if is_person and is_theirs else None
+        return subject if is_person else None
 
     def _is(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         """Read `my landlord is Mr. Weber`, `Rent is 900 euros`, `it's an iPhone now`, `the standup is at 9:30`."""
