@@ -207,10 +207,12 @@ class Clauses:
             return statement.doubt
         tokens, target = self.tokens, statement.target
         is_open = PATTERNS["open"].search(tokens.text, tokens.start[0], tokens.end[-1]) is not None
-        is_club = target.name.rsplit(" ", 1)[-1].lower() in _CLUBS
+        # Marketing is no place, and who joins Spotify Premium does not work there.
+        is_other = target.name.rsplit(" ", 1)[-1].lower() in _CLUBS
+        is_other = is_other or (statement.relation == "LIVES_IN" and target.type != "place")
         tail = [tokens.lower[place] for place in range(target.last, end) if place not in self.line.dated]
         stop = next((number for number, lower in enumerate(tail) if lower in _TAIL_ENDS), len(tail))
-        return "" if is_lasting(tail[:stop]) and not (is_open or is_club) else UNSURE
+        return "" if is_lasting(tail[:stop]) and not (is_open or is_other) else UNSURE
 
     def _stated(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         special = self._special(group, subject)
