@@ -217,7 +217,8 @@ def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
 
 
 def _scope(found: Sequence[Found]) -> tuple[str, ...]:
-    names = (name for each in found for name in each.scope if len(name) <= MAX_TOPIC_LENGTH)
+    memories_first = sorted(found, key=lambda each: each.reference.kind != MEMORY)
+    names = (name for each in memories_first for name in each.scope if len(name) <= MAX_TOPIC_LENGTH)
     return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
 
 
