@@ -73,19 +73,15 @@ class _Places:
 
     def __init__(self, graph: GraphChange) -> None:
         self._graph = graph
-        self.told: dict[tuple[str, str], str] = {}
         self.ends: dict[str, _End] = {}
 
     def compare(self, one: str, other: str) -> str:
         """Return whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
-        pair = (min(one, other), max(one, other))
-        if pair not in self.told:
-            first, second = self._end(one), self._end(other)
-            are_places = bool(first.forms and second.forms)
-            is_within = are_places and (other in first.around or one in second.around)
-            known = compare(first.forms, second.forms) if are_places else "apart"
-            self.told[pair] = "within" if is_within else known
-        return self.told[pair]
+        first, second = self._end(one), self._end(other)
+        if not (first.forms and second.forms):
+            return "apart"  # one of them is no place
+        is_within = other in first.around or one in second.around
+        return "within" if is_within else compare(first.forms, second.forms)
 
     def _end(self, id_: str) -> _End:
         """Return what counts of a target, read once: it is compared with all others of its slot."""
@@ -113,7 +109,6 @@ class FactKeys:
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
     def say(self, evidence: Assertion, changed: Changed) -> None:
-        self._places.told.clear()
         if evidence.type in _LYING_IN:
             self._places.ends.clear()
         run, known = self._reckoning(self._key(evidence.source, evidence.type, evidence.target, evidence.aspect))

@@ -247,11 +247,11 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         begins, ends = evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to
         begins = None if begins is not None and begins >= ends else begins
     return Fact(
+        **{name: getattr(evidence, name) for name in _FROM_ASSERTIONS},
         id=id_,
         source=meant[0],
         target=meant[1],
         type=type_,
-        text=evidence.text,
         created_at=evidence.at,
         valid_from=begins,
         valid_to=ends,
@@ -263,17 +263,11 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         is_denied=is_denied,
         is_added=is_added(evidence.text),
         topic=topic_of(evidence.text),
-        order=evidence.order,
         born=evidence.order,
-        confidence=evidence.confidence,
-        trust=evidence.trust,
-        group=evidence.group,
-        sentence=evidence.sentence,
-        aspect=evidence.aspect,
-        doubt=evidence.doubt,
     )
 
 
+_FROM_ASSERTIONS: Final = ("text", "order", "confidence", "trust", "group", "sentence", "aspect", "doubt")
 _SHARED: Final = tuple(
     each.name for each in fields(Relation) if each.name in Fact.__dataclass_fields__ and each.name != "attributes"
 )

@@ -179,10 +179,8 @@ class GraphReader:
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
         found = self._find_entities(query, limit, wanted)
-        stored = self._graph.entities(list(found.scores))
-        ranked = (stored[id_] for id_ in found.scores if id_ in stored)
         views = Seeing(self._graph, wanted.times).entities(
-            ranked, found.scores, found.distances, has_summaries=self._has_summaries
+            found.scores, found.scores, found.distances, has_summaries=self._has_summaries
         )
         return FoundEntities(query, views, found.is_degraded, found.notices)
 
@@ -322,16 +320,14 @@ class GraphReader:
         rim = [id_ for id_, distance in distances.items() if distance == depth]
         for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN, among=distances).values():
             edges.update({each.id: None for each in some})
-        stored, relations = graph.entities(list(distances)), graph.relations(list(edges))
         seeing = Seeing(graph, times)
-        near_first = (stored[id_] for id_ in distances if id_ in stored)
-        entities = seeing.entities(near_first, distances=distances, has_summaries=False)
+        entities = seeing.entities(distances, distances=distances, has_summaries=False)
 
         def order(fact: Relation) -> tuple[int, float, str]:
             ends = (distances.get(end, len(distances)) for end in (fact.source, fact.target))
             return min(ends), -fact.created_at, fact.id
 
-        facts = seeing.relations(sorted(relations.values(), key=order))
+        facts = seeing.relations(sorted(graph.relations(list(edges)).values(), key=order))
         return Subgraph(centre.id, entities, facts, near.is_capped)
 
     def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
@@ -340,12 +336,9 @@ class GraphReader:
         found = shortest_path(
             start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
-        stored, relations, seeing = graph.entities(found.ids), graph.relations(found.edges), Seeing(graph, times)
-        return GraphPath(
-            seeing.entities((stored[id_] for id_ in found.ids), has_summaries=False),
-            seeing.relations(relations[id_] for id_ in found.edges),
-            found.is_capped,
-        )
+        seeing = Seeing(graph, times)
+        entities = seeing.entities(found.ids, has_summaries=False)
+        return GraphPath(entities, seeing.relations(found.edges), found.is_capped)
 
     def timeline(self, name: str, limit: int, times: Times) -> Timeline:
         entity = self._find(name)
@@ -388,8 +381,7 @@ class GraphReader:
         graph = self._graph
         said = graph.mentioned([each.id for each in graph.episodes_of_memory(memory)])
         ids = dict.fromkeys(each.subject for some in said.values() for each in some if each.kind == "relation")
-        known = graph.relations(list(ids))
-        return list(Seeing(graph, Times(self.ground.now())).relations([known[each] for each in ids if each in known]))
+        return list(Seeing(graph, Times(self.ground.now())).relations(ids))
 
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
         graph = self._graph
@@ -457,9 +449,8 @@ class GraphReader:
         facts = graph.relations(list(dict.fromkeys([*told.scores, *near.edges])))
         chosen = sorted(facts.values(), key=lambda each: _worth(each, distances, told.scores))[:max_facts]
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
-        stored, seeing = graph.entities(list(ends)), Seeing(graph, times)
         text, entities, kept = describe(
-            seeing.entities((stored[id_] for id_ in ends if id_ in stored), distances=distances, has_summaries=False),
+            Seeing(graph, times).entities(ends, distances=distances, has_summaries=False),
             self._with_overtaken(chosen, times, told.scores),
             max_tokens=max_tokens,
             count=count,

@@ -21,9 +21,7 @@ from commonplace.graph.runtime import GraphRuntime, fact_text
 from commonplace.graph.views import (
     Addition,
     Deletion,
-    EntityView,
     Merging,
-    RelationView,
     Seeing,
     Settlement,
     Splitting,
@@ -75,7 +73,7 @@ class GraphService:
             gone = take_out(change.graph, self._ground, [id_])
             if self._follower is not None:
                 self._follower.deleted(change, id_, known.group)
-        return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
+        return Deletion(id_, gone.entities, gone.relations, self._seeing.relations(gone.reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
         with self._ground.change() as change:
@@ -83,8 +81,8 @@ class GraphService:
             kept, gone = (find_entity(graph, each) for each in (keep, other))
             _refuse_too_many_names(graph, kept, gone)
             moved = Merger(graph, self._ground).merge(kept, gone, reason)
-        [entity, merged] = self._entities([kept.id, gone.id])
-        return Merging(entity, merged, self._relations(moved), reason)
+        [entity, merged] = self._seeing.entities([kept.id, gone.id])
+        return Merging(entity, merged, self._seeing.relations(moved), reason)
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
         with self._ground.change() as change:
@@ -92,8 +90,8 @@ class GraphService:
             split = find_entity(graph, entity)
             parted = self._split(graph, split, names, reason)
             relations = sorted(facts_about(graph, parted))
-        [kept, *others] = self._entities([split.id, *parted])
-        return Splitting(kept, tuple(others), self._relations(relations), reason)
+        [kept, *others] = self._seeing.entities([split.id, *parted])
+        return Splitting(kept, tuple(others), self._seeing.relations(relations), reason)
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
         changed = Changed()
@@ -115,8 +113,10 @@ class GraphService:
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
             settled = replace(settled, aspect=fact_of(fact).aspect, type=fact.type)
             FactKeys(graph, self._ground).say(settled, changed)
-        [right] = self._relations([fact.id])
-        return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
+        [right] = self._seeing.relations([fact.id])
+        return Settlement(
+            right, self._seeing.relations(changed.ended), self._seeing.relations(changed.retracted), reason
+        )
 
     def _split(self, graph: GraphChange, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
         """Undo merges, of all or of those whose names are given; or part names that were never apart."""
@@ -136,22 +136,14 @@ class GraphService:
         return merger.part(entity, names, reason)
 
     def _addition(self, added: Added) -> Addition:
-        entities = self._entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
-        new, ended, disputed = map(self._relations, (added.relations, added.ended, added.disputed))
-        episode = self._seeing.episode(added.episode)
-        return Addition(episode, entities, new, ended, disputed, added.outcome, added.notices)
+        seeing = self._seeing
+        entities = seeing.entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
+        new, ended, disputed = map(seeing.relations, (added.relations, added.ended, added.disputed))
+        return Addition(seeing.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
 
     @property
     def _seeing(self) -> Seeing:
         return Seeing(self._ground.graph, Times(self._ground.now()))
-
-    def _entities(self, ids: Sequence[str], *, has_summaries: bool = True) -> tuple[EntityView, ...]:
-        found = self._ground.graph.entities(ids)
-        return self._seeing.entities((found[id_] for id_ in ids if id_ in found), has_summaries=has_summaries)
-
-    def _relations(self, ids: Sequence[str]) -> tuple[RelationView, ...]:
-        found = self._ground.graph.relations(ids)
-        return self._seeing.relations(found[id_] for id_ in ids if id_ in found)
 
 
 def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> None:

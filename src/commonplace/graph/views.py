@@ -7,7 +7,7 @@ Times are aware, in UTC. The JSON forms carry the fields of the memory specialis
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
@@ -465,7 +465,10 @@ class Times:
 
 
 class Seeing:
-    """Makes views of one reading of a graph."""
+    """Makes views of one reading of a graph.
+
+    It takes records, or ids of which it leaves out those that are not there.
+    """
 
     def __init__(self, graph: GraphReading, times: Times) -> None:
         self._graph = graph
@@ -473,9 +476,9 @@ class Seeing:
         self._known: dict[str, Entity] = {}
 
     def relations(
-        self, found: Iterable[Relation], scores: Mapping[str, float] | None = None
+        self, found: Iterable[Relation | str], scores: Mapping[str, float] | None = None
     ) -> tuple[RelationView, ...]:
-        relations = list(found)
+        relations = _records(found, self._graph.relations)
         # Those that have just been seen are not read again.
         ids = dict.fromkeys(end for each in relations for end in (each.source, each.target))
         self._known.update(self._graph.entities([id_ for id_ in ids if id_ not in self._known]))
@@ -493,14 +496,14 @@ class Seeing:
 
     def entities(
         self,
-        found: Iterable[Entity],
+        found: Iterable[Entity | str],
         scores: Mapping[str, float] | None = None,
         distances: Mapping[str, int] | None = None,
         *,
         has_summaries: bool = True,
     ) -> tuple[EntityView, ...]:
         """Return entities as callers see them; one without a summary of its own gets its newest facts."""
-        entities = list(found)
+        entities = _records(found, self._graph.entities)
         self._known.update((each.id, each) for each in entities)
         aliases = self._graph.aliases([entity.id for entity in entities])
         summaries = self._summaries([each.id for each in entities if not each.summary]) if has_summaries else {}
@@ -560,6 +563,13 @@ class Seeing:
             )
             summaries[id_] = text if len(text) <= SUMMARY_CHARACTERS else f"{text[: SUMMARY_CHARACTERS - 1].rstrip()}…"
         return summaries
+
+
+def _records(found: Iterable[Item | str], read: Callable[[Sequence[str]], Mapping[str, Item]]) -> list[Item]:
+    given = list(found)
+    known = read([each for each in given if isinstance(each, str)])
+    records = (known.get(each) if isinstance(each, str) else each for each in given)
+    return [each for each in records if each is not None]
 
 
 def relation_view(
