@@ -20,12 +20,11 @@ from commonplace.dataclasses import dataclass, field, fields, is_dataclass, repl
 from commonplace.dates.time import seconds
 from commonplace.errors import ConfigError, UsageError
 from commonplace.exchange.codec import shape_of
-from commonplace.graph.entities import merged_into
 from commonplace.graph.episodes import FactInput
 from commonplace.graph.facts import assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
-from commonplace.graph.runtime import Texts, fact_text, names_text
+from commonplace.graph.runtime import Texts, fact_text, merged_into, names_text
 from commonplace.ingest.passages import PassageMaker
 from commonplace.ingest.read import normalise
 from commonplace.knowledge.config import NoVectors

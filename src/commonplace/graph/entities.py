@@ -1,13 +1,18 @@
-"""Find or create the entity that a name refers to, and store its names."""
+"""Find or create the entity that a name refers to, store its names, and merge, split and mend entities.
+
+Assertions keep the entities that they were made about, so a merge can be undone exactly.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.dataclasses import replace
-from commonplace.graph.facts import OWN
+from commonplace.errors import UsageError
+from commonplace.graph.fact_keys import FactKeys
+from commonplace.graph.facts import Assertion
 from commonplace.graph.names import (
     KEY,
     MAX_NAME_CHARACTERS,
@@ -19,11 +24,12 @@ from commonplace.graph.names import (
     lookups,
     names_among,
     normal,
+    shown_names,
     stored_keys,
 )
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.runtime import GraphRuntime, all_merged, merged_into, with_merged
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.types.graph import Alias, Entity, Episode, Happening
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 MAX_ALIASES: Final = 200
 """An entity has no more names; further ones are understood but not kept."""
@@ -123,6 +129,220 @@ class Entities:
         return entity
 
 
+class Merger(Entities):
+    """Makes one entity of two, and two of one; and mends entities when episodes go."""
+
+    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
+        super().__init__(graph, ground)
+        self._now = ground.now()
+        self._facts = FactKeys(graph, ground)
+
+    def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
+        """Let one entity be another one from now on; return the ids of the facts that moved."""
+        if kept.id == other.id:
+            raise UsageError(f"both are {kept.name!r:.80}", remedy="name two entities")
+        names = self._graph.aliases([kept.id, other.id])
+        borne = {alias.normal for alias in names.get(kept.id, ())}
+        added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in borne]
+        for alias in added:
+            self._graph.put(replace(alias, entity=kept.id))
+        began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
+        detail = {"into": kept.id, "names": [alias.normal for alias in added], "valid_from": kept.valid_from}
+        self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
+        self.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
+        self._tell(other.id, "merged", reason, detail)
+        self._tell(kept.id, "merged", reason, {"from": other.id})
+        moving = self._relations_of(other.id)
+        erased = self._facts.revise(moving, _as_it_is).erased
+        return tuple(sorted({each.id for each in moving} - erased.keys()))
+
+    def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> list[str]:
+        """Take entities apart that were merged, as they were before; return the ids of the others."""
+        family = {each.id for other in others for each in all_merged(self._graph, other)}
+        entity = kept
+        for other in others:
+            merged = [
+                json.loads(each.detail) for each in self._graph.happenings("entity", other.id) if each.what == "merged"
+            ]
+            last = next(each for each in reversed(merged) if "into" in each)
+            entity = self._without_names(entity, last["names"])
+            left = [id_ for id_ in merged_into(entity) if id_ != other.id]
+            entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
+            self.name_again(replace(other, expired_at=None, merged_into=""))
+            self._tell(kept.id, "split", reason, {"from": other.id})
+            self._tell(other.id, "split", reason, {})
+        self.name_again(entity)
+        self._facts.revise(
+            self._relations_where(kept.id, lambda said: bool({said.source, said.target} & family)), _as_it_is
+        )
+        return [other.id for other in others]
+
+    def mend(self, entity: Entity, gone: set[str]) -> list[str]:
+        """Leave of an entity what others say than the episodes that went; return the ids of what is erased."""
+        family = all_merged(self._graph, entity)
+        ids = [each.id for each in family]
+        mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
+        given = {id_ for id_ in ids if any(not each.episode for each in names_among(aliases.get(id_, ())))}
+        erased = [id_ for id_ in ids if not mentions.get(id_) and id_ not in given]
+        if len(family) > 1 and erased:
+            self._mend_apart(entity, gone, erased)
+            return erased
+        self._graph.erase_entities(erased)
+        for each in () if erased else family:
+            whole = family if each.id == entity.id else [each]
+            self._mend_one(each, [mention for one in whole for mention in mentions.get(one.id, ())], gone)
+        return erased
+
+    def _mend_apart(self, entity: Entity, gone: set[str], erased: Sequence[str]) -> None:
+        """Mend entities that are one, some of which nothing is left of: the others become one again."""
+        found = [(entity.id, "")]
+        for id_, _ in found:  # which grows
+            each = self._graph.entities([id_])[id_]
+            merged = list(self._graph.entities(merged_into(each)).values())
+            if merged:
+                self.unmerge(each, merged[::-1], "")
+            for other in merged:
+                told = [one for one in self._graph.happenings("entity", other.id) if one.what == "merged"]
+                found.append((other.id, told[-1].reason))
+        self._graph.erase_entities(erased)
+        left = {id_: reason for id_, reason in found if id_ not in erased}
+        mentions = self._graph.mentions("entity", list(left))
+        for each in self._graph.entities(list(left)).values():
+            self._mend_one(each, mentions.get(each.id, []), gone)
+        first = next(iter(left), "")
+        for id_, reason in left.items():
+            if id_ != first:
+                known = self._graph.entities([first, id_])
+                self.merge(known[first], known[id_], reason)
+
+    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], gone: set[str]) -> None:
+        """Let go of the names, times and remarks of episodes that went."""
+        times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
+        used: dict[str, str] = {}
+        for mention in sorted(mentions, key=lambda each: (times[each.episode].created_at, each.episode)):
+            used.setdefault(normal(mention.name) if mention.name else "", mention.episode)
+        names = names_among(self._aliases(entity))
+        kept = [each for each in names if each.episode not in gone or each.normal in used] or names[:1]
+        for alias in names:
+            if alias not in kept:
+                self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
+            elif alias.episode in gone:
+                home = used.get(alias.normal, next(iter(times), ""))
+                self._graph.put(replace(alias, episode=home))
+        has_name = any(each.normal == normal(entity.name) for each in kept)
+        told = [each.reference_time for each in times.values()]
+        mended = replace(
+            entity,
+            name=entity.name if has_name else max(kept, key=lambda each: (len(each.name), each.name)).name,
+            valid_from=min(told, default=entity.valid_from or 0.0),
+        )
+        remarks = self._graph.happenings("entity", entity.id)
+        if any(each.episode in gone for each in remarks):
+            self._graph.drop(Happening, kind="entity", subject=entity.id)
+            for each in remarks:
+                if each.episode not in gone:
+                    self._graph.put(each)
+        if mended.name == entity.name and len(kept) == len(names):
+            self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
+        else:
+            self.name_again(mended)
+
+    def part(self, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
+        """Make a new entity of some names, with the facts and mentions of episodes with no other; return its id."""
+        forms = {normal(name) for name in names}
+        aliases = names_among(self._aliases(entity))
+        leaving = [alias for alias in aliases if alias.normal in forms]
+        staying = [alias for alias in aliases if alias.normal not in forms]
+        _check_names(entity, names, leaving, staying)
+        mentions = self._leaving_mentions(entity, {alias.normal for alias in aliases}, forms)
+        new = self._new_of(entity, leaving)
+        self._graph.drop_mentions(mentions)
+        self._graph.put(*(replace(mention, subject=new.id) for mention in mentions))
+        for alias in leaving:
+            self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
+        self.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
+        self._tell(entity.id, "split", reason, {"into": new.id})
+        self._tell(new.id, "split", reason, {"from": entity.id})
+        left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
+        episodes = {mention.episode for mention in mentions} - left
+
+        def change(_: str, said: Assertion) -> Assertion:
+            if said.episode not in episodes:
+                return said
+            source, target = (new.id if end == entity.id else end for end in (said.source, said.target))
+            return replace(said, source=source, target=target)
+
+        self._facts.revise(self._relations_where(entity.id, lambda said: said.episode in episodes), change)
+        return [new.id]
+
+    def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
+        """Take names from an entity that came with another one, but for those that it was called by since."""
+        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
+        called = {normal(mention.name) for mention in mentions if mention.name}
+        for form in forms:
+            if form not in called:
+                self._graph.drop(Alias, entity=entity.id, normal=form)
+        names = names_among(self._aliases(entity))
+        if names and normal(entity.name) not in {alias.normal for alias in names}:
+            return replace(entity, name=names[0].name)
+        return entity
+
+    def _new_of(self, entity: Entity, leaving: Sequence[Alias]) -> Entity:
+        new = replace(
+            with_merged(entity, []),
+            id=self._ground.new_id(),
+            name=next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name),
+            created_at=self._now,
+            summary="",
+        )
+        for alias in leaving:
+            self._graph.put(replace(alias, entity=new.id))
+        self.name_again(new)
+        return new
+
+    def _leaving_mentions(self, entity: Entity, known: set[str], forms: set[str]) -> list[Mention]:
+        """Return the mentions that go with some names: by these, and all of an episode that uses no other name."""
+        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
+        used: dict[str, set[bool]] = {}
+        for mention in mentions:
+            form = normal(mention.name) if mention.name else ""
+            if form in known:
+                used.setdefault(mention.episode, set()).add(form in forms)
+        alone = {episode for episode, which in used.items() if which == {True}}
+        return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
+
+    def _relations_where(self, entity: str, is_meant: Callable[[Assertion], bool]) -> list[Relation]:
+        """Return the facts of an entity of which something is said that is meant."""
+        relations = self._relations_of(entity)
+        said = self._facts.said_of([each.id for each in relations])
+        meant = {id_ for id_, each in said if is_meant(each)}
+        return [each for each in relations if each.id in meant]
+
+    def _relations_of(self, entity: str) -> list[Relation]:
+        return self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
+
+    def _tell(self, entity: str, what: str, reason: str, detail: Mapping[str, object]) -> None:
+        self._graph.put(Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True)))
+
+
+def _as_it_is(_: str, said: Assertion) -> Assertion:
+    return said
+
+
+def _check_names(entity: Entity, names: Sequence[str], leaving: Sequence[Alias], staying: Sequence[Alias]) -> None:
+    known = {alias.normal for alias in leaving}
+    for name in names:
+        if normal(name) not in known:
+            raise UsageError(
+                f"{entity.name!r:.80} has no name {name!r:.80}",
+                remedy=f"it has {', '.join(repr(alias.name) for alias in (*leaving, *staying)):.500}",
+            )
+    if not leaving or not staying:
+        raise UsageError(
+            f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave", remedy="name some of its names"
+        )
+
+
 def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name means, None where it means none or nobody can tell which."""
     form = normal(name)
@@ -142,44 +362,3 @@ def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
     candidates = [Known(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()]
     chosen = choose(name, type_, candidates)
     return None if chosen is None else chosen.entity
-
-
-def shown_names(entity: Entity, aliases: Iterable[Alias]) -> tuple[str, ...]:
-    """Return the names of an entity, its own first, without the keys by which it is looked up."""
-    return tuple(dict.fromkeys((entity.name, *(alias.name for alias in names_among(aliases)))))
-
-
-def merged_into(entity: Entity) -> list[str]:
-    """Return the ids of the entities that were merged into one, oldest first; not those merged into these."""
-    found: list[str] = json.loads(entity.attributes).get(OWN, {}).get("merged", [])
-    return found
-
-
-def with_merged(entity: Entity, merged: Sequence[str]) -> Entity:
-    attributes = json.loads(entity.attributes)
-    attributes.pop(OWN, None)
-    if merged:
-        attributes[OWN] = {"merged": list(merged)}
-    return replace(entity, attributes=json.dumps(attributes, sort_keys=True))
-
-
-def all_merged(graph: GraphReading, entity: Entity) -> list[Entity]:
-    """Return all entities that are one now: this one, those merged into it, those merged into these."""
-    found = [entity]
-    for each in found:
-        found += graph.entities(merged_into(each)).values()
-    return found
-
-
-def roots(graph: GraphReading, ids: Iterable[str]) -> dict[str, str]:
-    """Return what entities are now: themselves, or what they were merged into."""
-    found: dict[str, str] = {}
-    for id_ in dict.fromkeys(ids):
-        root, seen = id_, set[str]()
-        while root not in seen:
-            seen.add(root)
-            entity = graph.entities([root]).get(root)
-            if entity is not None and entity.merged_into:
-                root = entity.merged_into
-        found[id_] = root
-    return found

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction, Found
-from commonplace.graph.entities import Entities, roots
+from commonplace.graph.entities import Entities, Merger
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import Assertion, Saying, fact_of
-from commonplace.graph.merge import Merger
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
-from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
+from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text, roots
 from commonplace.ingest.passages import Destination
 from commonplace.patterns import late_pattern
 from commonplace.store.graph import GraphChange

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.graph.entities import roots
 from commonplace.graph.facts import Assertion, FactKey, assertion_of, fact_of, facts_of, happening, key_among, key_of
 from commonplace.graph.kinds import PER_TOPIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, FactResolver, ResolvedFacts, Rule, resolve_facts
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.runtime import GraphRuntime, roots
 from commonplace.store.graph import GraphChange
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 

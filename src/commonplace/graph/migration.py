@@ -30,11 +30,11 @@ from commonplace.formats.graphiti import (
     without_aliases,
 )
 from commonplace.formats.json_values import View
-from commonplace.graph.entities import MAX_ALIASES, Entities, roots
+from commonplace.graph.entities import MAX_ALIASES, Entities
 from commonplace.graph.facts import Assertion, first_said, happening, relation_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import Cleaner
-from commonplace.graph.runtime import GraphRuntime, names_text
+from commonplace.graph.runtime import GraphRuntime, names_text, roots
 from commonplace.graph.views import Seeing
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation

@@ -73,6 +73,11 @@ def names_among(aliases: Iterable[Alias]) -> list[Alias]:
     return [each for each in aliases if not each.normal.startswith(KEY)]
 
 
+def shown_names(entity: Entity, aliases: Iterable[Alias]) -> tuple[str, ...]:
+    """Return the names of an entity, its own first, without the keys by which it is looked up."""
+    return tuple(dict.fromkeys((entity.name, *(alias.name for alias in names_among(aliases)))))
+
+
 def cleaned(name: str) -> str:
     """Return a name as it is kept: without control characters, with single spaces; "" where nobody could see it."""
     kept = " ".join(_HALVES.sub("", _CONTROLS.sub(" ", name)).split())

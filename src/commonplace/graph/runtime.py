@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass, field, replace
+from commonplace.graph.facts import OWN
 from commonplace.graph.kinds import Kinds
 from commonplace.ingest.passages import Destination, passage_id
 from commonplace.models.contract import TokenizedText
@@ -114,3 +115,39 @@ def fact_text(fact: str, type_: str, aspect: str = "") -> str:
 
 def names_text(name: str, names: Sequence[str]) -> str:
     return ", ".join(list(dict.fromkeys((name, *names)))[:MAX_NAMES])
+
+
+def merged_into(entity: Entity) -> list[str]:
+    """Return the ids of the entities that were merged into one, oldest first; not those merged into these."""
+    found: list[str] = json.loads(entity.attributes).get(OWN, {}).get("merged", [])
+    return found
+
+
+def with_merged(entity: Entity, merged: Sequence[str]) -> Entity:
+    attributes = json.loads(entity.attributes)
+    attributes.pop(OWN, None)
+    if merged:
+        attributes[OWN] = {"merged": list(merged)}
+    return replace(entity, attributes=json.dumps(attributes, sort_keys=True))
+
+
+def all_merged(graph: GraphReading, entity: Entity) -> list[Entity]:
+    """Return all entities that are one now: this one, those merged into it, those merged into these."""
+    found = [entity]
+    for each in found:
+        found += graph.entities(merged_into(each)).values()
+    return found
+
+
+def roots(graph: GraphReading, ids: Iterable[str]) -> dict[str, str]:
+    """Return what entities are now: themselves, or what they were merged into."""
+    found: dict[str, str] = {}
+    for id_ in dict.fromkeys(ids):
+        root, seen = id_, set[str]()
+        while root not in seen:
+            seen.add(root)
+            entity = graph.entities([root]).get(root)
+            if entity is not None and entity.merged_into:
+                root = entity.merged_into
+        found[id_] = root
+    return found

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
+from commonplace.graph.entities import MAX_ALIASES, Merger, known_by
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
-from commonplace.graph.merge import Merger
 from commonplace.graph.names import names_among, normal
-from commonplace.graph.runtime import GraphRuntime, fact_text
+from commonplace.graph.runtime import GraphRuntime, all_merged, fact_text, merged_into, roots
 from commonplace.graph.views import (
     Addition,
     Deletion,

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeVar
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import moment_of
 from commonplace.formats import json_values
-from commonplace.graph.entities import shown_names
 from commonplace.graph.facts import shown_attributes
+from commonplace.graph.names import shown_names
 from commonplace.store.graph import GraphReading
 from commonplace.types import Origin
 from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Relation, Subject
