@@ -464,9 +464,7 @@ def export(invocation: Invocation, /, file: Path) -> None:
     is_stream = str(file) == "-"
     with opened(invocation) as engine:
         done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
-    if is_stream:
-        notify(done.notices, invocation)
-    else:
+    if not is_stream:
         emit(invocation, done, Line(f"Wrote {holdings(done) or 'an empty graph'}: {{path}}", "bold"))
 
 

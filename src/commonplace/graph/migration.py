@@ -1,8 +1,7 @@
 """Export and import a graph as one document of Graphiti's nodes and edges.
 
 The document is a JSON object with the lists that Graphiti's own bulk import takes: `episodic_nodes`, `entity_nodes`,
-`entity_edges`, `episodic_edges`; one record a line. What the tools of Graphiti's MCP server answer is read too: there
-the lists are called `episodes`, `nodes` and `facts`. Facts that come in get the assertions from which they can be
+`entity_edges`, `episodic_edges`; one record a line. Facts that come in get the assertions from which they can be
 resolved again.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ConfigError, NotFoundError, UsageError
@@ -29,7 +28,7 @@ from commonplace.formats.graphiti import (
     relation_json,
     without_aliases,
 )
-from commonplace.formats.json_values import View
+from commonplace.formats.json_values import View, read_json
 from commonplace.graph.entities import MAX_ALIASES, Entities
 from commonplace.graph.facts import Assertion, first_said, happening, relation_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
@@ -41,12 +40,7 @@ from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happeni
 
 FORMAT: Final = "graphiti"
 EPISODES, ENTITIES, RELATIONS, MENTIONS = "episodic_nodes", "entity_nodes", "entity_edges", "episodic_edges"
-_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
-    EPISODES: (EPISODES, "episodes"),
-    ENTITIES: (ENTITIES, "nodes"),
-    RELATIONS: (RELATIONS, "edges", "facts"),
-    MENTIONS: (MENTIONS,),
-}
+_LISTS: Final = (EPISODES, ENTITIES, RELATIONS, MENTIONS)
 _REMEDY: Final = f"give it the lists {', '.join(_LISTS)}"
 _PAGE: Final = 500
 MAX_BYTES: Final = 256 * 1024 * 1024
@@ -62,7 +56,6 @@ class Migration(View):
         path: of the file; None where it went to a stream.
         episodes, entities, relations: how many; of an import, how many were new.
         known: of an import, how many were here already, under the same id, and stayed as they are.
-        notices: one sentence each, for people.
     """
 
     path: Path | None
@@ -71,7 +64,6 @@ class Migration(View):
     relations: int
     known: int = 0
     is_dry_run: bool = False
-    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +173,28 @@ def read_graphiti(path: Path, now: float) -> Document:
         remedy = "name a file to import; a large graph can be exported in parts, group by group"
         raise UsageError(f"{file} cannot be read: {error.strerror}", remedy=remedy) from error
     try:
-        return _document(file, _decoded(data), now)
+        return _document(file, data, now)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error.args[0]}", path=error.path, remedy=error.remedy) from error
 
 
-def _document(file: Path, value: object, now: float) -> Document:
+def _document(file: Path, data: bytes, now: float) -> Document:
+    try:
+        value = read_json(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"the document is not JSON: {error}", path="", remedy="correct it, or export it again"
+        ) from error
     if not isinstance(value, dict):
         raise ConfigError("the document is not a JSON object", path="", remedy=_REMEDY)
-    lists = {part: _list(value, names) for part, names in _LISTS.items()}
-    if not any(name in value for names in _LISTS.values() for name in names):
+    if value.keys().isdisjoint(_LISTS):
         raise ConfigError("the document holds no nodes and no edges", path="", remedy=_REMEDY)
+    lists: dict[str, list[tuple[str, Any]]] = {}
+    for name in _LISTS:
+        given = value.get(name)
+        if given is not None and not isinstance(given, list):
+            raise ConfigError(f"{name} is {given!r:.60}", path=name, remedy="give it a list")
+        lists[name] = [(f"{name}[{place}]", each) for place, each in enumerate(given or ())]
     clean, places = Cleaner().record, dict[str, str]()
     episodes = [clean(read_episode(each, path)) for path, each in lists[EPISODES]]
     entities = [clean(read_entity(each, path, now)) for path, each in lists[ENTITIES]]
@@ -209,30 +212,6 @@ def _document(file: Path, value: object, now: float) -> Document:
             places[id_] = path
     mentions = tuple(read_mention(each, path) for path, each in lists[MENTIONS])
     return Document(file, tuple(episodes), tuple(entities), tuple(relations), mentions, places)
-
-
-def _decoded(data: bytes) -> Any:
-    try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"the document is not JSON: {error}", path="", remedy="correct it, or export it again"
-        ) from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
-
-
-def _list(value: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any]]:
-    """Return the records of a list with their places, under whichever of its names it stands."""
-    found = []
-    for name in names:
-        given = value.get(name)
-        if given is not None and not isinstance(given, list):
-            raise ConfigError(f"{name} is {given!r:.60}", path=name, remedy="give it a list")
-        found += [(f"{name}[{place}]", each) for place, each in enumerate(given or ())]
-    return found
 
 
 def import_document(ground: GraphRuntime, document: Document, *, is_dry_run: bool) -> Migration:
@@ -283,22 +262,7 @@ def _new_of(graph: GraphReading, document: Document) -> tuple[Document, Migratio
         ),
     )
     many, whole = ((len(each.episodes), len(each.entities), len(each.relations)) for each in (new, document))
-    notices = _notices(graph, new.entities)
-    return new, Migration(document.path, *many, known=sum(whole) - sum(many), notices=notices)
-
-
-def _notices(graph: GraphReading, new: Sequence[Entity]) -> tuple[str, ...]:
-    """Say which names are those of several entities, which a person may want to merge."""
-    bearers: dict[str, list[str]] = {normal(each.name): [] for each in new}
-    for each in new:
-        bearers[normal(each.name)].append(each.name)
-    for form, some in graph.named(list(bearers)).items():
-        bearers[form] += [each.name for each in some]
-    twice = sorted(names[0] for names in bearers.values() if len(names) > 1)
-    if not twice:
-        return ()
-    shown = ", ".join(repr(name)[:60] for name in twice[:3])
-    return (f"{len(twice)} names are those of several entities now, as {shown}: see `graph merge`",)
+    return new, Migration(document.path, *many, known=sum(whole) - sum(many))
 
 
 def _write(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
