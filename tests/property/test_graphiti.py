@@ -33,12 +33,15 @@ TIMES = st.floats(-1e10, 1e11).map(lambda value: round(value, 3))
 MAYBE = st.none() | TIMES
 SHARES = st.floats(0, 1)
 NUMBERS = st.integers(0, 2**40)
+NAMED_ELSE = ("entity", "location", "topic")
 PLAIN = st.booleans() | TIMES | TEXTS | st.lists(TEXTS)
-NAMES = TEXTS.filter(lambda name: name not in ("_", "labels", ALIASES))
+NAMES = TEXTS.filter(lambda name: name not in ("_", ALIASES))
 ATTRIBUTES = st.dictionaries(NAMES, PLAIN, max_size=3).map(lambda value: json.dumps(value, sort_keys=True))
+OWN_TYPES = st.from_regex("[a-z]{1,9}(_[a-z]{1,9})?", fullmatch=True).filter(lambda name: name not in NAMED_ELSE)
+TYPES = st.sampled_from(ENTITY_TYPES) | OWN_TYPES
 DRAWN = Drawn(IDS, TEXTS, TIMES, MAYBE, SHARES, NUMBERS)
 EPISODES = DRAWN.records(Episode, memory=TEXTS)
-ENTITIES = DRAWN.records(Entity, type=st.sampled_from(ENTITY_TYPES) | TEXTS, attributes=ATTRIBUTES, merged_into=TEXTS)
+ENTITIES = DRAWN.records(Entity, type=TYPES, attributes=ATTRIBUTES, merged_into=TEXTS)
 RELATIONS = DRAWN.records(Relation, type=st.sampled_from(RELATION_TYPES) | TEXTS, attributes=ATTRIBUTES)
 
 

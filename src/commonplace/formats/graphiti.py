@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from commonplace.dataclasses import dataclass
@@ -22,13 +22,11 @@ from commonplace.types.graph import Entity, Episode, Relation
 MAX_CHARACTERS: Final = 1024 * 1024
 """Of one text."""
 MAX_ID_CHARACTERS: Final = 200
-LABELS: Final = "labels"
-"""The attribute that keeps labels of an entity which its type does not tell."""
 ALIASES: Final = "aliases"
 """The attribute that holds the other names of an entity."""
 FOREIGN_TRUST: Final = 0.6
 """How far is trusted what comes from another's graph: as far as what a tool says."""
-_OWN: Final = ("_", LABELS, ALIASES)
+_OWN: Final = ("_", ALIASES)
 _ENTITY: Final = "Entity"
 _OURS: Final = {"location": "place", "topic": "concept"}
 _UNTYPED: Final = "concept"
@@ -141,12 +139,11 @@ def read_episode(value: object, path: str) -> Episode:
 
 def entity_json(entity: Entity, summary: str, aliases: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return an entity as an EntityNode. `summary`: to show where it has none of its own."""
-    labels = json.loads(entity.attributes).get(LABELS)
     return {
         "uuid": entity.id,
         "name": entity.name,
         "group_id": entity.group,
-        "labels": labels if _is_texts(labels) and type_of(labels) == entity.type else labels_of(entity.type),
+        "labels": labels_of(entity.type),
         "created_at": iso(entity.created_at),
         "summary": entity.summary or summary,
         "attributes": {**_scalars(entity.attributes), **({ALIASES: list(aliases)} if aliases else {})},
@@ -160,19 +157,16 @@ def read_entity(value: object, path: str, now: float = 0.0) -> Entity:
         now: when it was made, where it does not say.
     """
     node = _members(value, path, ids=("uuid",), texts=("name", "summary", "group_id"), times=("created_at",))
-    created, attributes, labels = node["created_at"], node["attributes"], _list(value, path, "labels")
+    created = node["created_at"]
     if isinstance(value, dict) and value.get("name") is None:
         _refuse(path, "name", None, "give it a text")
-    type_ = type_of(labels)
-    if labels and labels != labels_of(type_) and set(labels) != {_ENTITY}:
-        attributes[LABELS] = labels
     return Entity(
         id=node["uuid"],
         name=node["name"],
-        type=type_,
+        type=type_of(_list(value, path, "labels")),
         created_at=now if created is None else created,
         summary=node["summary"],
-        attributes=_json_text(attributes),
+        attributes=_json_text(node["attributes"]),
         trust=FOREIGN_TRUST,
         group=node["group_id"],
     )
@@ -257,11 +251,10 @@ def read_mention(value: object, path: str) -> tuple[str, str]:
     return edge["source_node_uuid"], edge["target_node_uuid"]
 
 
-def type_of(labels: object) -> str:
+def type_of(labels: Sequence[str]) -> str:
     """Return the type that an entity's labels say; `concept` where they say none."""
-    names = [each for each in labels if each != _ENTITY] if isinstance(labels, list) else []
-    words = _WORD.findall(names[-1].lower()) if names and isinstance(names[-1], str) else []
-    name = "_".join(words)
+    names = [each for each in labels if each != _ENTITY]
+    name = "_".join(_WORD.findall(names[-1].lower())) if names else ""
     return _OURS.get(name, name) or _UNTYPED
 
 

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from html import escape
+from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
@@ -26,15 +27,8 @@ _MAX_NAME, _MAX_VERB, _MAX_TITLE = 26, 20, 70
 _BOX, _ROW, _COLUMN, _BORDER, _HEAD = (200.0, 34.0), 56.0, 380.0, 60.0, 80.0
 _BEND: Final = 60.0
 """How far the second fact about the same two is bent aside."""
-_GREY, _RED = "#9a9aa4", "#d23b3b"
-_STYLE: Final = (
-    ".ground,.box{fill:#fff}.box{stroke:#55555f}.centre{stroke-width:3}"
-    "text{fill:#1b1b1f;font:12px system-ui,sans-serif}.title{font-size:16px;font-weight:600}"
-    ".small{font-size:10px;stroke:#fff;stroke-width:3;paint-order:stroke}"
-    ".node text,.edge text{text-anchor:middle}.edge path{fill:none;stroke:#55555f;marker-end:url(#head)}"
-    f".past path{{stroke:{_GREY}}}.past text{{fill:#63636e}}.disputed path{{stroke:{_RED};stroke-dasharray:6 4}}"
-    "@media (prefers-color-scheme:dark){.ground,.box{fill:#17171b}text,.past text{fill:#f1f1f5}.small{stroke:#17171b}}"
-)
+_GREY: Final = "#9a9aa4"
+_STYLE: Final = Path(__file__).with_name("drawing.css").read_text(encoding="utf-8")
 _HEAD_OF_ARROWS: Final = (
     '<defs><marker id="head" markerWidth="9" markerHeight="8" refX="9" refY="4" orient="auto">'
     '<path d="M0 0L9 4L0 8z"/></marker></defs>'

@@ -6,7 +6,6 @@ answered before, and those that a search for the words of their facts finds.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,7 +14,6 @@ from typing import Any, Final, TypeVar
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
-from commonplace.formats.graphiti import ALIASES, LABELS
 from commonplace.graph.graphiti.backend import Backend, told
 from commonplace.graph.graphiti.client import GraphitiTools, unmarked
 from commonplace.graph.graphiti.outbox import waiting_for
@@ -84,7 +82,7 @@ class Answers:
 
     def search_nodes(self, query: str, limit: int) -> list[Entity]:
         found = self._tools.search_nodes(query, list(self._labels), _more(limit), now=self._times.now)
-        nodes = [replace(_bare(each), group=self._labels.get(each.group, each.group)) for each in found]
+        nodes = [replace(each, group=self._labels.get(each.group, each.group)) for each in found]
         self._known.update({each.id: each for each in nodes})
         for id_ in list(self._known)[:-_REMEMBERED]:
             self._known.pop(id_, None)
@@ -308,10 +306,3 @@ def is_id(name: str) -> bool:
 
 def _more(limit: int) -> int:
     return max(1, min(MAX_RESULTS, limit * MORE))
-
-
-def _bare(node: Entity) -> Entity:
-    """Return an entity without what is ours among its attributes."""
-    given = json.loads(node.attributes)
-    kept = {name: value for name, value in given.items() if name not in (ALIASES, LABELS)}
-    return node if kept == given else replace(node, attributes=json.dumps(kept))
