@@ -18,7 +18,6 @@ from commonplace.graph.names import (
     MAX_NAME_CHARACTERS,
     Known,
     better_name,
-    better_type,
     choose,
     cleaned,
     lookups,
@@ -48,7 +47,10 @@ class Entities:
         name = cleaned(name)[:MAX_NAME_CHARACTERS]
         known = known_by(self._graph, name, type_)
         if known is None:
-            return self._with_names(self._make(name, type_, episode), (name, *aliases), episode, [])
+            id_ = self._graph.make_id(self._ground.new_id(), "entity")
+            new = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
+            new = replace(new, valid_from=episode.reference_time)
+            return self._with_names(new, (name, *aliases), episode, [])
         entity = self._improve(known, name, type_, episode)
         if not aliases and episode.id and normal(known.name) == normal(name):
             return entity  # most are called by the name that they bear already
@@ -79,12 +81,6 @@ class Entities:
             self._graph.put(Alias(entity.id, "", key, entity.created_at))
         self._graph.put_entity(entity, () if entity.merged_into else self._ground.texts.of_entity(entity, names))
 
-    def _make(self, name: str, type_: str, episode: Episode) -> Entity:
-        now = episode.created_at
-        id_ = self._graph.make_id(self._ground.new_id(), "entity")
-        entity = Entity(id_, name, type_, now, trust=episode.trust, group=episode.group)
-        return replace(entity, valid_from=episode.reference_time)
-
     def _improve(self, known: Entity, name: str, type_: str, episode: Episode) -> Entity:
         """Return a known entity with the better of two names and types, and since when it is known to be."""
         better = better_name(known.name, name, known.type)
@@ -92,7 +88,7 @@ class Entities:
         entity = replace(
             known,
             name=better,
-            type=better_type(known.type, type_),
+            type=type_ if known.type == "concept" else known.type,
             trust=max(known.trust, episode.trust),
             valid_from=episode.reference_time if began is None else min(began, episode.reference_time),
         )

@@ -236,11 +236,6 @@ def are_compatible(first: str, second: str) -> bool:
     return {first, second} <= _SPECIFIC_LOOSE
 
 
-def better_type(known: str, found: str) -> str:
-    """Return the type that says more: anything says more than `concept`."""
-    return found if known == "concept" else known
-
-
 def better_name(known: str, found: str, type_: str) -> str:
     """Return the name that says more: the whole name of a person, the longer path of a file; else the known one."""
     if type_ == "person":
@@ -265,7 +260,8 @@ def _is_form_of(name: str, other: str, type_: str) -> bool:
         first, second = parts(name), parts(other)
         return _is_part(first, second) or _is_part(second, first)
     if type_ == "file":
-        return _is_end(name, other) or _is_end(other, name)
+        one, another = normal(name), normal(other)
+        return one.endswith(f"/{another}") or another.endswith(f"/{one}")
     return loose(name) == loose(other)
 
 
@@ -283,10 +279,6 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
 
 def _is_given(part: str, whole: str) -> bool:
     return part == whole or (len(part) == _INITIAL and whole.startswith(part))
-
-
-def _is_end(name: str, path: str) -> bool:
-    return normal(path).endswith(f"/{normal(name)}")
 
 
 _CONTINENTS: Final = frozenset(
@@ -315,14 +307,10 @@ def compare(first: frozenset[str], second: frozenset[str]) -> str:
         countries = {_COUNTRY_OF[name] for name in inner if name in _COUNTRY_OF}
         if countries & outer:
             return "within"
-    levels = [_is_wide(first), _is_wide(second)]
+    levels = [bool(names & _WIDE) for names in (first, second)]
     if all(levels) and not (first | second) & _CONTINENTS:
         return "apart"
     if any(levels):
         narrow = second if levels[0] else first
         return "apart" if narrow & _COUNTRY_OF.keys() and not (first | second) & _CONTINENTS else "unknown"
     return "unknown" if bool(first & _STATES) != bool(second & _STATES) else "apart"
-
-
-def _is_wide(names: frozenset[str]) -> bool:
-    return bool(names & _WIDE)

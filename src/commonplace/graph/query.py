@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from math import inf
@@ -416,7 +416,10 @@ class GraphReader:
         counts, now = graph.counts(), Times(self.ground.now())
         relations = graph.list_relations(replace(now, with_past=True).filter())
         current = sum(now.shows(each) for each in relations)
-        types = (_most(each.type for each in some) for some in (graph.list_entities(GraphFilter()), relations))
+        types = (
+            dict(sorted(Counter(each.type for each in some).items(), key=lambda each: (-each[1], each[0])))
+            for some in (graph.list_entities(GraphFilter()), relations)
+        )
         return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
     def context(
@@ -477,25 +480,26 @@ class GraphReader:
             if past:
                 old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
         shown = dict(zip(old, seeing.relations(old.values()), strict=True))
-        before = {id_: {"overtook": _seen_before(each)} for id_, each in shown.items()}
+        before = {
+            id_: {
+                "uuid": each.uuid,
+                "target_name": each.target_name,
+                "fact": each.fact,
+                "valid_from": "" if each.valid_from is None else iso(each.valid_from),
+                "valid_to": "" if each.valid_to is None else iso(each.valid_to),
+            }
+            for id_, each in shown.items()
+        }
         return tuple(
-            replace(each, attributes={**before[each.uuid], **each.attributes}) if each.uuid in before else each
+            replace(each, attributes={"overtook": before[each.uuid], **each.attributes})
+            if each.uuid in before
+            else each
             for each in views
         )
 
 
 _MIN_MEMBERS: Final = 2
 _AROUND: Final = 200
-
-
-def _seen_before(fact: RelationView) -> dict[str, str]:
-    return {
-        "uuid": fact.uuid,
-        "target_name": fact.target_name,
-        "fact": fact.fact,
-        "valid_from": "" if fact.valid_from is None else iso(fact.valid_from),
-        "valid_to": "" if fact.valid_to is None else iso(fact.valid_to),
-    }
 
 
 def _current_first(relations: list[Relation], kinds: Kinds, now: float) -> list[Relation]:
@@ -524,7 +528,3 @@ def _worth(relation: Relation, distances: Mapping[str, int], scores: Mapping[str
     ends = [distances[end] for end in (relation.source, relation.target) if end in distances]
     nearness = 1.0 / (1.0 + sum(ends)) if ends else 0.0
     return -(scores.get(relation.id, 0.0) + nearness), -relation.created_at, relation.id
-
-
-def _most(types: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(types).items(), key=lambda each: (-each[1], each[0])))
