@@ -327,8 +327,8 @@ class GraphReader:
             ends = (distances.get(end, len(distances)) for end in (fact.source, fact.target))
             return min(ends), -fact.created_at, fact.id
 
-        facts = seeing.relations(sorted(graph.relations(list(edges)).values(), key=order))
-        return Subgraph(centre.id, entities, facts, near.is_capped)
+        facts: list[Relation] = sorted(graph.relations(list(edges)).values(), key=order)
+        return Subgraph(centre.id, entities, seeing.relations(facts), near.is_capped)
 
     def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
         graph = self._graph
