@@ -23,7 +23,7 @@ from commonplace.ingest.passages import Destination
 from commonplace.patterns import late_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
-from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types import GRAPH_KINDS, MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
@@ -42,13 +42,12 @@ class TakenOut:
 def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) -> TakenOut:
     """Delete episodes with what only they said, ended or disputed: names, facts, entities."""
     mentioned = [mention for each in graph.mentioned(episodes).values() for mention in each]
-    subjects = {
-        kind: list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
-        for kind in ("entity", "relation")
-    }
+    entities, facts = (
+        list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind)) for kind in GRAPH_KINDS
+    )
     gone = set(episodes)
     revision = FactKeys(graph, ground).revise(
-        graph.relations(subjects["relation"]).values(), lambda _, said: None if said.episode in gone else said
+        graph.relations(facts).values(), lambda _, said: None if said.episode in gone else said
     )
     before = revision.before
     graph.erase_episodes(episodes)
@@ -56,7 +55,7 @@ def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) 
     merger = Merger(graph, ground)
     erased = [
         id_
-        for each in graph.entities(list(dict.fromkeys(roots(graph, subjects["entity"]).values()))).values()
+        for each in graph.entities(list(dict.fromkeys(roots(graph, entities).values()))).values()
         for id_ in merger.mend(each, gone)
     ]
     return TakenOut(
@@ -76,10 +75,8 @@ def _is_reopened(old: Relation, new: Relation) -> bool:
 @dataclass(frozen=True, slots=True)
 class Added:
     episode: Episode
-    entities: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    disputed: tuple[str, ...] = ()
+    entities: tuple[str, ...]
+    changed: Changed
     outcome: AdditionOutcome = "added"
     notices: tuple[str, ...] = ()
 
@@ -113,28 +110,25 @@ def add_episode(
     if known is not None:
         if replace(known, created_at=episode.created_at) == episode:
             mentioned = graph.mentioned([episode.id]).get(episode.id, [])
-            of_kind = {
-                kind: tuple(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
-                for kind in ("entity", "relation")
-            }
-            return Added(known, of_kind["entity"], of_kind["relation"], outcome="unchanged")
+            entities, facts = (
+                dict.fromkeys(each.subject for each in mentioned if each.kind == kind) for kind in GRAPH_KINDS
+            )
+            return Added(known, tuple(entities), Changed(facts), "unchanged")
         take_out(graph, ground, [episode.id])
     graph.put(episode)
     run = _Adding(graph, ground, episode, content or episode.content)
-    entities = run.entities(extraction.entities)
+    meant = run.entities(extraction.entities)
     sayings: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
     # What is gone goes first: what takes its place is said of the same aspect of the same thing.
     for each in sorted(sayings, key=lambda saying: (saying.span[0], not isinstance(saying, Departure))):
         if isinstance(each, Departure):
-            run.depart(each, entities)
+            run.depart(each, meant)
         else:
-            run.claim(each, entities)
+            run.claim(each, meant)
     return Added(
         episode,
-        tuple(dict.fromkeys(entity.id for entity in entities)),
-        tuple(run.changed.said),
-        tuple(run.changed.ended),
-        tuple(run.changed.disputed),
+        tuple(dict.fromkeys(entity.id for entity in meant)),
+        run.changed,
         "added" if known is None else "replaced",
         tuple(dict.fromkeys(run.notices)),
     )
@@ -468,8 +462,8 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
     giver = Episode("", given.fact, now, now, trust=given.trust, group=given.group)
     entities = Entities(graph, ground)
     likely = _ENDS.get(given.type, ("concept", "concept"))
-    source = _end(graph, entities, given.source, given.source_type or _type_of(given.source, likely[0]), giver)
-    target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
+    source = _end(graph, entities, given.source, given.source_type, likely[0], giver)
+    target = _end(graph, entities, given.target, given.target_type, likely[1], giver)
     if source.id == target.id:
         raise itself(source.name)
     text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
@@ -490,19 +484,15 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
     )
     changed = Changed()
     FactKeys(graph, ground).say(evidence, changed)
-    ends = (source.id, target.id)
-    return Added(giver, ends, tuple(changed.said), tuple(changed.ended), tuple(changed.disputed))
+    return Added(giver, (source.id, target.id), changed)
 
 
-def _end(graph: GraphChange, entities: Entities, name: str, type_: str, giver: Episode) -> Entity:
+def _end(graph: GraphChange, entities: Entities, name: str, type_: str, likely: str, giver: Episode) -> Entity:
     root = roots(graph, [name])[name]
     known = graph.entities([root]).get(root)
     if known is not None:
         return entities.keep(known, giver)
     if _ID.fullmatch(name):
         raise NotFoundError(f"there is no entity {name!r}", remedy="see `commonplace graph entities QUERY`")
-    return entities.of_name(name, type_, giver)
-
-
-def _type_of(name: str, likely: str) -> str:
-    return "file" if likely == "concept" and has_extension(name) else likely
+    likely = "file" if likely == "concept" and has_extension(name) else likely
+    return entities.of_name(name, type_ or likely, giver)

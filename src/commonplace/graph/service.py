@@ -137,7 +137,7 @@ class GraphService:
     def _addition(self, added: Added) -> Addition:
         seeing = self._seeing
         entities = seeing.entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
-        new, ended, disputed = map(seeing.relations, (added.relations, added.ended, added.disputed))
+        new, ended, disputed = map(seeing.relations, (added.changed.said, added.changed.ended, added.changed.disputed))
         return Addition(seeing.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
 
     @property

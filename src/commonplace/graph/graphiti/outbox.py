@@ -98,7 +98,7 @@ class Outbox:
         if added.episode.id:
             change.put(Errand("episode", added.episode.id, now).note)
         else:
-            for id_ in added.relations:
+            for id_ in added.changed.said:
                 change.put(Errand("relation", id_, now).note)
 
     def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
