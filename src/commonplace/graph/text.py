@@ -27,11 +27,10 @@ def describe(
     """
     room = max_tokens - count(f"{OPENING}\n{CLOSING}")
     kept_facts: list[RelationView] = []
-    facts_cost = 0
     kept_entities: list[EntityView] = []
     for entity in entities:
         cost = _cost(entity_item(entity), count)
-        if cost > (room - facts_cost) // (2 if facts and kept_entities else 1):
+        if cost > room // (2 if facts and kept_entities else 1):
             break
         kept_entities.append(entity)
         room -= cost

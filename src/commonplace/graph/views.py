@@ -490,8 +490,38 @@ class Seeing:
         for some in several:
             some.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
         return tuple(
-            relation_view(each, self.times, names, tuple(said.get(each.id, ())), (scores or {}).get(each.id, 0.0))
+            self._relation(each, names, tuple(said.get(each.id, ())), (scores or {}).get(each.id, 0.0))
             for each in relations
+        )
+
+    def _relation(
+        self, each: Relation, names: Mapping[str, str], episodes: tuple[str, ...], score: float
+    ) -> RelationView:
+        start, end, is_retracted, expired_at = self.times.known(each)
+        at = self.times.as_of
+        is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
+        return RelationView(
+            uuid=each.id,
+            source_node_uuid=each.source,
+            target_node_uuid=each.target,
+            relation_type=each.type,
+            fact=each.fact,
+            created_at=moment_of(each.created_at),
+            valid_from=_moment(start),
+            valid_to=_moment(end),
+            expired_at=_moment(expired_at),
+            source_name=names.get(each.source, ""),
+            target_name=names.get(each.target, ""),
+            retracted=is_retracted,
+            disputed=is_disputed,
+            dispute=each.dispute if is_disputed else "",
+            disputed_at=_moment(each.disputed_at) if is_disputed else None,
+            confidence=each.confidence,
+            trust=each.trust,
+            group_id=each.group,
+            episodes=episodes,
+            attributes=shown_attributes(each.attributes),
+            score=score,
         )
 
     def entities(
@@ -570,38 +600,6 @@ def _records(found: Iterable[Item | str], read: Callable[[Sequence[str]], Mappin
     known = read([each for each in given if isinstance(each, str)])
     records = (known.get(each) if isinstance(each, str) else each for each in given)
     return [each for each in records if each is not None]
-
-
-def relation_view(
-    each: Relation, times: Times, names: Mapping[str, str], episodes: tuple[str, ...] = (), score: float = 0.0
-) -> RelationView:
-    """Return a fact as callers see it. `names`: of its ends, by their ids."""
-    start, end, is_retracted, expired_at = times.known(each)
-    at = times.as_of
-    is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
-    return RelationView(
-        uuid=each.id,
-        source_node_uuid=each.source,
-        target_node_uuid=each.target,
-        relation_type=each.type,
-        fact=each.fact,
-        created_at=moment_of(each.created_at),
-        valid_from=_moment(start),
-        valid_to=_moment(end),
-        expired_at=_moment(expired_at),
-        source_name=names.get(each.source, ""),
-        target_name=names.get(each.target, ""),
-        retracted=is_retracted,
-        disputed=is_disputed,
-        dispute=each.dispute if is_disputed else "",
-        disputed_at=_moment(each.disputed_at) if is_disputed else None,
-        confidence=each.confidence,
-        trust=each.trust,
-        group_id=each.group,
-        episodes=episodes,
-        attributes=shown_attributes(each.attributes),
-        score=score,
-    )
 
 
 def _moment(at: float | None) -> datetime | None:
