@@ -241,10 +241,10 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
 
     Example: commonplace graph fact auth.ts DEPENDS_ON token.ts --valid-from 2026-01-12
     """
-    from commonplace.engine.graph_input import checked_fact, kinds_of_settings
+    from commonplace.engine.graph_input import checked_fact
 
     settings = invocation.settings()
-    checked_fact(source, relation_type, target, now(), kinds_of_settings(settings), values)
+    checked_fact(source, relation_type, target, now(), settings.graph, values)
     with opened(invocation, settings, create=True) as engine:
         added = engine.graph.add_triplet(source, relation_type, target, **values)
     emit(invocation, added, _addition)

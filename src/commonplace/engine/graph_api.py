@@ -175,7 +175,7 @@ class Graph:
             "group_id": group_id,
             "reason": reason,
         }
-        given = checked_fact(source, relation_type, target, now, self._runtime.kinds, options)
+        given = checked_fact(source, relation_type, target, now, self._runtime.settings.graph, options)
         with self._writing() as service:
             return service.add_fact(given, self._runtime.now())
 

@@ -22,14 +22,13 @@ from commonplace.memory.validate import (
     short_text,
 )
 from commonplace.redaction import cleaned_json, redact
-from commonplace.settings import Settings
 from commonplace.text.characters import MENDED, storable
 from commonplace.types import ORIGINS
 from commonplace.types.graph import Episode
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import FactInput
-    from commonplace.graph.kinds import Kinds
+    from commonplace.settings.schema import GraphSettings
 
 SOURCES: Final = ("text", "message", "json")
 
@@ -84,7 +83,7 @@ def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[
 
 
 def checked_fact(
-    source: str, relation_type: str, target: str, now: float, kinds: Kinds, given: Mapping[str, Any]
+    source: str, relation_type: str, target: str, now: float, settings: GraphSettings, given: Mapping[str, Any]
 ) -> FactInput:
     """Return what a caller gave as a fact.
 
@@ -96,8 +95,10 @@ def checked_fact(
         UsageError: source and target are one, it ends before it begins, or a value is out of its range.
     """
     from commonplace.graph.episodes import FactInput, itself
+    from commonplace.graph.kinds import kinds_of
     from commonplace.graph.names import checked, normal
 
+    kinds = kinds_of(settings)
     type_ = kinds.relation("relation_type", relation_type)
     ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
     if normal(ends[0]) == normal(ends[1]):
@@ -126,14 +127,6 @@ def checked_fact(
         group=short_text("group_id", given.get("group_id", "")),
         reason=_redacted("reason", given),
     )
-
-
-def kinds_of_settings(settings: Settings) -> Kinds:
-    """Return the types of entities and facts that there are, ours and those of the settings."""
-    from commonplace.graph.kinds import kinds_of
-
-    chosen = settings.graph
-    return kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
 
 
 def _redacted(name: str, given: Mapping[str, Any]) -> str:

@@ -59,10 +59,10 @@ def refuse_unfit_import(path: Path, settings: Settings, *, format_: str = "auto"
 
 def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
     """Open a file as a source of an import."""
-    from commonplace.engine.graph_input import kinds_of_settings
     from commonplace.exchange.read import source_of
+    from commonplace.graph.kinds import kinds_of
 
-    kinds = kinds_of_settings(settings)
+    kinds = kinds_of(settings.graph)
     max_bytes = settings.memory.max_bytes
     return source_of(path_value("path", path).expanduser(), format_, kinds=kinds, now=now, max_bytes=max_bytes)
 

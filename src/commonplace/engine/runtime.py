@@ -330,9 +330,9 @@ class Runtime:
     @made_once
     def kinds(self) -> Kinds:
         """The types of entities and facts that there are, ours and those of the settings."""
-        from commonplace.engine.graph_input import kinds_of_settings
+        from commonplace.graph.kinds import kinds_of
 
-        return kinds_of_settings(self.settings)
+        return kinds_of(self.settings.graph)
 
     @made_once
     def ultra(self) -> Ultra:

@@ -10,6 +10,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.graph.names import normal
 from commonplace.patterns import late_pattern
+from commonplace.settings.schema import GraphSettings
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")
@@ -65,12 +66,13 @@ class Kinds:
         return type_ in SINGLE_VALUED or type_ in self.single_valued
 
 
-def kinds_of(entities: Sequence[str], relations: Sequence[str], single_valued: Sequence[str]) -> Kinds:
-    """Return the types that settings name.
+def kinds_of(settings: GraphSettings) -> Kinds:
+    """Return the types of entities and facts that there are, ours and those of the settings.
 
     Raises:
         UsageError: a name cannot be that of a type, or one is single-valued that is no type.
     """
+    entities, relations = settings.entity_types, settings.relation_types
     for setting, names in (("graph.entity_types", entities), ("graph.relation_types", relations)):
         for name in names:
             if not _TYPE.fullmatch(name):
@@ -78,7 +80,7 @@ def kinds_of(entities: Sequence[str], relations: Sequence[str], single_valued: S
                     f"{setting} holds {name!r:.80}", remedy="give names of letters, digits and _, up to 60 characters"
                 )
     own = tuple(_APART.sub("_", name.strip()).upper() for name in relations)
-    chosen = tuple(_APART.sub("_", name.strip()).upper() for name in single_valued)
+    chosen = tuple(_APART.sub("_", name.strip()).upper() for name in settings.single_valued)
     for name in chosen:
         if name not in RELATION_TYPES and name not in own:
             raise UsageError(
