@@ -12,7 +12,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
 from commonplace.engine.runtime import Service
 from commonplace.erasure.receipt import Problem
-from commonplace.erasure.resume import FORGETTING, LEFT_OF_DRAFT, ErasureRuntime, finish_waiting
+from commonplace.erasure.resume import FORGETTING, LEFT_OF_DRAFT, finish_waiting
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
 from commonplace.ingest.passages import passage_text
 from commonplace.ingest.projection import bring_up_to_date, disagreement
@@ -223,12 +223,8 @@ class Doctor(Service):
 
     def _unfinished(self, mend: bool) -> list[Problem]:
         """Return what an interrupted forgetting left, or could not reach."""
-        runtime = self._runtime
-        place = ErasureRuntime(
-            runtime.directory, runtime.store, runtime.index, pages=runtime.journal, progress=runtime.progress
-        )
         try:
-            return finish_waiting(place, mend=mend)
+            return finish_waiting(self._engine._erasure_api.erasure_runtime(), mend=mend)
         except CommonplaceError as error:
             return [Problem.of(FORGETTING, error)]
 

@@ -32,7 +32,6 @@ from commonplace.store.owners import plain_owners
 from commonplace.store.rows import Asked
 from commonplace.store.schema import SCHEMA, Table, table_of
 from commonplace.store.store import Store
-from commonplace.text.similarity import digest
 from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection, StoredMemory
 from commonplace.types.graph import GraphFilter
 
@@ -390,7 +389,6 @@ def _add_in_process(plan: Plan, memories: Sequence[StoredMemory]) -> None:
         for record in (memory.owner, memory.record):
             columns = table_of(type(record)).record_columns
             plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
-        plan.traces.add_digest(digest(memory.record.content))
 
 
 def add_rows(plan: Plan, store: Store, namespace: str) -> None:
@@ -413,7 +411,6 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
         plan.rows[table.name] += 1
         plan.traces.add_row(table.columns, row)
         if table.name == "memories":
-            plan.traces.add_digest(digest(row["content"]))
             paths.add(row["vault_path"])
         elif table.name == "passages":
             passages.append(row["number"])

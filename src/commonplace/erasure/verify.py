@@ -121,14 +121,19 @@ def _lost(
         return left
     try:
         with parts_of(store, place.index) as generation:
-            for space in spaces:
-                base, gone = generation.head(space).change, set(going.get(space, ()))
-                dead = np.array(sorted(gone.union(store.deleted_since(space, base, store.change(space)))), np.int64)
-                scope = Scope(space, dead=dead)
+            heads = store.heads()
+            # Where something goes is looked first: what else has a word is mostly beside it.
+            for space in sorted(spaces, key=lambda space: space not in going):
+                gone, fresh, base = set(going.get(space, ())), list[int](), generation.head(space).change
+                if space in heads and heads[space].change > base:
+                    fresh = [each.number for each in store.tail(space, base) if each.number not in gone]
+                    gone.update(store.deleted_since(space, base, heads[space].change))
+                scope = Scope(space, dead=np.array(sorted(gone), np.int64))
                 left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
-                fresh = [each.number for each in store.tail(space, base) if each.number not in gone] if left else []
-                for entry in store.entries(space, fresh).values():
+                for entry in store.entries(space, fresh).values() if left and fresh else ():
                     left.difference_update(*fields_of(entry).values())
+                if not left:
+                    break
     except IndexFaultError:  # nobody can tell who has them: rather a question too many goes
         return words
     return left
