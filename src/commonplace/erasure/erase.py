@@ -108,7 +108,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
     with _alone(place, namespace):
         plan = _planned_whole(place, namespace)
         id_, at = str(uuid4()), place.clock()
-        # Before the groups and episodes that were told are gone here, too.
+        # First, while the episodes and groups that Graphiti may have are still known here.
         receipt = replace(_left(place, _receipt(place, namespace, plan, id_, at), plan), ids=())
         receipt = receipt.counted(log_lines=clear_logs(place, plan))
         pending = Pending(id_, at, namespace, plan.memories, is_namespace=True)
@@ -125,7 +125,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
 def _planned(
     place: ErasureRuntime, change: MemoryChange, namespace: str, wanted: Wanted, in_process: Sequence[StoredMemory]
 ) -> Plan:
-    """Return what goes; parts of the graph are taken out already, since only that tells what goes with them."""
+    """Return what will be deleted. Parts of the graph are removed already: only that shows what goes with them."""
     with place.store.snapshot():
         plan = choose(place.store, namespace, wanted, in_process=in_process)
         add_rows(plan, place.store, namespace)
@@ -163,7 +163,7 @@ def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Pl
 
 
 def _revive(place: ErasureRuntime, change: MemoryChange, ids: Sequence[str], now: float) -> None:
-    """Make archived memories active again with the words that they had, as used now: they are not to fade at once."""
+    """Make archived memories active again. They count as used now, so that they do not fade at once."""
     for id_ in ids:
         known = change.find(id_)
         if known is not None and known.expired_at is not None:
@@ -223,7 +223,7 @@ def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan) -> ForgetRecei
 
 
 def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
-    """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
+    """Delete a namespace in an outside graph that may have copies of it; return the receipt with the outcome."""
     if place.leave is None or not (plan.told or plan.gone["relations"]):
         return receipt
     left = place.leave(receipt.namespace, plan.told.keys(), receipt.dry_run)
@@ -243,7 +243,7 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
 
 
 def _copies(place: ErasureRuntime) -> list[str]:
-    """Say which copies there are elsewhere; first those that are being written, for they may be backups at once."""
+    """List the copies elsewhere; first those being written, which may become backups at any moment."""
     live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
     written = [f"what another process is writing to {path}" for path in live]
     on_server = [ON_SERVER] if place.store.is_on_server else []
@@ -252,7 +252,7 @@ def _copies(place: ErasureRuntime) -> list[str]:
 
 
 def _sentence(path: Path, copy: KnownBackup) -> str:
-    """Say where a copy is; one that is not there any more may have been moved, and holds what it held."""
+    """Describe a copy. One that is gone may have been moved, and still holds its content."""
     when, is_there = iso(copy.at.replace(microsecond=0)), os.path.lexists(path)
     if copy.is_replaced:
         return f"the store that was replaced at {when}, {'kept' if is_there else 'no longer'} at {copy.path}"

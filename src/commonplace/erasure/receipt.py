@@ -19,12 +19,12 @@ from commonplace.types import Note
 RECEIPT = "receipt"
 """The kind of the notes that receipts are kept in."""
 ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
-"""Stands in every receipt: what lies outside whatever was forgotten."""
+"""Part of every receipt: copies that no deletion can reach."""
 ON_SERVER = (
     "what the PostgreSQL server keeps: deleted rows until autovacuum, or a `VACUUM` by the tables' owner, has run; "
     "its write-ahead log, replicas and backups"
 )
-"""Stands in the receipts of a store on a server before that."""
+"""Part of the receipts of a store on a server."""
 LEFT = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"
 UNPROVED = (
     "the run was interrupted before it could scan the files; everything that could hold the content was rewritten"
@@ -33,7 +33,7 @@ UNPROVED = (
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that `doctor` finds wrong. `mended` tells whether it has been put right."""
+    """Something that `doctor` finds wrong. `mended` is True once it has been repaired."""
 
     part: str
     problem: str

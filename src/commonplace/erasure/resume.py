@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from commonplace.journal.sync import JournalSync
 
 LOCK: Final = "forgetting.lock"
-"""Held, in the store's directory, by the one process that erases."""
+"""A lock file in the store's directory, held by the one process that erases."""
 LOGS: Final = "logs"
 VAULT: Final = "vault"
 INDEX: Final = "index"
@@ -42,9 +42,9 @@ DATABASE: Final = "store.db"
 DRAFT: Final = ".note.commonplace-draft"
 """The name of a file that is to be a note when it is complete."""
 FRONT_MATTER_BYTES: Final = 65_536
-"""In so many bytes a note has said of which memory it is."""
+"""The id of the memory is within these first bytes of a note."""
 FORGETTING: Final = "forgetting"
-"""The kind of the notes of runs that are not done; what `doctor` says of them is filed under it."""
+"""The kind of the notes on unfinished runs, and the part of a `doctor` report about them."""
 LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
 FINISHES: Final = "; `commonplace doctor` finishes it"
 
@@ -86,7 +86,7 @@ class ErasureRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A run of which not everything is done yet. It has the id of the receipt that it belongs to.
+    """A run that is not finished. It shares its id with its receipt.
 
     Attributes:
         namespace: where something went, or that went itself.
@@ -115,7 +115,7 @@ def pending_runs(store: Store, namespace: str | None = None) -> list[Pending]:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What cannot be done yet, and why, for people.
+    """Something that cannot be done yet, and why.
 
     Attributes:
         files: the beginning of the names, relative to the store or absolute, of what may still hold something.
@@ -193,7 +193,7 @@ def _done(files: str, act: Callable[[], Sequence[Waiting]]) -> Sequence[Waiting]
 
 
 def _purge_index(place: ErasureRuntime) -> Sequence[Waiting]:
-    """Write the index anew, and remove the generations before."""
+    """Rewrite the index, and remove the older generations."""
     if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
         return [_OTHER_WRITER]
     place.index.reader()  # so that this process has no older one open
@@ -218,12 +218,12 @@ def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths
 
 
 def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> list[Path]:
-    """Return the notes of memories below the vault of a store, sorted; what lies outside of it is never among them.
+    """Return the notes of memories below the vault of a store, sorted; never files outside the vault.
 
-    What was left of a note when its writer was killed is among them: it may not tell yet of which memory it is.
+    Drafts left by a killed writer are included: they may not name their memory yet.
 
     Args:
-        ids: of memories; a note is of one when a line `memory_id:` of its front matter says so.
+        ids: of memories, as the line `memory_id:` of the front matter gives them.
         paths: where notes were written, relative to the store's directory.
     """
     vault = directory / VAULT
@@ -237,7 +237,7 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
 
 
 def memories_of_notes(directory: Path, folder: Path) -> dict[str, str]:
-    """Return whose notes lie in one folder of the vault: the memory's id by the path below the store's directory."""
+    """Return the memory ids of the notes in one folder of the vault, by path relative to the store."""
     found = {path: _memory_id(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
     return {path.relative_to(directory).as_posix(): id_ for path, id_ in found.items() if id_ is not None}
 
@@ -252,7 +252,7 @@ def _memory_id(path: Path) -> str | None:
 
 
 def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
-    """Blank the log lines that stand at these places of each log; return how many there are.
+    """Blank the log lines at these offsets of each log; return how many there are.
 
     Raises:
         StoreError: a log cannot be read or written.
@@ -274,9 +274,9 @@ def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def settle(
     place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
 ) -> ForgetReceipt:
-    """Write what became of a run: its receipt, and that it is pending as long as something waits; return the receipt.
+    """Store and return the receipt of a run. The run stays pending as long as something waits.
 
-    Where it cannot be written, the run stays pending, and the receipt says so.
+    If the receipt cannot be stored, the run stays pending and the returned receipt says so.
     """
     receipt = replace(
         receipt,
@@ -319,7 +319,7 @@ def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]
 
 
 def finish_held(place: ErasureRuntime) -> list[Problem]:
-    """Do the same for a caller that holds the lock."""
+    """Finish unfinished runs for a caller that holds the lock."""
     found, erased = [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
     for run in pending_runs(place.store):
         receipt = _receipt_of(place.store, run)
@@ -349,7 +349,7 @@ def _finished(place: ErasureRuntime, run: Pending, receipt: ForgetReceipt, waiti
 def _receipt_of(store: Store, run: Pending) -> ForgetReceipt | None:
     """Return the receipt of a run, None where it was ended before it erased anything.
 
-    A namespace that is to go holds the note itself, until it is erased with it.
+    A namespace to be deleted holds a note of its own, which is erased with it.
     """
     is_marked = run.is_namespace and bool(store.notes(run.namespace, FORGETTING, run.id))
     notes = [] if is_marked else store.notes(run.space, RECEIPT, run.id)

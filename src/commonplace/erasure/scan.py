@@ -33,7 +33,7 @@ DIGEST: Final = "a checksum of it"
 ID: Final = "its id"
 
 MIN_LENGTH: Final = 8
-"""Bytes of the shortest pattern; shorter ones stand in every large file by chance."""
+"""Bytes of the shortest pattern; shorter ones occur in every large file by chance."""
 MIN_PART_LENGTH: Final = 12
 """Bytes of the shortest line or sentence that is looked for by itself."""
 PIECE: Final = 48
@@ -71,21 +71,21 @@ def texts_in(column: Column, value: Any) -> Iterator[str]:
 
 
 def parts(text: str) -> list[str]:
-    """Return the lines and sentences of a text that are long enough to tell it from others."""
+    """Return the lines and sentences of a text that are long enough to be specific to it."""
     found = (part.strip() for part in _PARTS.split(text))
     return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= MIN_PART_LENGTH]
 
 
 _KEY: Final = "\x1f"
-"""Begins a key that was made of a name: what it says stands behind a colon."""
+"""The first character of a key that was derived from a name; the name follows a colon."""
 _KINDS_OF_THINGS: Final = frozenset({"type", "phase", "status", "issue_type", "embedder", "recipe"})
-"""Columns that tell what sort of thing something was, and nothing of what it said."""
+"""Columns with the sort of a thing, which say nothing of its content."""
 _SHORT_TEXTS: Final = frozenset({"name", "source_description"})
 """Columns of texts that are labels: a name of three letters is no text that is too short to search for."""
 
 
 class Collector:
-    """Collects what betrays some texts; of two kinds of the same bytes the first counts. `terms` are its words."""
+    """Collects byte patterns, of which the first kind counts, and words (`terms`) that reveal some texts."""
 
     def __init__(self) -> None:
         self._kinds: dict[bytes, str] = {}
@@ -122,7 +122,7 @@ class Collector:
             self._add_forms(part, CONTENT)
 
     def add_text(self, text: str) -> None:
-        """Take a text that people may have asked for: its words too, and the hashes by which a log names questions."""
+        """Add a text that may have been searched for: its words, and the hashes that logs use for queries."""
         if text.strip():
             self.add_content(text)
             self.terms |= possible_terms(text)
@@ -199,7 +199,7 @@ class Patterns:
         return Patterns({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
 
     def places(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield (offset, pattern) for everything that stands in the data, in no order."""
+        """Yield (offset, pattern) for every pattern in the data, in no order."""
         if not self._kinds:
             return
         for begin in range(min(8, max(0, len(data) - 7))):
@@ -213,7 +213,7 @@ class Patterns:
                         yield start, pattern
 
     def offsets(self, data: bytes) -> Iterator[int]:
-        """Yield where in the data something stands, in no order."""
+        """Yield the offsets of patterns in the data, in no order."""
         return (offset for offset, _ in self.places(data))
 
     def found(self, data: bytes) -> set[bytes]:
@@ -279,7 +279,7 @@ def scan(
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Scan:
-    """Look for patterns in files; one that vanishes meanwhile holds nothing any more. `progress` is told of files."""
+    """Search files for patterns; a file that vanishes meanwhile is skipped. `progress` counts files."""
     result, listed = Scan(), list(names)
     for done, name in enumerate(listed):
         progress(done, len(listed))

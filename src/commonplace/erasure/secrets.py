@@ -57,7 +57,7 @@ Finder = Callable[[str], Iterable[Secret]]
 
 
 def known_secrets(kinds: Mapping[str, str]) -> Finder:
-    """Return what finds secrets, given with their kinds, where nothing else tells them; not in a longer word."""
+    """Return a finder of known secrets, given with their kinds, also without context; not inside a longer word."""
     telling = sorted(filter(is_disordered, kinds), key=len, reverse=True)
     pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, telling))})(?![^\W_])")
 
@@ -97,7 +97,7 @@ class Cleaner(redact.Cleaner):
 
 
 def patterns_of(found: Iterable[str]) -> Patterns:
-    """Return what betrays secrets in a file; those under eight bytes cannot be looked for."""
+    """Return patterns that find secrets in files; secrets under eight bytes are too short."""
     collector = Collector()
     for secret in found:
         # Line by line: a page may have indented them. What frames a private key is no secret.
@@ -226,7 +226,7 @@ class Secrets:
         self._sync = sync
 
     def examine(self, *, mend: bool) -> list[Problem]:
-        """Return what holds secrets; with `mend`, write it anew without them, and let every copy go.
+        """Return what holds secrets; with `mend`, rewrite it without them and remove every copy.
 
         What cannot be read or mended is a problem too, not an error.
         """
@@ -305,7 +305,7 @@ class Secrets:
         return [*found.problems(mended=True, but={holder.where for holder in still.holders}), *problems, *left]
 
     def _replace(self, found: Found) -> list[Problem]:
-        """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
+        """Rewrite what is stored, sync the pages, and clean what people wrote on them."""
         spaces = {holder.namespace for holder in found.holders if isinstance(holder.item, MemoryItem)}
         # Edits that were not taken in yet come first: afterwards both sides would have changed.
         problems = _tried(self._sync, sorted(spaces))
@@ -362,7 +362,7 @@ class Secrets:
 
 
 def _left(found: Found, scanned: Scan, stored: set[bytes]) -> Iterator[Problem]:
-    """Yield what still holds one of the secrets; pages were told of already."""
+    """Yield the files that still hold a secret; pages are reported elsewhere."""
     for name in sorted(name for name, held in scanned.hits.items() if held and not name.endswith(_PAGE)):
         is_of_store = Path(name).name.startswith(DATABASE) or name.startswith(f"{INDEX}/")
         yield Problem(PART, f"the file {name} still holds a secret", _END_PROGRAMS if is_of_store else _NO_FILE)
@@ -387,7 +387,7 @@ def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Problem]:
 
 
 def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
-    """Write a page anew, whole or not at all, and only if it is still what was read."""
+    """Rewrite a page atomically, unless it changed since it was read."""
     data = _read(path)
     text = _text(data)
     clean = Cleaner(known=known, kept=kept).text(text).encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Select what a deletion covers: the requested items, everything derived from them, and what would betray either.
+"""Select what a deletion covers: the requested items, everything derived from them, and the traces of both.
 
 * A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
   as well: nobody can tell which of its words came from where. The other sources stay.
@@ -70,25 +70,25 @@ class Wanted:
 
 @dataclass(slots=True)
 class Plan:
-    """What goes, and everything about it that has to be read before it is erased.
+    """What will be deleted, and everything that must be read before it is.
 
     Attributes:
-        memories: ids, those that were asked for first.
+        memories: ids, those requested first.
         derived: how many of them are copies of those.
         owners: artifacts, documents and knowledge by number.
         contexts: names of agents.
-        revived: ids of the memories that are active again, since what they were merged into goes.
-        parts: of the graph, those that were asked for, and the episodes that these memories are.
+        revived: ids of the memories that become active again, since what they were merged into goes.
+        parts: of the graph, those requested, and the episodes of these memories.
         gone: all parts of the graph that go.
         outside: what stays, and is the user's.
-        traces: what would betray what goes.
+        traces: patterns and words that would reveal it.
         rows: how many rows of each table go.
         passages: those that go, by namespace; of the graph's texts, also those that may have been written anew.
         vault_paths: the notes that were written of the memories.
-        naming: what of the ledger names them or quotes them.
+        naming: the ledger entries that name or quote them.
         in_process: ids of memories of this process that go, and were never stored.
         told: the groups, by id, of the episodes that go and are no memories, and of the facts that no episode says:
-            an outside graph may have been told of them.
+            an outside graph may have copies of them.
     """
 
     memories: tuple[str, ...] = ()
@@ -239,7 +239,7 @@ def archived_by(store: Store, namespace: str, by: float) -> list[str]:
 
 
 def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
-    """Return the memories that were asked for, live and archived, those asked for by id in their order."""
+    """Return the requested memories, live and archived; those requested by id in that order."""
     if wanted.ids:
         return [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
     if wanted.path is not None or wanted.agent is not None:
@@ -248,7 +248,7 @@ def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
 
 
 def selection(wanted: Wanted) -> Selection:
-    """Return which memories are asked for by ids, tag, source or session."""
+    """Return the selection of memories by ids, tag, source or session."""
     return Selection(
         ids=wanted.ids,
         tags=() if wanted.tag is None else (wanted.tag,),
@@ -270,7 +270,7 @@ def _parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> 
 
 
 def _owners(store: Store, namespace: str, wanted: Wanted, memories: Sequence[str]) -> dict[int, Owner]:
-    """Return what else was asked for by number: by id or path whatever it is, by tag or session what is no file."""
+    """Return the other requested owners by number: any by id or path, only documents by tag or session."""
     if wanted.source is not None or (wanted.ids and set(memories).issuperset(wanted.ids)):
         return {}
     found = dict[int, Owner]()
@@ -294,7 +294,7 @@ def _owners(store: Store, namespace: str, wanted: Wanted, memories: Sequence[str
 
 
 def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the archived memories that the asked ones were made from, through others too, and the live ones."""
+    """Return the archived memories that the requested ones were made from, also indirectly, and the live ones."""
     seen, archived, live = set(asked), list[str](), list[str]()
     waiting = list(asked)
     while waiting:
@@ -322,7 +322,7 @@ def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
 
 
 def _reached(ids: Iterable[str], beside: Mapping[str, set[str]]) -> set[str]:
-    """Return the ids with all that lie beside them, and beside those."""
+    """Return the ids with all that can be reached from them."""
     reached = set(ids)
     waiting = list(reached)
     while waiting:
@@ -333,7 +333,7 @@ def _reached(ids: Iterable[str], beside: Mapping[str, set[str]]) -> set[str]:
 
 
 def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[list[str], list[str]]:
-    """Return the archived memories that stay and that something was made from which goes.
+    """Return the archived memories that stay, though something derived from them goes.
 
     Returns:
         Those that were archived by becoming part of what is live, which comes in one transaction; and those that stay
@@ -361,7 +361,7 @@ def _tagged_files(store: Store, namespace: str, wanted: Wanted) -> list[str]:
 
 
 def _staying(graph: GraphReading, parts: Parts) -> list[str]:
-    """Return the episodes that speak of what was asked for, and stay."""
+    """Return the episodes that mention the requested parts, and stay."""
     entities = graph.mentions("entity", families(graph, parts["entities"])).values()
     found = [*entities, *graph.mentions("relation", parts["relations"]).values()]
     return sorted({mention.episode for some in found for mention in some}.difference(parts["episodes"]))
@@ -383,7 +383,7 @@ def _described(wanted: Wanted) -> str:
 
 
 def _add_in_process(plan: Plan, memories: Sequence[StoredMemory]) -> None:
-    """Learn what betrays memories that were never stored; a log may have their words."""
+    """Collect the traces of memories that were never stored: a log may quote them."""
     for memory in memories:
         # An id comes before words: a text that is also the id stands in the receipt, and betrays no more than that.
         for record in (memory.owner, memory.record):
@@ -392,7 +392,7 @@ def _add_in_process(plan: Plan, memories: Sequence[StoredMemory]) -> None:
 
 
 def add_rows(plan: Plan, store: Store, namespace: str) -> None:
-    """Learn which rows go with the chosen memories, owners and contexts, and what betrays them."""
+    """Count the rows that go with the chosen memories, owners and contexts, and collect their traces."""
     versions = [row["owner"] for _, row in store.rows_of([(SCHEMA["memories"], {"id": plan.memories})], namespace)]
     owners = [*versions, *plan.owners]
     beside: list[Asked] = [
@@ -419,7 +419,7 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
 
 
 def _add_texts(plan: Plan, store: Store, space: str, owners: Sequence[int]) -> None:
-    """Learn the passages of texts of a graph, with their tokens and vectors."""
+    """Collect the passages of a graph's texts, with their tokens and vectors."""
     numbers = plan.passages[space] = tuple(store.passages_of(space, owners))
     for begin in range(0, len(numbers), _AT_ONCE):
         for tokens in store.tokens(space, numbers[begin : begin + _AT_ONCE]).values():
@@ -428,7 +428,7 @@ def _add_texts(plan: Plan, store: Store, space: str, owners: Sequence[int]) -> N
 
 
 def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRuntime) -> None:
-    """Take the chosen parts out of a graph under change; the plan learns what went, and what would betray that.
+    """Remove the chosen parts from a graph under change; the plan collects what went, and its traces.
 
     Args:
         store: what it reads is as it was before the change.
@@ -454,7 +454,7 @@ def plan_all_parts(plan: Plan, store: Store, namespace: str) -> None:
 
 
 def _may_change(graph: GraphChange, ground: GraphRuntime, parts: Parts) -> Parts:
-    """Return all that may change when parts of a graph go."""
+    """Return all parts that may change when some of a graph are removed."""
     mentioned = [mention for some in graph.mentioned(parts["episodes"]).values() for mention in some]
     subjects = {kind: [each.subject for each in mentioned if each.kind == kind] for kind in GRAPH_KINDS}
     entities = families(graph, [*subjects["entity"], *parts["entities"]])
@@ -470,7 +470,7 @@ def _rows_of_parts(change: MemoryChange, parts: Parts) -> Rows:
 
 
 def _asked_of(parts: Parts) -> list[Asked]:
-    """Return where the rows of parts of a graph stand, and those that belong to them."""
+    """Return the queries for the rows of parts of a graph, and for those that belong to them."""
     asked: list[Asked] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
     for table in SCHEMA.values():
         if table.told == ("entity",):
@@ -484,7 +484,7 @@ def _asked_of(parts: Parts) -> list[Asked]:
 
 
 def _learn(plan: Plan, before: Rows, after: Rows) -> None:
-    """Learn what was there before and is there no more."""
+    """Collect what was there before and is gone afterwards."""
     left = {(table.name, row["id"]) for table, row in after if table.name in NO_PARTS}
     of_parts = [(table.name, row) for table, row in before if (table.name, row.get("id")) not in left]
     plan.gone = {name: tuple(sorted(row["id"] for of, row in of_parts if of == name)) for name in NO_PARTS}

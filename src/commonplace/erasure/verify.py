@@ -55,11 +55,11 @@ _TELLING: Final = 6
 _RARE: Final = 8
 _BATCH_BYTES: Final = 1 << 22
 _OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
-"""The tables of what the store knows of itself: a word of theirs may be what was forgotten."""
+"""The tables of the store's own records, which may contain a word that was deleted elsewhere."""
 
 
 def clear_logs(place: ErasureRuntime, plan: Plan, *, dry_run: bool = False) -> int:
-    """Blank the log lines that quote what goes, or name it by id, by hash or by a word that nothing else has.
+    """Blank the log lines that quote what is deleted, or name it by id, hash or a word that nothing else has.
 
     Returns:
         How many lines there are.
@@ -87,12 +87,12 @@ def _question(line: bytes) -> str:
 
 
 def _telling(question: str, plan: Plan) -> set[str]:
-    """Return the words of a question that what goes has, and that not everybody uses."""
+    """Return the uncommon words of a query that occur in what is deleted."""
     return {word for word in analyse(question, natural_language(question)) if len(word) >= _TELLING} & plan.traces.terms
 
 
 def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> list[str]:
-    """Return the issues of golden queries that quote what goes, or have a telling word that nothing else has."""
+    """Return the issues of golden queries that quote what is deleted, or have a word that nothing else has."""
     quoted = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID)
     found, asked = list[str](), dict[str, set[str]]()
     for issue in ledger.issues(IssueSelection()):
@@ -111,7 +111,7 @@ def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading
 def _lost(
     place: ErasureRuntime, going: Mapping[str, Collection[int]], spaces: Iterable[str], words: set[str]
 ) -> set[str]:
-    """Return those of these words that some namespaces have only in passages that go; the index may still hold these.
+    """Return the words that these namespaces have only in deleted passages, which may still be in the index.
 
     Args:
         going: these passages, by namespace.
@@ -122,7 +122,7 @@ def _lost(
     try:
         with parts_of(store, place.index) as generation:
             heads = store.heads()
-            # Where something goes is looked first: what else has a word is mostly beside it.
+            # First the namespaces of what is deleted: most of their words occur there again.
             for space in sorted(spaces, key=lambda space: space not in going):
                 gone, fresh, base = set(going.get(space, ())), list[int](), generation.head(space).change
                 if space in heads and heads[space].change > base:
@@ -216,7 +216,7 @@ def prove(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan, waiting: Se
 
 
 def _answers(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]:
-    """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
+    """Yield what the index still finds; a scan of its files cannot show that, since terms are packed."""
     store, terms, gone = place.store, sorted(plan.traces.terms), dict[str, set[int]]()
     for space, numbers in plan.passages.items():
         # Of the graph's texts, those were read that might change: some are still there.
@@ -239,7 +239,7 @@ def _answers(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]
 
 
 def _has_vector(place: ErasureRuntime, generation: Parts, space: str, numbers: Sequence[int]) -> bool:
-    """Return whether the signs of a vector are left of one of these passages."""
+    """Return whether the index still has a vector of one of these passages."""
     if place.store.postings is not None:
         return bool(place.store.postings.owners(space, numbers))
     return bool((generation.dense.owners(np.array(numbers, np.int64)) >= 0).any())

@@ -46,7 +46,7 @@ DATABASE: Final = "store.db"
 FOLDERS: Final = ("memory", "vault")
 """Directories of a store whose Markdown belongs to a backup."""
 LONG_TERM: Final = "MEMORY"
-"""So begin the names of the Markdown that lies beside them."""
+"""Prefix of the Markdown files beside them."""
 SUFFIX: Final = ".md"
 
 _MAX_MANIFEST_BYTES = 64 * 2**20
@@ -188,7 +188,7 @@ def unpack(archive: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
 
 @contextmanager
 def _reading(path: object) -> Iterator[None]:
-    """Turn whatever `zipfile` raises over an archive, and what we find wrong with it, into errors of ours."""
+    """Convert the errors of `zipfile`, and our own checks, into store errors."""
     try:
         yield
     except FileNotFoundError as error:
@@ -250,7 +250,7 @@ _TIMES = 200
 
 
 def counter(progress: Progress | None, what: str, total: int) -> Callable[[int], None]:
-    """Return what is to be called with how much more is done; it tells of every half per cent, and of the end."""
+    """Return a function to call with the amount done since; it reports every half per cent, and the end."""
     done = told = 0
 
     def count(more: int) -> None:
@@ -286,7 +286,7 @@ def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[No
 
 
 def refuse_occupied(target: Path) -> None:
-    """Refuse a place for a new file where something stands, or that is in no directory.
+    """Refuse a path for a new file that exists, or whose directory does not.
 
     Raises:
         StoreError: naming it.
@@ -303,7 +303,7 @@ def refuse_occupied(target: Path) -> None:
 
 @contextmanager
 def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
-    """Turn an error of a database that is made on the way, and whose name nobody knows, into one of what it is for.
+    """Convert errors of a temporary database, whose name means nothing to users, into errors of the operation.
 
     Args:
         shown: what to call it where the error is about what it holds.
@@ -346,7 +346,7 @@ class KnownBackup(View):
 
 
 def known_backups(store: Store) -> list[KnownBackup]:
-    """Return what the notes of a store tell of backups, the latest first."""
+    """Return the backups that a store has noted, the latest first."""
     found = []
     for note in reversed(store.notes(None, BACKUP)):
         file, is_replaced = Path(note.id), bool(json.loads(note.body).get("replaced"))
@@ -369,7 +369,7 @@ def put_notes(database: Path, notes: Iterable[Note]) -> None:
 
 
 def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:
-    """Return id and change of a store that nobody else has open.
+    """Check a store that nobody else has open; return its id and change.
 
     Raises:
         StoreDamagedError: it is damaged, in the words that are given.

@@ -153,7 +153,7 @@ def _sources(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 
 @contextmanager
 def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator[None]:
-    """Note a backup in its store before it has its name: rather one too many is named to whoever forgets than none."""
+    """Note a backup in its store before it gets its name: a receipt should rather name one too many."""
     if store.is_read_only:
         yield
         return

@@ -51,7 +51,7 @@ _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
 def put_in_place(new: Path, directory: Path, aside: Path) -> Path:
-    """Move `new` to where `directory` is and that one to `aside`; return where it is. All three stand side by side.
+    """Move `new` to `directory`, and `directory` to `aside`; return the latter's path. All are siblings.
 
     Where the system can exchange two directories, a crash at any moment leaves one of them whole at `directory`. Where
     it cannot, a crash between two renames leaves none there, and both whole beside it.
@@ -201,7 +201,7 @@ def _place(path: str | Path | None) -> Path:
 
 
 def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
-    """Refuse a place where something stands that is not to be replaced; return whether it is a store."""
+    """Refuse an occupied place that may not be replaced; return whether a store is there."""
     if not os.path.lexists(directory):
         return False
     if not directory.is_dir():
@@ -294,7 +294,7 @@ def _replaced(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
 
 
 def _close_off(database: Path) -> None:
-    """Refuse a database that is open anywhere, and write its log into it; of a damaged one nobody can say.
+    """Refuse a database that is open anywhere, and fold its log into it. A damaged one cannot be checked.
 
     Only where nobody else has a database open does SQLite let it leave the log's mode.
     """
