@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from commonplace.exchange.archive import KnownBackup
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
-    from commonplace.exchange.import_ import ImportReport, Rules
+    from commonplace.exchange.import_ import ImportReport
     from commonplace.exchange.read import Source
     from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
@@ -1311,15 +1311,15 @@ class Engine:
             UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
                 with other content. The message says which, and where. Nothing was written.
         """
-        from commonplace.exchange.import_ import ON_CONFLICT, Rules
+        from commonplace.exchange.import_ import ON_CONFLICT
         from commonplace.exchange.read import OWN
 
-        policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
-        rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
+        one_of("on_conflict", on_conflict, ON_CONFLICT)
         source = source_of_import(path, format, self.settings, self._runtime.now())
-        return self._take_in(source, rules, has_graph=source.format == OWN)
+        options: dict[str, Any] = {"on_conflict": on_conflict, "skip_problems": skip_problems, "dry_run": dry_run}
+        return self._take_in(source, has_graph=source.format == OWN, **options)
 
-    def _take_in(self, source: Source, rules: Rules, *, has_graph: bool) -> ImportReport:
+    def _take_in(self, source: Source, *, has_graph: bool, dry_run: bool = False, **options: Any) -> ImportReport:
         from commonplace.exchange.import_ import ImportRuntime, import_items
 
         runtime = self._runtime
@@ -1328,8 +1328,8 @@ class Engine:
         into = ImportRuntime(
             runtime.store, self.namespace, destination, now, runtime.graph_on, runtime.feed, has_graph=has_graph
         )
-        report = import_items(source, into, rules, progress=runtime.progress)
-        if not rules.is_dry_run:
+        report = import_items(source, into, dry_run=dry_run, progress=runtime.progress, **options)
+        if not dry_run:
             runtime.backlog.drain(runtime.progress)
             runtime.tokens.release()
             runtime.maintenance.project()
@@ -1346,7 +1346,6 @@ class Engine:
             StoreBusyError: another process held one of the stores for too long.
             UsageError: something else has the id of one of them there. Nothing was moved.
         """
-        from commonplace.exchange.import_ import Rules
         from commonplace.store.drafts import draft
 
         def versions() -> dict[str, int]:
@@ -1359,7 +1358,7 @@ class Engine:
             path = base.with_name(f"{base.name}.jsonl")
             self.export(path, kinds=["memory"])
             source = source_of_import(path, "auto", to.settings, to._runtime.now())
-            to._take_in(source, Rules(), has_graph=False)
+            to._take_in(source, has_graph=False)
         ids = [id_ for id_, number in versions().items() if before.get(id_) == number]
         if ids:
             self.forget(ids)

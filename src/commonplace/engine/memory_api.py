@@ -52,9 +52,9 @@ def refuse_unfit_import(path: Path, settings: Settings, *, format_: str = "auto"
         StoreVersionError: a newer Commonplace wrote the export.
         UsageError: the file is damaged, cut off or of an unknown format, or something in it cannot be kept.
     """
-    from commonplace.exchange.import_ import Rules, refuse_unfit
+    from commonplace.exchange.import_ import refuse_unfit
 
-    refuse_unfit(source_of_import(path, format_, settings, 0.0), Rules(skip_problems=skip_problems))
+    refuse_unfit(source_of_import(path, format_, settings, 0.0), skip_problems=skip_problems)
 
 
 def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:

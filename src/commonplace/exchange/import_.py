@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.errors import UsageError
@@ -207,26 +207,10 @@ class Writer:
                     add_fact(change.graph, ground, item.fact, self._into.now)
 
 
-OnConflict = Literal["refuse", "skip", "replace"]
-ON_CONFLICT: Final[tuple[OnConflict, ...]] = ("refuse", "skip", "replace")
-
+ON_CONFLICT: Final = ("refuse", "skip", "replace")
+"""What an import does with an item that is there with other content."""
 MAX_NAMED: Final = 10
 """A message that refuses an import names so many items, a report all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What an import does with what it does not simply add.
-
-    Attributes:
-        on_conflict: with an item that is there with other content.
-        skip_problems: leave out what cannot be kept, in place of refusing all.
-        is_dry_run: stop before the first write.
-    """
-
-    on_conflict: OnConflict = "refuse"
-    skip_problems: bool = False
-    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,19 +256,34 @@ class ImportReport:
 
 
 def import_items(
-    source: Source, into: ImportRuntime, rules: Rules, *, progress: Progress | None = None
+    source: Source,
+    into: ImportRuntime,
+    *,
+    on_conflict: str = "refuse",
+    skip_problems: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> ImportReport:
-    """Take in everything that a source holds, or nothing of it; see `Engine.import_`.
+    """Import everything that a source holds, or nothing of it; see `Engine.import_`.
+
+    Args:
+        on_conflict: one of `ON_CONFLICT`.
 
     Raises:
-        UsageError: something cannot be kept, or is there with other content, and the rules do not say to go on.
-            Nothing was written.
+        UsageError: something cannot be stored, or is there with other content, and is not to be passed over. Nothing
+            was written.
     """
-    begun, is_replacing = time.perf_counter(), rules.on_conflict == "replace"
-    survey = _surveyed(source, Known(into.store, into.namespace), rules)
+    begun, is_replacing = time.perf_counter(), on_conflict == "replace"
+    survey = _surveyed(source, Known(into.store, into.namespace), skip_problems=skip_problems)
+    if survey.conflicts and on_conflict == "refuse":
+        raise UsageError(
+            f"{_items(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
+            f" nothing was imported: {_some(survey.conflicts)}",
+            remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with 'replace'",
+        )
     kinds = survey.secrets.items()
     notices = [f"what looks like a secret was replaced in {count:,} items: {kind}" for kind, count in kinds]
-    if not rules.is_dry_run:
+    if not dry_run:
         writer, total = Writer(into, is_replacing=is_replacing), len(survey.found)
         for number, (item, outcome) in enumerate(zip(source.items(), survey.found, strict=True)):
             if isinstance(item, Item) and outcome is not None:
@@ -305,19 +304,19 @@ def import_items(
         **{each.name: counts(each.name) for each in fields(ImportReport) if each.type == "Counts"},
         conflicts=tuple(survey.conflicts),
         problems=tuple(survey.problems),
-        is_dry_run=rules.is_dry_run,
+        is_dry_run=dry_run,
         seconds=time.perf_counter() - begun,
         notices=(*notices, *survey.remarks),
     )
 
 
-def refuse_unfit(source: Source, rules: Rules) -> None:
-    """Refuse what no store takes in, before one is made for it.
+def refuse_unfit(source: Source, *, skip_problems: bool) -> None:
+    """Refuse what no store accepts, before one is made for it.
 
     Raises:
-        UsageError: something cannot be kept, and the rules do not say to go on.
+        UsageError: something cannot be stored, and is not to be passed over.
     """
-    _surveyed(source, Known(Store.in_memory(), ""), rules)
+    _surveyed(source, Known(Store.in_memory(), ""), skip_problems=skip_problems)
 
 
 @dataclass(slots=True)
@@ -362,7 +361,7 @@ class _Survey:
                 raise UsageError(f"there is no {kind} {id_!r:.80}", remedy=f"import it too{before}")
 
 
-def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
+def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
     """Look at all items; links come last, when it is known which memories there are."""
     survey, links = _Survey(known), list[tuple[int, LinkItem]]()
     for number, item in enumerate(source.items()):
@@ -378,16 +377,10 @@ def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
                 survey.take(number, item)
     for number, link in links:
         survey.take(number, link)
-    if survey.problems and not rules.skip_problems:
+    if survey.problems and not skip_problems:
         raise UsageError(
             f"{_items(survey.problems)} cannot be stored, nothing was imported: {_some(survey.problems)}",
             remedy="correct them, or import the others with skip_problems=True (--skip-problems)",
-        )
-    if survey.conflicts and rules.on_conflict == "refuse":
-        raise UsageError(
-            f"{_items(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
-            f" nothing was imported: {_some(survey.conflicts)}",
-            remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with 'replace'",
         )
     return survey
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from commonplace.exchange.export import export
-from commonplace.exchange.import_ import ImportReport, ImportRuntime, Rules, import_items
+from commonplace.exchange.import_ import ImportReport, ImportRuntime, import_items
 from commonplace.exchange.items import Item
 from commonplace.exchange.read import Found, Problem, Source, read_export
 from commonplace.graph.kinds import Kinds
@@ -41,13 +41,13 @@ def into(store: Store, namespace: str = NAMESPACE) -> ImportRuntime:
 def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules: Any) -> ImportReport:
     """Import a file as the engine does."""
     source = Source("commonplace", partial(read_export, path, max_bytes=MAX_CONTENT_BYTES))
-    return import_items(source, into(store, namespace), Rules(**rules))
+    return import_items(source, into(store, namespace), **rules)
 
 
 def import_given(store: Store, items: Iterable[Found], **rules: Any) -> ImportReport:
     """Import items that stand in no file."""
     given = list(items)
-    return import_items(Source("test", lambda: iter(given)), into(store), Rules(**rules))
+    return import_items(Source("test", lambda: iter(given)), into(store), **rules)
 
 
 def dump(store: Store, namespace: str = NAMESPACE) -> str:

@@ -25,7 +25,7 @@ from tests.unit.exchange.imports import (
 )
 
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
-from commonplace.exchange.import_ import Counts, Rules, import_items
+from commonplace.exchange.import_ import Counts, import_items
 from commonplace.exchange.items import Item
 from commonplace.exchange.read import Problem, Source, items_of, source_of
 from commonplace.formats.foreign.reader import Foreign, ForeignLink, ForeignMemory
@@ -191,11 +191,11 @@ def test_an_archived_memory_replaces_a_live_one_archived(store: Store, tmp_path:
 
 
 def test_a_dry_run_finds_what_is_wrong_and_writes_nothing(store: Store, week: Path, tmp_path: Path) -> None:
-    report = import_file(store, week, is_dry_run=True)
+    report = import_file(store, week, dry_run=True)
     assert (report.memories, report.is_dry_run) == (Counts(added=3), True)
     assert (store.change(), store.namespaces()) == (0, [])
     with pytest.raises(UsageError, match="there is no memory 'x'"):
-        import_file(store, written_by_hand(tmp_path / "o.jsonl", link_line("x", "y")), is_dry_run=True)
+        import_file(store, written_by_hand(tmp_path / "o.jsonl", link_line("x", "y")), dry_run=True)
 
 
 NO_VALUES = [
@@ -453,6 +453,6 @@ def test_what_others_write_between_checking_and_writing_is_not_overwritten(store
 
     source = source_of(week, "commonplace", kinds=Kinds(), now=NOW, max_bytes=1000)
     passes = [True, False]  # the last one is taken first
-    import_items(Source("test", items), into(store), Rules())
+    import_items(Source("test", items), into(store))
     assert len(store.versions(NAMESPACE, "a")) == 2
     assert store.check() == []
