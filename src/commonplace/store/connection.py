@@ -64,7 +64,7 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        self._pool: _Pool | None = _pool_of(path, timeout_s)
+        self._pool: _Pool | _PrivatePool | None = _pool_of(path, timeout_s)
         self.is_read_only = self._pool.is_read_only
         self._snapshots: dict[int, sqlite3.Connection] = {}
         self._known: dict[int, dict[object, Any]] = {}
@@ -83,10 +83,8 @@ class Connections:
                 yield self._snapshot_reader()
                 return
             pool = self._open_pool()
-            db = pool.take_reader()
+            db = pool.take_reader(is_whole=not once)
             try:
-                if not once:
-                    db.execute("BEGIN")
                 yield db
             finally:
                 pool.give_back(db)
@@ -127,9 +125,8 @@ class Connections:
             return
         pool = self._open_pool()
         with driver_errors(self.path):
-            db = pool.take_reader()
+            db = pool.take_reader(is_whole=True)
             try:
-                db.execute("BEGIN")
                 known = first(db)
             except BaseException:
                 pool.give_back(db)
@@ -203,17 +200,16 @@ class Connections:
         """Use the file no more; what is in use is closed as soon as it is given back, unless others use the pool."""
         self._pool = None
 
-    def _open_pool(self) -> _Pool:
+    def _open_pool(self) -> _Pool | _PrivatePool:
         pool = self._pool
         if pool is None:
-            raise _closed(self.path)
+            raise StoreError(f"the store {self.path} is closed", remedy="open it again")
         refuse_forked(pool.process, self.path)
         return pool
 
     def _snapshot_reader(self) -> sqlite3.Connection:
-        self._open_pool()
-        db = self._snapshots[threading.get_ident()]
-        if not db.in_transaction:
+        pool, db = self._open_pool(), self._snapshots[threading.get_ident()]
+        if isinstance(pool, _Pool) and not db.in_transaction:
             raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
         return db
 
@@ -251,15 +247,21 @@ class _Pool:
                 for descriptor in _kept_open.pop(self.file, {}).values():
                     os.close(descriptor)
 
-    def take_reader(self) -> sqlite3.Connection:
-        """Return a connection to read by, which is to be given back."""
+    def take_reader(self, *, is_whole: bool) -> sqlite3.Connection:
+        """Return a connection to read by, which is to be given back.
+
+        Args:
+            is_whole: several statements are run, which are to see one state.
+        """
         with self._guard:
-            if self._idle:
-                return self._idle.pop()
-        if self.is_read_only:
-            return connect_read_only(self.path, self.timeout_s)
-        db = connect(self.path, self.timeout_s)
-        prepare_reader(db)
+            db = self._idle.pop() if self._idle else None
+        if db is None and self.is_read_only:
+            db = connect_read_only(self.path, self.timeout_s)
+        elif db is None:
+            db = connect(self.path, self.timeout_s)
+            prepare_reader(db)
+        if is_whole:
+            db.execute("BEGIN")
         return db
 
     def give_back(self, db: sqlite3.Connection) -> None:
@@ -406,31 +408,23 @@ def _pool_that_locks(path: Path) -> _Pool | None:
 
 
 class PrivateConnections(Connections):
-    """The one connection to a database that no other process sees, and that goes when it is closed.
-
-    Attributes:
-        path: names the database in messages; no lock of a file there is taken.
-    """
+    """The one connection to a database that no other process sees, and that goes when it is closed."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool = False) -> None:
         """Take over a connection.
 
         Args:
+            path: names the database in messages; no lock of a file there is taken.
             keeps_before: what reads inside a transaction of `writing` sees the state before it, as in a file, which
                 costs a copy each time; else what was written so far.
         """
-        self.path = path
-        self.is_read_only = False
-        self._mutex = threading.RLock()
-        self._depth = 0
-        self._known = {}
-        self._is_writing = False
-        self._is_closed = False
-        self._db = db
-        self._keeps_before = keeps_before
-        self._before: sqlite3.Connection | None = None
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = OFF")
+        self.path = path
+        self.is_read_only = False
+        self._pool = _PrivatePool(db, path, keeps_before=keeps_before)
+        self._snapshots = {}
+        self._known = {}
 
     @classmethod
     def empty(cls, path: Path, *, is_spilling: bool = True) -> PrivateConnections:
@@ -445,41 +439,40 @@ class PrivateConnections(Connections):
             db.close()
             raise
 
-    @contextmanager
-    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
-        """Give a connection: all its statements see one state."""
-        with self._mutex, driver_errors(self.path):
-            self._refuse_closed()
-            yield self._before or self._db
+    def close(self) -> None:
+        """Let the database go."""
+        pool, self._pool = self._pool, None
+        if isinstance(pool, _PrivatePool):
+            pool.close()
+
+
+class _PrivatePool:
+    """One connection, which threads take in turn to read and to write."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool) -> None:
+        self.process = os.getpid()
+        self._db = db
+        self._path = path
+        self._keeps_before = keeps_before
+        self._before: sqlite3.Connection | None = None
+        self._mutex = threading.RLock()
+        self._is_writing = False
+
+    def take_reader(self, *, is_whole: bool) -> sqlite3.Connection:  # noqa: ARG002 - nobody else writes meanwhile
+        """Return the connection, or one to the state before what is being written."""
+        self._mutex.acquire()
+        return self._before or self._db
+
+    def give_back(self, db: sqlite3.Connection) -> None:  # noqa: ARG002 - there is one
+        """Let others use the connection."""
+        self._mutex.release()
 
     @contextmanager
-    def snapshot(
-        self,
-        first: Callable[[Database], dict[object, Any]] = settings,  # noqa: ARG002
-        namespace: str | None = None,  # noqa: ARG002
-    ) -> Iterator[None]:
-        """Let no other thread write inside the block; refuse `writing`."""
-        with self._mutex:
-            self._refuse_closed()
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-
-    @contextmanager
-    def writing(
-        self,
-        namespace: str | None = None,  # noqa: ARG002
-        ahead: Sequence[Read] = (),  # noqa: ARG002
-    ) -> Iterator[Database]:
-        """Give the connection inside a transaction that is committed at the end, or rolled back on error."""
-        with self._mutex, driver_errors(self.path):
-            if self._depth:
-                raise snapshot_is_written()
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection inside a transaction; see `Connections.writing`."""
+        with self._mutex, driver_errors(self._path):
             if self._is_writing:
                 raise change_is_under_way()
-            self._refuse_closed()
             if self._keeps_before:
                 self._before = _private(":memory:")
                 self._db.backup(self._before)
@@ -500,24 +493,13 @@ class PrivateConnections(Connections):
 
     def compact(self, *, thorough: bool) -> bool:  # noqa: ARG002 - it is never worth it
         """Do nothing: the database goes as a whole."""
-        with self._mutex:
-            self._refuse_closed()
         return True
 
     def close(self) -> None:
-        """Let the database go."""
+        """Close the connection when nobody uses it any more."""
         with self._mutex:
-            self._is_closed = True
             self._db.close()
-
-    def _refuse_closed(self) -> None:
-        if self._is_closed:
-            raise _closed(self.path)
 
 
 def _private(database: str) -> sqlite3.Connection:
     return sqlite3.connect(database, isolation_level=None, check_same_thread=False)
-
-
-def _closed(path: Path) -> StoreError:
-    return StoreError(f"the store {path} is closed", remedy="open it again")

@@ -7,8 +7,8 @@ here and a field of that name to the record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal, cast
 
 from commonplace.dataclasses import dataclass, fields
 from commonplace.types import Chunk, FileStamp, JournalBlock, JournalPage, Link, MemoryRecord, Note, Owner
@@ -146,8 +146,28 @@ TABLE_OF_KIND: Final[Mapping[str, str]] = {"entity": "entities", "relation": "re
 """The table that a column with `refers=KINDS` names, by what the column `kind` holds."""
 
 
-def _columns(role: Role, *names: str, is_optional: bool = False, refers: str = "") -> Iterator[Column]:
-    return (Column(name, role, is_optional=is_optional, refers=refers) for name in names)
+def _columns(*given: str | Column) -> tuple[Column, ...]:
+    """Return the columns of a table.
+
+    Args:
+        given: roles, each with the names of columns that have it: `id source target | time at?`. A name is followed by
+            `?` where the column is optional, by `~` where it is derived, and by `->` and the table to which it refers,
+            or `=>` where the database itself enforces that.
+    """
+    found: list[Column] = []
+    for each in given:
+        for group in [] if isinstance(each, Column) else each.split(" | "):
+            role, *names = group.split()
+            found += [_column(role, name) for name in names]
+        if isinstance(each, Column):
+            found.append(each)
+    return tuple(found)
+
+
+def _column(role: str, given: str) -> Column:
+    place, is_optional, is_derived = given.rstrip("?~"), "?" in given, "~" in given
+    name, arrow, refers = place.partition("=>") if "=>" in place else place.partition("->")
+    return Column(name, cast("Role", role), is_optional, refers, is_enforced=arrow == "=>", is_derived=is_derived)
 
 
 COUNTERS: Final = ("next_owner", "next_passage", "next_row")
@@ -169,134 +189,98 @@ def namespace_of_row(number: int) -> int:
     return (number >> _SHIFT) + 1
 
 
-_NAMESPACE: Final = Column("namespace", "key", refers="namespaces")
-_ENFORCED: Final = Column("namespace", "key", refers="namespaces", is_enforced=True)
-_NUMBER: Final = Column("number", "key")
-_OWNER: Final = Column("owner", "key", refers="owners", is_enforced=True)
-_ID: Final = Column("id", "id")
-_KIND: Final = Column("kind", "word")
-
 TABLES: Final = (
     Table(
         "meta",
-        (Column("key", "word"), Column("value", "label")),
+        _columns("word key | label value"),
         ("key",),
         "`store_id`, which backups keep; `embedder`, `embedder_version`, `dimensions` of memories;"
-        " `embedders_of_kinds`, JSON `[kind, [name, version, dimensions]]` of other kinds; the same with `next_` during"
-        " a change of embedder. In PostgreSQL `recall`, the version of what its searches read.",
+        " `embedders_of_kinds`, JSON `[kind, [name, version, dimensions]]` of other kinds; the same with `next_`"
+        " during a change of embedder. In PostgreSQL `recall`, the version of what its searches read.",
     ),
     Table(
         "schema_versions",
-        (Column("version", "key"), Column("name", "word")),
+        _columns("key version | word name"),
         ("version",),
         "one row for each migration, written in its transaction; the first is of the version that made the store.",
     ),
     Table(
         "namespaces",
-        (_NUMBER, Column("name", "id")),
+        _columns("key number | id name"),
         ("number",),
         "names that begin with U+001F are reserved: U+001F, `entity` or `relation`, U+001F and a namespace hold that"
         " namespace's graph texts. A number is never given to another one.",
     ),
     Table(
         "changes",
-        (_NAMESPACE, Column("number", "number"), *_columns("key", *COUNTERS), Column("token", "digest")),
+        _columns("key namespace->namespaces | number number | key next_owner next_passage next_row | digest token"),
         ("namespace", "number"),
-        "the change sequence of each namespace, from 1 without a gap, with the numbers that the next owner, passage and"
-        " row of the graph get after it: they ascend and are never reused. The passages of change *c* have numbers from"
-        " `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is sixteen random digits, by which a"
-        " restored store differs.",
+        "the change sequence of each namespace, from 1 without a gap, with the numbers that the next owner, passage"
+        " and row of the graph get after it: they ascend and are never reused. The passages of change *c* have"
+        " numbers from `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is sixteen random digits, by"
+        " which a restored store differs.",
     ),
     Table(
         "counts",
-        (_ENFORCED, _KIND, *(Column(name, "number") for name in ("owners", "passages", "text_bytes"))),
+        _columns("key namespace=>namespaces | word kind | number owners passages text_bytes"),
         ("namespace", "kind"),
         "maintained by every change.",
     ),
     Table(
         "owners",
-        (
-            _NUMBER,
-            _ENFORCED,
-            _KIND,
-            Column("change", "key"),
-            _ID,
-            *_columns("label", "type", "phase"),
-            *_columns("id", "path", "root", "session"),
-            Column("position", "number"),
-            Column("at", "time", is_optional=True),
-            Column("title", "text"),
-            Column("tags", "labels"),
-            Column("references", "texts"),
-            Column("summary", "text"),
-            Column("created_at", "time"),
-            Column("expired_at", "time", is_optional=True),
+        _columns(
+            "key number namespace=>namespaces | word kind | key change | id id | label type phase | "
+            "id path root session | number position | time at? | text title | labels tags | texts references | "
+            "text summary | time created_at expired_at?"
         ),
         ("namespace", "number"),
-        "what is split into passages. `kind` is `artifact`, `memory`, `knowledge`, or in reserved namespaces `entity`,"
-        " `relation` (`title` is then an entity's name, the only tag its group, `at` a relation's `valid_from`). Live"
-        " owners are unique by (namespace, kind, id) and by (namespace, kind, path). `change` is the last that wrote"
-        " it. A replaced artifact keeps its number; each version of a memory has its own. A row with `expired_at` is"
-        " **past**: readable by number and as of its time, but in no list, count or index.",
+        "what is split into passages. `kind` is `artifact`, `memory`, `knowledge`, or in reserved namespaces"
+        " `entity`, `relation` (`title` is then an entity's name, the only tag its group, `at` a relation's"
+        " `valid_from`). Live owners are unique by (namespace, kind, id) and by (namespace, kind, path). `change` is"
+        " the last that wrote it. A replaced artifact keeps its number; each version of a memory has its own. A row"
+        " with `expired_at` is **past**: readable by number and as of its time, but in no list, count or index.",
         record=Owner,
         is_exported=True,
     ),
     Table(
         "file_stamps",
-        (
-            _OWNER,
-            _NAMESPACE,
-            Column("sha256", "digest"),
-            *_columns("number", "size", "mtime_ns"),
-            Column("recipe", "text"),
-        ),
+        _columns("key owner=>owners namespace->namespaces | digest sha256 | number size mtime_ns | text recipe"),
         ("namespace", "owner"),
-        "whether a file changed; `recipe` names how it was cut and embedded, and ends in `/asked` where only globs let"
-        " it in. Takes no change number.",
+        "whether a file changed; `recipe` names how it was cut and embedded, and ends in `/asked` where only globs"
+        " let it in. Takes no change number.",
         record=FileStamp,
         is_exported=True,
     ),
     Table(
         "owner_tags",
-        (_NAMESPACE, Column("tag", "label"), Column("owner", "key", refers="owners")),
+        _columns("key namespace->namespaces | label tag | key owner->owners"),
         ("namespace", "tag", "owner"),
         "for filters.",
     ),
     Table(
         "passages",
-        (
-            _NUMBER,
-            _NAMESPACE,
-            _OWNER,
-            Column("ordinal", "number"),
-            _ID,
-            *_columns("number", "start_line", "end_line"),
-            Column("heading", "text"),
+        _columns(
+            "key number namespace->namespaces owner=>owners | number ordinal | id id | "
+            "number start_line end_line | text heading",
             Column("text", "text", is_placed=True),
-            *_columns("number", "place", "length"),
+            "number place length",
         ),
         ("namespace", "number"),
-        "`ordinal` from 0; lines from 1, inclusive. Replacing an owner renumbers its passages. Where `length` is not 0,"
-        " `text` is empty: it is so many characters of the memory's `content` from `place`, counted from 1.",
+        "`ordinal` from 0; lines from 1, inclusive. Replacing an owner renumbers its passages. Where `length` is not"
+        " 0, `text` is empty: it is so many characters of the memory's `content` from `place`, counted from 1.",
         record=Chunk,
         is_exported=True,
     ),
     Table(
         "passage_vectors",
-        (
-            Column("number", "key", refers="passages", is_enforced=True),
-            _NAMESPACE,
-            Column("owner", "key", refers="owners"),
-            *_columns("bytes", "token_ids", "vector"),
-            Column("is_past", "flag"),
-        ),
+        _columns("key number=>passages namespace->namespaces owner->owners | bytes token_ids vector | flag is_past"),
         ("namespace", "number"),
         "`token_ids` is uint16 little-endian; `vector` int8, empty until made. When a live passage gets its vector,"
         " all passages of the owner get new numbers in one change.",
     ),
     Table(
         "next_vectors",
-        (Column("number", "key", refers="passages", is_enforced=True), _NAMESPACE, Column("vector", "bytes")),
+        _columns("key number=>passages namespace->namespaces | bytes vector"),
         ("namespace", "number"),
         "vectors of the next embedder. When none is missing, one change writes the new stamp and `switched_from`,"
         " `switched_to` (and `…_knowledge`) to `meta`; from then on these vectors, and the new stamp in"
@@ -305,37 +289,18 @@ TABLES: Final = (
     ),
     Table(
         "deletions",
-        (_NAMESPACE, Column("change", "key"), _NUMBER),
+        _columns("key namespace->namespaces change number"),
         ("namespace", "change", "number"),
         "passages that a change removed, replaced or made past.",
     ),
     Table(
         "memories",
-        (
-            _OWNER,
-            _NAMESPACE,
-            _ID,
-            Column("is_latest", "flag"),
-            Column("digest", "digest"),
-            Column("at", "time", is_derived=True),
-            Column("content", "text"),
-            *_columns("word", "tier", "status"),
-            Column("category", "label"),
-            Column("entities", "texts"),
-            Column("source", "label"),
-            Column("origin", "word"),
-            Column("trust", "real"),
-            Column("metadata", "json"),
-            Column("version", "number"),
-            *_columns("time", "born_at", "last_used"),
-            Column("use_count", "number"),
-            Column("strength", "real"),
-            Column("uses", "times"),
-            Column("review_count", "number"),
-            Column("derived_from", "ids"),
-            Column("is_forced", "flag"),
-            Column("promoted_at", "time", is_optional=True),
-            Column("vault_path", "id"),
+        _columns(
+            "key owner=>owners namespace->namespaces | id id | flag is_latest | digest digest | time at~ | "
+            "text content | word tier status | label category | texts entities | label source | word origin | "
+            "real trust | json metadata | number version | time born_at last_used | number use_count | "
+            "real strength | times uses | number review_count | ids derived_from | flag is_forced | "
+            "time promoted_at? | id vault_path"
         ),
         ("namespace", "owner"),
         "one row for each version, beside `owners`. One version of an id has `is_latest` 1; a memory is archived if"
@@ -346,53 +311,47 @@ TABLES: Final = (
     ),
     Table(
         "memory_bands",
-        (_NAMESPACE, Column("band", "number"), Column("owner", "key", refers="owners")),
+        _columns("key namespace->namespaces | number band | key owner->owners"),
         ("namespace", "band", "owner"),
         "63-bit sums shared by nearly equal live texts.",
     ),
     Table(
         "memory_dates",
-        (_NAMESPACE, Column("owner", "key", refers="memories"), Column("since", "time"), Column("until", "time")),
+        _columns("key namespace->namespaces owner->memories | time since until"),
         ("namespace", "since", "until", "owner"),
         "periods that a text mentions, half-open.",
     ),
     Table(
         "links",
-        (
-            _NAMESPACE,
-            *_columns("id", "source", "target"),
-            Column("type", "label"),
-            Column("strength", "real"),
-            Column("created_at", "time"),
-        ),
+        _columns("key namespace->namespaces | id source target | label type | real strength | time created_at"),
         ("namespace", "source", "target", "type"),
         "by memory ids.",
         record=Link,
         is_exported=True,
     ),
-    Table("mirror_due", (_NAMESPACE, _ID), ("namespace", "id"), "memories whose Markdown is due."),
+    Table(
+        "mirror_due",
+        _columns("key namespace->namespaces | id id"),
+        ("namespace", "id"),
+        "memories whose Markdown is due.",
+    ),
     Table(
         "mirror_blocks",
-        (_NAMESPACE, _ID, Column("page", "id"), Column("digest", "digest")),
+        _columns("key namespace->namespaces | id id page | digest digest"),
         ("namespace", "id"),
         "what the store and a page of Markdown last agreed on.",
         record=JournalBlock,
     ),
     Table(
         "mirror_pages",
-        (
-            _NAMESPACE,
-            Column("page", "id"),
-            *_columns("number", "size", "mtime_ns"),
-            Column("sha256", "digest"),
-        ),
+        _columns("key namespace->namespaces | id page | number size mtime_ns | digest sha256"),
         ("namespace", "page"),
         "the pages then.",
         record=JournalPage,
     ),
     Table(
         "notes",
-        (_NAMESPACE, Column("kind", "word"), _ID, Column("at", "time"), Column("body", "json")),
+        _columns("key namespace->namespaces | word kind | id id | time at | json body"),
         ("namespace", "kind", "id"),
         "records of the store about itself, JSON objects: receipts, backups, replaced stores, what the last indexing"
         " run left out, and of the kind `injected` what [hooks](../coding-agent.md#hooks) injected within a day. The"
@@ -401,20 +360,10 @@ TABLES: Final = (
     ),
     Table(
         "episodes",
-        (
-            _NUMBER,
-            _ENFORCED,
-            _ID,
-            Column("content", "text"),
-            *_columns("time", "reference_time", "created_at"),
-            Column("name", "text"),
-            Column("source", "word"),
-            Column("source_description", "text"),
-            Column("origin", "word"),
-            Column("trust", "real"),
-            Column("group", "label"),
-            Column("memory", "id"),
-            Column("version", "number"),
+        _columns(
+            "key number namespace=>namespaces | id id | text content | time reference_time created_at | "
+            "text name | word source | text source_description | word origin | real trust | label group | "
+            "id memory | number version"
         ),
         ("namespace", "number"),
         "`content` is empty where `memory` and `version` hold the text.",
@@ -425,18 +374,10 @@ TABLES: Final = (
     ),
     Table(
         "entities",
-        (
-            _NUMBER,
-            _ENFORCED,
-            _ID,
-            Column("name", "text"),
-            Column("type", "label"),
-            Column("created_at", "time"),
-            Column("summary", "text"),
-            Column("attributes", "json"),
-            Column("trust", "real"),
-            Column("group", "label"),
-            *_columns("time", "valid_from", "valid_to", "expired_at", is_optional=True),
+        _columns(
+            "key number namespace=>namespaces | id id | text name | label type | time created_at | "
+            "text summary | json attributes | real trust | label group | "
+            "time valid_from? valid_to? expired_at?",
             Column("merged_into", "id", refers="entities", may_be_empty=True),
         ),
         ("namespace", "number"),
@@ -448,13 +389,8 @@ TABLES: Final = (
     ),
     Table(
         "aliases",
-        (
-            _NAMESPACE,
-            Column("normal", "label"),
-            Column("entity", "id", refers="entities"),
-            Column("name", "text"),
-            Column("created_at", "time"),
-            Column("episode", "id"),
+        _columns(
+            "key namespace->namespaces | label normal | id entity->entities | text name | time created_at | id episode"
         ),
         ("namespace", "normal", "entity"),
         "names by normal form, with the episode that used each first.",
@@ -465,22 +401,11 @@ TABLES: Final = (
     ),
     Table(
         "relations",
-        (
-            _NUMBER,
-            _ENFORCED,
-            _ID,
-            *_columns("id", "source", "target", refers="entities"),
-            Column("type", "label"),
-            Column("fact", "text"),
-            Column("created_at", "time"),
-            *_columns("time", "valid_from", "valid_to", "stated_to", "expired_at", is_optional=True),
-            Column("is_retracted", "flag"),
-            Column("dispute", "id"),
-            Column("disputed_at", "time", is_optional=True),
-            *_columns("real", "confidence", "trust"),
-            Column("group", "label"),
-            Column("attributes", "json"),
-            Column("stage", "number", is_derived=True),
+        _columns(
+            "key number namespace=>namespaces | id id source->entities target->entities | label type | "
+            "text fact | time created_at valid_from? valid_to? stated_to? expired_at? | flag is_retracted | "
+            "id dispute | time disputed_at? | real confidence trust | label group | json attributes | "
+            "number stage~"
         ),
         ("namespace", "number"),
         "facts. `stage` is 2 if expired or retracted, else 1 if `valid_to` is set, else 0.",
@@ -491,16 +416,11 @@ TABLES: Final = (
     ),
     Table(
         "mentions",
-        (
-            _NAMESPACE,
-            _KIND,
-            Column("subject", "id", refers=KINDS),
-            Column("episode", "id", refers="episodes"),
-            *_columns("number", "start", "end"),
-            Column("name", "text"),
+        _columns(
+            "key namespace->namespaces | word kind | id subject->kind episode->episodes | number start end | text name"
         ),
         ("namespace", "kind", "subject", "episode", "start", "end", "name"),
-        "where an episode names an entity or states a fact, in characters, half-open.",
+        "where an episode names an entity, each name first, or states a fact, in characters, half-open.",
         record=Mention,
         is_exported=True,
         is_sequenced=True,
@@ -508,20 +428,13 @@ TABLES: Final = (
     ),
     Table(
         "happenings",
-        (
-            _NUMBER,
-            _NAMESPACE,
-            _KIND,
-            Column("subject", "id", refers=KINDS),
-            Column("at", "time"),
-            Column("what", "word"),
-            Column("reason", "text"),
-            Column("episode", "id"),
-            Column("detail", "json"),
+        _columns(
+            "key number namespace->namespaces | word kind | id subject->kind | time at | word what | "
+            "text reason | id episode | json detail"
         ),
         ("namespace", "number"),
-        "history of entities and relations; `detail` is JSON that can undo it. Ids in graph tables have no foreign"
-        " keys; `doctor` checks them.",
+        "history of relations, and of entities but for their creation; `detail` is JSON that can undo it. Ids in graph"
+        " tables have no foreign keys; `doctor` checks them.",
         record=Happening,
         is_exported=True,
         is_sequenced=True,
@@ -529,33 +442,20 @@ TABLES: Final = (
     ),
     Table(
         "knowledge_items",
-        (
-            _OWNER,
-            _NAMESPACE,
-            Column("agent", "id"),
-            Column("content", "text", is_derived=True),
-            Column("metadata", "json"),
-            Column("digest", "digest", is_derived=True),
-            Column("embedder", "label", is_derived=True),
-            Column("vector", "bytes", is_derived=True),
-            Column("updated_at", "time"),
+        _columns(
+            "key owner=>owners namespace->namespaces | id agent | text content~ | json metadata | "
+            "digest digest~ | label embedder~ | bytes vector~ | time updated_at"
         ),
         ("namespace", "owner"),
         "a map of an agent's knowledge. `content` is its text, `metadata` the map, `digest` the SHA-256 of agent and"
-        " map; `embedder` is empty where words alone find it, `vector` int8 of the service's own embedder, else empty."
-        " A `knowledge` owner without a row is a document.",
+        " map; `embedder` is empty where words alone find it, `vector` int8 of the service's own embedder, else"
+        " empty. A `knowledge` owner without a row is a document.",
         record=KnowledgeRecord,
         is_exported=True,
     ),
     Table(
         "agent_contexts",
-        (
-            _NAMESPACE,
-            Column("name", "id"),
-            Column("last_cursor", "number"),
-            Column("metadata", "json"),
-            Column("updated_at", "time"),
-        ),
+        _columns("key namespace->namespaces | id name | number last_cursor | json metadata | time updated_at"),
         ("namespace", "name"),
         "takes no change number.",
         record=ContextRecord,
@@ -563,25 +463,11 @@ TABLES: Final = (
     ),
     Table(
         "issues",
-        (
-            _NAMESPACE,
-            _ID,
-            Column("title", "text"),
-            Column("agent", "id"),
-            Column("memory_ids", "ids"),
-            *_columns("text", "description", "notes"),
-            Column("status", "label"),
-            Column("priority", "number"),
-            Column("issue_type", "label"),
-            Column("labels", "labels"),
-            *_columns("json", "dependencies", "comments", "rest"),
-            *_columns("time", "created_at", "updated_at"),
-            Column("closed_at", "time", is_optional=True),
-            Column("close_reason", "text"),
-            Column("retries", "number"),
-            Column("retry_at", "time", is_optional=True),
-            Column("claimed_by", "id"),
-            *_columns("time", "claimed_at", "escalated_at", is_optional=True),
+        _columns(
+            "key namespace->namespaces | id id | text title | id agent | ids memory_ids | "
+            "text description notes | label status | number priority | label issue_type | labels labels | "
+            "json dependencies comments rest | time created_at updated_at closed_at? | text close_reason | "
+            "number retries | time retry_at? | id claimed_by | time claimed_at? escalated_at?"
         ),
         ("namespace", "id"),
         "the ledger. `rest` has what an imported issue had beside these. The ledger takes no change numbers.",
@@ -590,21 +476,13 @@ TABLES: Final = (
     ),
     Table(
         "issue_memories",
-        (_NAMESPACE, Column("memory", "id"), Column("issue", "id", refers="issues")),
+        _columns("key namespace->namespaces | id memory issue->issues"),
         ("namespace", "memory", "issue"),
         "which issues name a memory.",
     ),
     Table(
         "issue_events",
-        (
-            _NUMBER,
-            _NAMESPACE,
-            Column("issue", "id"),
-            Column("at", "time"),
-            Column("actor", "id"),
-            Column("act", "word"),
-            Column("why", "text"),
-        ),
+        _columns("key number namespace->namespaces | id issue | time at | id actor | word act | text why"),
         ("namespace", "number"),
         "what was done on an issue.",
         record=IssueEvent,
@@ -613,14 +491,9 @@ TABLES: Final = (
     ),
     Table(
         "reversals",
-        (
-            _NAMESPACE,
-            Column("number", "number"),
-            *_columns("id", "issue", "run"),
-            Column("at", "time"),
-            Column("memory_ids", "ids"),
-            Column("steps", "json"),
-            Column("undone_at", "time", is_optional=True),
+        _columns(
+            "key namespace->namespaces | number number | id issue run | time at | ids memory_ids | json steps | "
+            "time undone_at?"
         ),
         ("namespace", "number"),
         "what undoes a change, without words of memories.",
@@ -630,13 +503,13 @@ TABLES: Final = (
     ),
     Table(
         "reversal_memories",
-        (_NAMESPACE, Column("memory", "id"), Column("issue", "id", refers="reversals")),
+        _columns("key namespace->namespaces | id memory issue->reversals"),
         ("namespace", "memory", "issue"),
         "which reversals name a memory.",
     ),
     Table(
         "operations",
-        (Column("at", "time"), Column("count", "number")),
+        _columns("time at | number count"),
         ("at",),
         "for the rate limit, of the whole store.",
     ),

@@ -28,10 +28,6 @@ def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[Ow
 
     Args:
         embedding: the stamp of the store; with it, each vector must have one byte a dimension.
-
-    Raises:
-        UsageError: a number does not fit a store (a time that is not a number, an integer beyond 64 bits).
-        StoreError: a vector is not of the store's embedder.
     """
     seen: set[tuple[str, str, str]] = set()
     kept: list[OwnerWrite] = []
@@ -56,11 +52,7 @@ def upgrade_command(name: str) -> str:
 
 
 def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int) -> None:
-    """Refuse to stamp a store with an embedder that did not make its vectors.
-
-    Raises:
-        StoreError: the store holds passages, and `held` is not `wanted`.
-    """
+    """Refuse to stamp a store with an embedder that did not make its vectors."""
     if passages and held != wanted:
         maker = f"made by {held}" if held else "of an unknown embedder"
         raise StoreError(
@@ -70,11 +62,7 @@ def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int)
 
 
 def refuse_other_maker(held: Embedding | None, made_by: Embedding | None) -> None:
-    """Refuse vectors of another embedder than made the stored ones; without a stamp, or without vectors, refuse none.
-
-    Raises:
-        EmbedderMismatchError: the store changed its embedder after they were made.
-    """
+    """Refuse vectors of another embedder than made the stored ones; without a stamp, or vectors, refuse none."""
     if held is not None and made_by is not None and held != made_by:
         raise EmbedderMismatchError(
             f"the store changed its embedder from {made_by} to {held} meanwhile, and nothing was written",
@@ -83,32 +71,20 @@ def refuse_other_maker(held: Embedding | None, made_by: Embedding | None) -> Non
 
 
 def refuse_same_embedding(held: Embedding | None, wanted: Embedding) -> None:
-    """Refuse to change an embedder to itself.
-
-    Raises:
-        StoreError: the store's vectors are of that embedder.
-    """
+    """Refuse to change an embedder to itself."""
     if held == wanted:
         raise StoreError(f"the vectors of the store are made by {wanted} already")
 
 
 def refuse_other_reembedding(under_way: Embedding | None, wanted: Embedding) -> None:
-    """Refuse vectors for a change of embedder that is not under way.
-
-    Raises:
-        StoreError: another one is, or none.
-    """
+    """Refuse vectors for a change of embedder that is not under way."""
     if under_way != wanted:
         found = f"is under way to {under_way}" if under_way else "is over"
         raise StoreError(f"a change of the store's embedder {found}, not to {wanted}", remedy="begin it again")
 
 
 def refuse_unfit_vectors(embedding: Embedding, vectors: Sequence[bytes]) -> None:
-    """Refuse vectors of another length than an embedder's.
-
-    Raises:
-        StoreError: naming the length.
-    """
+    """Refuse vectors of another length than an embedder's."""
     for vector in vectors:
         if len(vector) not in {space.dimensions for space in embedding.spaces}:
             raise StoreError(
@@ -149,12 +125,7 @@ Recorded = TypeVar("Recorded", MemoryWrite, KnowledgeWrite)
 def check_recorded(
     write: Recorded, kind: Kind, what: str, embedding: Embedding | None, *times: float | None
 ) -> Recorded:
-    """Return a version of a memory or an item of knowledge as it is kept.
-
-    Raises:
-        UsageError: its owner is of another kind or of a file, or a number or name does not fit a store.
-        StoreError: a vector is not of the store's embedder.
-    """
+    """Return a version of a memory or an item of knowledge as it is kept."""
     owner = write.owner
     if owner.kind != kind or owner.path or owner.stamp:
         found = f"of the file {owner.path!r}" if owner.kind == kind else f"of the kind {owner.kind!r}"
@@ -169,12 +140,7 @@ def check_recorded(
 
 
 def check_write(write: OwnerWrite, embedding: Embedding | None) -> OwnerWrite:
-    """Return an owner with passages as it is kept; an empty vector is made later.
-
-    Raises:
-        UsageError: a number or a name does not fit a store.
-        StoreError: a vector is not of the store's embedder.
-    """
+    """Return an owner with passages as it is kept; an empty vector is made later."""
     owner = write.owner
     name = f"{owner.kind} {owner.id!r}"
     kept = checked(owner, name)
