@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, cached_property
 from secrets import token_hex
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.store.connection import Connections
@@ -33,10 +33,11 @@ from commonplace.store.rows import (
     Form,
     Row,
     Values,
-    WriteBuffer,
     checked,
     drop,
     form_of,
+    insert_rows,
+    named_in,
     refuse_unstorable,
     unlisted,
 )
@@ -127,8 +128,25 @@ class GraphMemo:
     unwritten: set[str] = field(default_factory=set)
 
 
-class Change(WriteBuffer):
+class _Waiting(NamedTuple):
+    form: tuple[tuple[str, ...], Conflict]
+    rows: dict[object, Values]
+
+
+def _with_parents(table: str) -> frozenset[str]:
+    parents = {column.refers for column in SCHEMA[table].columns if column.is_enforced}
+    return frozenset({table}.union(*map(_with_parents, parents)))
+
+
+_BEFORE: Final = {name: _with_parents(name) for name in SCHEMA}
+"""Each table with those whose rows must be there before its own."""
+_IN_ORDER: Final = sorted(SCHEMA, key=lambda name: len(_BEFORE[name]))
+
+
+class Change:
     """A write transaction of a namespace, which sees what it wrote, and the change of the namespace that it makes.
+
+    New rows wait. Those of a table are written when a statement names it, in one statement for all of them.
 
     A change number is taken where something came, went or changed that a search or the graph could show. The namespace
     is made by the first write.
@@ -142,7 +160,8 @@ class Change(WriteBuffer):
 
     def __init__(self, db: Database, namespace: str) -> None:
         """Go on in a transaction of a connection."""
-        super().__init__(db)
+        self._db = db
+        self._waiting: dict[str, _Waiting] = {}
         self.namespace = namespace
         self.is_over = False
         self.last_event = 0
@@ -172,15 +191,42 @@ class Change(WriteBuffer):
         """The stamp of the stored vectors, which stays while this transaction writes."""
         return read_embedding(self)
 
+    def execute(self, sql: str, values: Mapping[str, Any] = NO_VALUES, /) -> Rows:
+        """Run a statement, which sees all that was added."""
+        self.flush(named_in(sql))
+        return self.peek(sql, values)
+
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object:
+        """Run a statement for each of several values."""
+        self.flush(named_in(sql))
+        return self._db.executemany(sql, rows)
+
     def peek(self, sql: str, values: Mapping[str, Any], /) -> Rows:
         """Run a statement that does not see what waits."""
         self._refuse_over()
-        return super().peek(sql, values)
+        return self._db.execute(sql, values)
 
     def add_rows(self, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
-        """Take new rows, which wait until a statement names their table."""
+        """Take new rows of one form."""
         self._refuse_over()
-        super().add_rows(table, rows, conflict)
+        if not rows:
+            return
+        form = tuple(rows[0]), conflict
+        held = self._waiting.get(table.name)
+        if held is None or held.form != form:
+            self.flush([table.name])
+            held = self._waiting[table.name] = _Waiting(form, {})
+        key = table.unique or table.key
+        for row in rows:
+            # A statement may not replace what it has written itself.
+            held.rows[tuple(row[name] for name in key) if conflict == "replace" else len(held.rows)] = row
+
+    def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
+        """Write the rows that wait for some tables, those of the tables that they refer to first."""
+        for name in _IN_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
+            if name in self._waiting and any(name in _BEFORE[each] for each in tables):
+                (_, conflict), rows = self._waiting.pop(name)
+                insert_rows(self._db, SCHEMA[name], list(rows.values()), conflict)
 
     def rows(self, sql: str, values: Mapping[str, Any]) -> list[Row]:
         """Return what a query finds."""
@@ -229,7 +275,8 @@ class Change(WriteBuffer):
         self.add_rows(SCHEMA["changes"], [self._rows[space] for space in sorted(self._due)])
         self.write_counts()
         self.flush()
-        self.follow(self._due)
+        if (changed := getattr(self._db, "changed", None)) is not None:
+            changed.update(self._due)  # what a server searches in these namespaces follows before the commit
         last = self._rows.get(self._space)
         return int(last["number"]) - (self._space not in self._due) if last else 0
 

@@ -13,7 +13,7 @@ from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import Database, among, among_numbers, listed, listed_numbers, quoted
 from commonplace.store.graph_rules import namespace_of
 from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
-from commonplace.store.rows import Values, add_rows, drop
+from commonplace.store.rows import Values, drop, insert_rows
 from commonplace.store.schema import SCHEMA, Table, namespace_of_row, numbers_after
 from commonplace.store.writes import (
     NEXT,
@@ -203,7 +203,7 @@ class ReembeddingStore:
                 there = [number for (number,) in db.execute(_THERE, {"space": space, "numbers": listed_numbers(some)})]
                 drop(db, "next_vectors", namespace=space, number=there)
                 rows = [{"namespace": space, "number": number, "vector": some[number]} for number in there]
-                add_rows(db, SCHEMA["next_vectors"], rows)
+                insert_rows(db, SCHEMA["next_vectors"], rows)
 
     def finish_reembedding(self, embedding: Embedding) -> bool:
         """Let all new vectors count in the place of the old ones and stamp the store, as one change.
@@ -234,10 +234,10 @@ class ReembeddingStore:
             old = read_embedding(db)
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
-                add_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
+                insert_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
             _drop_keys(db, _NEXT_KEYS)
             set_embedding(db, embedding)
-            add_rows(db, SCHEMA["changes"], [next_change(space, *last) for space, last in now.items() if last[0]])
+            insert_rows(db, SCHEMA["changes"], [next_change(space, *last) for space, last in now.items() if last[0]])
         return True
 
     def settle_reembedding(self, limit: int) -> bool:
@@ -329,7 +329,7 @@ def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes])
     for row in held:
         row["vector"] = row["vector"] or vectors.get(row["number"], b"")
     for table, rows in zip(_RENUMBERED, (passages, held), strict=True):
-        add_rows(db, table, [{**row, "number": new[row["number"]]} for row in rows])
+        change.add_rows(table, [{**row, "number": new[row["number"]]} for row in rows])
 
 
 def _rows(db: Database, table: Table, own: Mapping[str, Any]) -> list[Values]:

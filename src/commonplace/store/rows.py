@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from operator import attrgetter
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
@@ -21,7 +21,6 @@ from commonplace.store.dialect import (
     SPACE,
     Conflict,
     Database,
-    Rows,
     Written,
     bound,
     condition,
@@ -116,70 +115,6 @@ def _form_of(record: Any) -> Form[Any]:
     return Form(record, table, table.record_columns)
 
 
-class WriteBuffer:
-    """A connection that holds new rows back, and writes those of a table at once when a statement names it.
-
-    So a transaction reads its own writes, and takes one statement for a table instead of one for each row.
-    """
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._waiting: dict[str, _Waiting] = {}
-
-    def execute(self, sql: str, values: Mapping[str, Any] = NO_VALUES, /) -> Rows:
-        """Run a statement, which sees all that was added."""
-        self.flush(named_in(sql))
-        return self.peek(sql, values)
-
-    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object:
-        """Run a statement for each of several values."""
-        self.flush(named_in(sql))
-        return self._db.executemany(sql, rows)
-
-    def peek(self, sql: str, values: Mapping[str, Any], /) -> Rows:
-        """Run a statement that does not see what waits."""
-        return self._db.execute(sql, values)
-
-    def add_rows(self, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
-        """Take new rows of one form."""
-        if not rows:
-            return
-        form = tuple(rows[0]), conflict
-        held = self._waiting.get(table.name)
-        if held is None or held.form != form:
-            self.flush([table.name])
-            held = self._waiting[table.name] = _Waiting(form, {})
-        key = table.unique or table.key
-        for row in rows:
-            # A statement may not replace what it has written itself.
-            held.rows[tuple(row[name] for name in key) if conflict == "replace" else len(held.rows)] = row
-
-    def follow(self, spaces: Iterable[int]) -> None:
-        """Tell a server in which namespaces something changed: what it searches there follows before the commit."""
-        if (changed := getattr(self._db, "changed", None)) is not None:
-            changed.update(spaces)
-
-    def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
-        """Write the rows that wait for some tables, those of the tables that they refer to first."""
-        for name in _IN_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
-            if name in self._waiting and any(name in _BEFORE[each] for each in tables):
-                (names, conflict), rows = self._waiting.pop(name)
-                _insert(self._db, SCHEMA[name], names, conflict, list(rows.values()))
-
-
-class _Waiting(NamedTuple):
-    form: tuple[tuple[str, ...], Conflict]
-    rows: dict[object, Values]
-
-
-def _with_parents(table: str) -> frozenset[str]:
-    parents = {column.refers for column in SCHEMA[table].columns if column.is_enforced}
-    return frozenset({table}.union(*map(_with_parents, parents)))
-
-
-_BEFORE: Final = {name: _with_parents(name) for name in SCHEMA}
-"""Each table with those whose rows must be there before its own."""
-_IN_ORDER: Final = sorted(SCHEMA, key=lambda name: len(_BEFORE[name]))
 _WORD: Final = re.compile(r"(?<!:)\b\w+")
 
 
@@ -189,15 +124,11 @@ def named_in(sql: str) -> frozenset[str]:
     return frozenset(SCHEMA).intersection(_WORD.findall(sql))
 
 
-def add_rows(db: Database, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
-    """Write rows."""
-    if isinstance(db, WriteBuffer):
-        db.add_rows(table, rows, conflict)
-    elif rows:
-        _insert(db, table, tuple(rows[0]), conflict, rows)
-
-
-def _insert(db: Database, table: Table, names: tuple[str, ...], conflict: Conflict, rows: Sequence[Values]) -> None:
+def insert_rows(db: Database, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
+    """Write rows that have the same columns."""
+    if not rows:
+        return
+    names = tuple(rows[0])
     if len(rows) == 1:
         db.execute(insert(table, names, conflict), rows[0])
     elif len(rows) <= _ROWS_AT_ONCE:

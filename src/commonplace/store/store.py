@@ -36,10 +36,10 @@ from commonplace.store.rows import (
     Asked,
     Row,
     Values,
-    add_rows,
     check_times,
     drop,
     hanging_rows,
+    insert_rows,
     refuse_unstorable,
     rows_of,
 )
@@ -322,7 +322,7 @@ class Store(MemoryStore, ReembeddingStore):
                 own = {"namespace": space, "owner": number}
                 db.execute(queries.SET_ROOT, {**own, "root": root})
                 drop(db, "file_stamps", **own)
-                add_rows(db, STAMPS.table, [{**own, **STAMPS.pack(stamp)}])
+                insert_rows(db, STAMPS.table, [{**own, **STAMPS.pack(stamp)}])
 
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages in one transaction; unknown numbers are passed over."""

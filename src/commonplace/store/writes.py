@@ -10,9 +10,9 @@ from commonplace.dataclasses import replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.dialect import Database
 from commonplace.store.rows import (
-    add_rows,
     check_times,
     checked,
+    insert_rows,
     refuse_unstorable,
     refuse_wide,
 )
@@ -194,4 +194,4 @@ def set_embedding(db: Database, embedding: Embedding, which: str = "") -> None:
     values = (embedding.name, embedding.version, str(embedding.dimensions), json.dumps(others))
     for key, value in zip(STAMP_KEYS, values, strict=True):
         refuse_unstorable("the embedder", value)
-        add_rows(db, SCHEMA["meta"], [{"key": f"{which}{key}", "value": value}], "replace")
+        insert_rows(db, SCHEMA["meta"], [{"key": f"{which}{key}", "value": value}], "replace")
