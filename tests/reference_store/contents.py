@@ -109,7 +109,7 @@ def write_store(contents: Contents, target: Path) -> None:
         StoreError: the target exists or cannot be written.
     """
     refuse_existing(target)
-    with driver_errors(target), closing(connect(target, 0, create=True)) as db:
+    with driver_errors(target), closing(connect(target, 0, "rwc")) as db:
         prepare_writer(db)
         begin_store(db, contents.store_id)
         db.execute("BEGIN IMMEDIATE")

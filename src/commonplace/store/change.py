@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache, cached_property
+from functools import cached_property
 from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -17,14 +17,10 @@ from commonplace.store.dialect import (
     Database,
     Read,
     Rows,
-    Shape,
     Written,
     among,
-    bound,
-    condition,
-    is_none,
     listed,
-    shape_of,
+    where,
 )
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.owners import TEXT
@@ -498,17 +494,13 @@ def find(
         rest: what else the statement says, which may name other `values`.
         by: the index by which they are found, where SQLite would take another one.
     """
-    if is_none(wanted):
+    chosen = where(form.table, wanted)
+    if chosen is None:
         return []
-    sql = _find_sql(form, shape_of(wanted), rest, by, is_of_one=namespace is not None)
-    return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **bound(wanted), **values})]
-
-
-@cache
-def _find_sql(form: Form[Any], wanted: Shape, rest: str, by: str, *, is_of_one: bool) -> str:
-    terms = [*([f"namespace = {SPACE}"] if is_of_one else []), *([condition(form.table, wanted)] if wanted else [])]
+    own = "true" if namespace is None else f"namespace = {SPACE}"
     table = f"{form.table.name} INDEXED BY {by}" if by else form.table.name
-    return f"SELECT {form.names()} FROM {table} WHERE {' AND '.join(terms)} {rest}"
+    sql = f"SELECT {form.names()} FROM {table} WHERE {own}{' AND ' * bool(wanted)}{chosen[0]} {rest}"
+    return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **chosen[1], **values})]
 
 
 class SpaceReading:

@@ -27,9 +27,10 @@ def lock_path(database: Path) -> Path:
     return database.with_name(database.name + ".lock")
 
 
-def connect(path: Path, timeout_s: float, *, create: bool = False) -> sqlite3.Connection:
+def connect(path: Path, timeout_s: float, mode: str = "rw") -> sqlite3.Connection:
     """Open a connection that begins no transaction by itself and may be closed by any thread."""
-    return _connect(path, timeout_s, "mode=rwc" if create else "mode=rw")
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
 
 
 def can_be_written(path: Path) -> bool:
@@ -63,7 +64,7 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
     Raises:
         StoreError: there is a log; what it holds cannot be read without making that file.
     """
-    db = _connect(path, timeout_s, "mode=ro")
+    db = connect(path, timeout_s, "ro")
     try:
         # Only the first read of a transaction fails where nothing can be read.
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -79,7 +80,7 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
             f"the store {path} has a log ({log.name}) that can only be read with write access to its directory",
             remedy="open the store once as a user who may write there, or copy both files to a place you may write",
         )
-    return _connect(path, timeout_s, "mode=ro&immutable=1")
+    return connect(path, timeout_s, "ro&immutable=1")
 
 
 def prepare_reader(db: sqlite3.Connection) -> None:
@@ -106,11 +107,6 @@ def driver_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _meaning(error, path) from error
-
-
-def _connect(path: Path, timeout_s: float, parameters: str) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?{parameters}"
-    return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
 
 
 def _meaning(error: sqlite3.Error, path: Path) -> StoreError:
@@ -222,7 +218,7 @@ def make(path: Path, timeout_s: float) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     new = _beside(path)
     try:
-        with driver_errors(path), closing(connect(new, 0, create=True)) as db:
+        with driver_errors(path), closing(connect(new, 0, "rwc")) as db:
             prepare_writer(db)
             begin_store(db, str(uuid4()))
         # The lock comes last: beside pages it is what tells a lost store from one that was never made.
@@ -259,7 +255,7 @@ def copy(source: sqlite3.Connection, target: Path) -> None:
     refuse_existing(target)
     new = _beside(target)
     try:
-        with driver_errors(target), closing(connect(new, 0, create=True)) as db:
+        with driver_errors(target), closing(connect(new, 0, "rwc")) as db:
             source.backup(db)
         with _file_errors(target):
             _publish(new, target)

@@ -72,37 +72,25 @@ SPACE: Final = "(SELECT number FROM namespaces WHERE name = :namespace)"
 """The number of the namespace that a statement is about."""
 
 
-Shape = tuple[tuple[str, bool], ...]
-"""Of which columns there is one value (True), and of which a list."""
+def where(table: Table, wanted: Mapping[str, Any]) -> Read | None:
+    """Return the condition that columns have some values, and the values as a statement takes them.
 
-
-@cache
-def condition(table: Table, shape: Shape) -> str:
-    """Return what says that columns have the value of their name, or any of the list of that name; see `bound`."""
-    terms = []
-    for name, is_one in shape:
-        several = among if table[name].is_text else among_numbers
-        terms.append(f"{table.name}.{quoted(name)} " + (f"= :{name}" if is_one else f"IN {several(name)}"))
-    return " AND ".join(terms)
-
-
-def shape_of(wanted: Mapping[str, Any]) -> Shape:
-    """Return the shape of the values that columns are to have."""
-    return tuple((name, _is_one(value)) for name, value in wanted.items())
-
-
-def bound(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a condition as a statement takes them."""
-    return {name: value if _is_one(value) else listed(value) for name, value in wanted.items()}
-
-
-def is_none(wanted: Mapping[str, Any]) -> bool:
-    """Return whether no row can have these values, since a list is empty."""
-    return any(not value for value in wanted.values() if not _is_one(value))
-
-
-def _is_one(value: Any) -> bool:
-    return isinstance(value, str | int | float)
+    Args:
+        wanted: by column a value, or a list of which it must have one. None is returned where a list is empty: no row
+            has one of none.
+    """
+    terms, values = [], {}
+    for name, value in wanted.items():
+        if isinstance(value, str | int | float):
+            terms.append(f"{table.name}.{quoted(name)} = :{name}")
+            values[name] = value
+        elif value:
+            several = among if table[name].is_text else among_numbers
+            terms.append(f"{table.name}.{quoted(name)} IN {several(name)}")
+            values[name] = listed(value)
+        else:
+            return None
+    return " AND ".join(terms), values
 
 
 def selected(column: Column, row: str) -> str:

@@ -22,12 +22,9 @@ from commonplace.store.dialect import (
     Conflict,
     Database,
     Written,
-    bound,
-    condition,
     insert,
-    is_none,
     selected,
-    shape_of,
+    where,
 )
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
@@ -59,7 +56,11 @@ class Form(Generic[T]):
 
     def names(self, alias: str = "") -> str:
         """Return the columns for a SELECT, in the order that `build` takes."""
-        return ", ".join(selected(column, alias or self.table.name) for column in self.columns)
+        return ", ".join(selected(column, alias) for column in self.columns) if alias else self._names
+
+    @cached_property
+    def _names(self) -> str:
+        return self.names(self.table.name)
 
     def pack(self, record: T, name: object = None) -> Values:
         """Return what a row holds of a record, by column; see `checked`."""
@@ -146,9 +147,8 @@ class _Nothing:
 
 def drop(db: Database, table: str, **key: Any) -> Written:
     """Delete the rows whose columns have these values, or one of a list."""
-    if is_none(key):
-        return _Nothing()
-    return db.execute(f"DELETE FROM {table} WHERE {condition(SCHEMA[table], shape_of(key))}", bound(key))
+    chosen = where(SCHEMA[table], key)
+    return _Nothing() if chosen is None else db.execute(f"DELETE FROM {table} WHERE {chosen[0]}", chosen[1])
 
 
 def checked(record: T, name: object = None) -> T:
@@ -283,14 +283,13 @@ def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iter
 
 
 def _sent(db: Database, table: Table, namespace: str | None, among: Mapping[str, Sequence[Any]]) -> Iterable[Row]:
-    if is_none(among):
+    chosen = where(table, among)
+    if chosen is None:
         return ()
-    terms = [condition(table, shape_of(among))] if among else []
-    if namespace is not None and table.has_namespace:
-        terms.append(f"namespace = {SPACE}")
+    own = f"namespace = {SPACE}" if namespace is not None and table.has_namespace else ""
+    terms = " AND ".join(filter(None, (chosen[0], own))) or "true"
     columns = ", ".join(selected(column, table.name) for column in table.columns)
-    where = f" WHERE {' AND '.join(terms)}" if terms else ""
-    return db.execute(f"SELECT {columns} FROM {table.name}{where}", {"namespace": namespace, **bound(among)})
+    return db.execute(f"SELECT {columns} FROM {table.name} WHERE {terms}", {"namespace": namespace, **chosen[1]})
 
 
 def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
