@@ -39,11 +39,7 @@ def can_be_written(path: Path) -> bool:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells the file at a path from every other file there is, links followed; None where there is none.
-
-    Raises:
-        StoreError: nobody can tell, since its directory may not be looked into.
-    """
+    """Return what tells the file at a path from every other file there is, links followed; None where there is none."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -60,9 +56,6 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
 
     Where not even the file can be made through which readers and writers of a log speak, the database is read as one
     that nobody changes. Such a connection is for one read: a writer with more rights may come at any time.
-
-    Raises:
-        StoreError: there is a log; what it holds cannot be read without making that file.
     """
     db = connect(path, timeout_s, "ro")
     try:
@@ -138,11 +131,7 @@ def _primary_code(error: sqlite3.Error) -> int | None:
 
 
 def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database whose schema is another one than that of this Commonplace.
-
-    Raises:
-        StoreVersionError: naming the version found and the one known here.
-    """
+    """Refuse a database whose schema is another one than that of this Commonplace."""
     version = int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
     if version > VERSION:
         raise StoreVersionError(
@@ -181,11 +170,7 @@ def left_behind(path: Path) -> list[str]:
 
 
 def refuse_lost(path: Path) -> None:
-    """Refuse to take a store that has lost its database for one that was never made.
-
-    Raises:
-        StoreDamagedError: the database is gone, and what stands beside it is not.
-    """
+    """Refuse to take a store that has lost its database for one that was never made."""
     try:
         left = [] if os.path.lexists(path) else left_behind(path)
         if left and lock_path(path).is_file():
@@ -209,10 +194,6 @@ def make(path: Path, timeout_s: float) -> None:
     """Make an empty store at `path`, unless another process makes one first.
 
     The database gets its name only when it is complete, so that a crash leaves none that is half made.
-
-    Raises:
-        StoreBusyError: another process held the lock for longer than `timeout_s`.
-        StoreError: the directory cannot be made or written.
     """
     with _file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -232,12 +213,7 @@ def make(path: Path, timeout_s: float) -> None:
 
 
 def refuse_unreadable(path: Path, timeout_s: float) -> None:
-    """Refuse a file that is no store of this schema.
-
-    Raises:
-        StoreVersionError: it has another one.
-        StoreDamagedError: it is no store.
-    """
+    """Refuse a file that is no store of this schema."""
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
@@ -247,11 +223,7 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
 
 
 def copy(source: sqlite3.Connection, target: Path) -> None:
-    """Copy the state that a connection sees to a new file, durably.
-
-    Raises:
-        StoreError: the target exists or cannot be written.
-    """
+    """Copy the state that a connection sees to a new file, durably."""
     refuse_existing(target)
     new = _beside(target)
     try:
@@ -264,11 +236,7 @@ def copy(source: sqlite3.Connection, target: Path) -> None:
 
 
 def refuse_existing(target: Path) -> None:
-    """Refuse to write over something.
-
-    Raises:
-        StoreError: the target exists.
-    """
+    """Refuse to write over something."""
     if target.exists():
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
 

@@ -174,11 +174,7 @@ def checked(record: T, name: object = None) -> T:
 
 
 def refuse_unstorable(what: object, *names: str) -> None:
-    """Refuse names and labels with a character that no database holds.
-
-    Raises:
-        UsageError: one holds NUL or half of a surrogate pair.
-    """
+    """Refuse names and labels with a character that no database holds."""
     for name in names:
         if storable(name) != name:
             raise UsageError(
@@ -192,20 +188,13 @@ def check_times(name: object, *times: float | None) -> None:
 
     Args:
         name: what it is of, put into words only where it is refused.
-
-    Raises:
-        UsageError: one is NaN.
     """
     if any(time is not None and math.isnan(time) for time in times):
         raise UsageError(f"a time of {name} is not a number", remedy="give seconds since the epoch")
 
 
 def refuse_wide(name: object, *integers: int) -> None:
-    """Refuse an integer beyond 64 bits.
-
-    Raises:
-        UsageError: naming it.
-    """
+    """Refuse an integer beyond 64 bits."""
     for integer in integers:
         if not -_INT64 <= integer < _INT64:
             raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
