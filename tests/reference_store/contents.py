@@ -171,7 +171,7 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
             insert_version(change, stored.number, memory, is_latest=stored.is_latest, is_live=is_live)
         if stored.knowledge is not None:
             item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
-            change.put(item.record, owner=stored.number, updated_at=stored.knowledge.updated_at)
+            change.write(item.record, owner=stored.number, updated_at=stored.knowledge.updated_at)
         change.write_counts()
         change.flush()
     if contents.next_embedding:

@@ -241,21 +241,25 @@ class Change:
             self.spaces[namespace], self._rows[space] = space, next_change(space)
         return self.spaces[namespace]
 
-    def put(self, *records: Any, **beside: Any) -> None:
-        """Write records in the places of those with their keys; all are checked before any is written.
+    def put(self, *records: Any) -> None:
+        """Write records in the places of those with their keys; all are checked before any is written."""
+        for record in [checked(each) for each in records]:
+            self.write(record)
+
+    def write(self, record: Any, **beside: Any) -> None:
+        """Write a record that `checked` has returned in the place of the one with its key.
 
         Args:
-            beside: columns that hold none of their fields.
+            beside: columns that hold none of its fields.
         """
-        for record in [checked(each) for each in records]:
-            form = form_of(type(record))
-            row = {"namespace": self.space, **beside, **form.row(record)}
-            if form.table.is_numbered and form.table.key[-1] not in row:
-                row["number"] = self.take("next_row")
-            is_new = form.table.is_numbered and not form.table.unique
-            self.add_rows(form.table, [row], "refuse" if is_new else "replace")
-            if form.table.is_sequenced:
-                self.mark()
+        form = form_of(type(record))
+        row = {"namespace": self.space, **beside, **form.row(record)}
+        is_numbered = form.table.is_numbered
+        if is_numbered and form.table.key[-1] not in row:
+            row["number"] = self.take("next_row")
+        self.add_rows(form.table, [row], "refuse" if is_numbered and not form.table.unique else "replace")
+        if form.table.is_sequenced:
+            self.mark()
 
     def drop(self, table: str, **key: Any) -> Written:
         """Delete the rows of the namespace that have these values, or one of a list; see `drop`."""

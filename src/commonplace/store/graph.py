@@ -475,15 +475,16 @@ class GraphChange(ChangingSpace, GraphReading):
                 They belong to an owner of the kind "entity" with its id, its name as title, its type, its group as a
                 tag, and its `created_at`, as they are now.
         """
+        entity = checked(entity)
         texts = self._texts(entity, passages)
-        self._change.put(entity)
+        self._change.write(entity)
         self._put_texts("entity", texts, entity.created_at)
         memo = self._memo
         was = memo.entities.get(entity.id)
         is_new = was is None and entity.id in memo.made
         if not is_new and (was is None or was.expired_at is not None or entity.expired_at is not None):
             memo.named.clear()  # one that came to life, or went, with names that nobody has looked at
-        memo.entities[entity.id] = checked(entity)
+        memo.entities[entity.id] = entity
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
         """Write a relation in the place of the one with its id.
@@ -491,8 +492,9 @@ class GraphChange(ChangingSpace, GraphReading):
         Args:
             passages: as for an entity; the owner has the kind "relation", no title, and `valid_from` as its time.
         """
+        relation = checked(relation)
         texts = self._texts(relation, passages)
-        self._change.put(relation, stage=stage_of(relation))
+        self._change.write(relation, stage=stage_of(relation))
         self._put_texts("relation", texts, relation.created_at)
         self._memo.untold -= {relation.source, relation.target}
 
@@ -552,7 +554,7 @@ class GraphChange(ChangingSpace, GraphReading):
         """Return the texts by which an entity or relation is found; None where those that are there stay."""
         if passages is None:
             return None
-        write = OwnerWrite(text_owner(checked(what)), tuple(passages))
+        write = OwnerWrite(text_owner(what), tuple(passages))
         return check_write(write, self._change.embedding)
 
     def _put_texts(self, kind: Subject, write: OwnerWrite | None, at: float) -> None:

@@ -108,7 +108,7 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
             number = change.put_owner(OwnerWrite(kept.owner, kept.passages), created_at)
         else:
             number = change.add_owner(kept.owner, kept.passages, created_at=created_at, expired_at=deleted_at)
-        change.put(kept.record, owner=number, updated_at=updated_at)
+        change.write(kept.record, owner=number, updated_at=updated_at)
         return number
 
     def expire(self, numbers: Sequence[int], at: float) -> int:

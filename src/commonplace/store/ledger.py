@@ -186,7 +186,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
         if not change.last_event:
             ((change.last_event,),) = change.rows(LAST_EVENT, {"space": change.space})
         change.last_event += 1
-        change.put(kept, number=change.last_event)
+        change.write(kept, number=change.last_event)
 
     def put_reversal(self, reversal: Reversal) -> None:
         """Write what undoes the change of an issue, in the place of what the issue had.

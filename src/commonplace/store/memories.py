@@ -545,7 +545,7 @@ def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest
     """Write what a version of a memory, as `check_recorded` returned it, has besides its owner and passages."""
     at = write.record.born_at if write.owner.at is None else write.owner.at
     beside = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest, "at": at}
-    change.put(write.record, **beside)
+    change.write(write.record, **beside)
     own = {"namespace": change.space, "owner": number}
     if is_live:
         change.add_rows(SCHEMA["memory_bands"], [{**own, "band": band} for band in set(write.bands)])

@@ -165,7 +165,7 @@ def checked(record: T, name: object = None) -> T:
     mended = {}
     for column in form_of(type(record)).columns:
         value = getattr(record, column.name)
-        if value is None:
+        if not value:  # nothing is wrong with zero, or with what is empty
             continue
         kept = tuple(_kept(name, column, each) for each in value) if column.is_list else _kept(name, column, value)
         if kept is not value and kept != value:

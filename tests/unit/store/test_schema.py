@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from commonplace.errors import StoreVersionError
-from commonplace.store import check
+from commonplace.store import check, memories
 from commonplace.store.database import begin_store
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, VERSION, Column, Role, Table
 from commonplace.store.store import Store
@@ -153,3 +153,11 @@ def test_a_column_that_names_a_row_is_checked_without_another_line(
     db.execute("INSERT INTO namespaces VALUES (1, 'n')")
     db.execute("INSERT INTO links VALUES (1, 'a', 'b', 'related', 1.0, 0.0)")
     assert check.problems(db, is_file=True) == ["There are links whose source is gone: 1."]
+
+
+def test_what_says_the_same_is_found_by_its_digest_and_bands_alone(db: sqlite3.Connection) -> None:
+    """It is asked before each memory that is stored: to read all of a namespace would cost more with each."""
+    asked = {"namespace": "n", "digest": "ab", "bands": "[1]"}
+    plan = [detail for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {memories.ALIKE}", asked)]
+    assert "SEARCH memories USING INDEX memories_by_digest (namespace=? AND digest=?)" in plan
+    assert "SEARCH memory_bands USING PRIMARY KEY (namespace=? AND band=?)" in plan

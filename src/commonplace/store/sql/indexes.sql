@@ -12,8 +12,6 @@ CREATE INDEX passages_by_owner ON passages (namespace, owner);
 CREATE INDEX passage_vectors_pending ON passage_vectors (namespace) WHERE length(vector) = 0;
 
 CREATE INDEX memories_by_id ON memories (namespace, id);
--- A part of a digest tells nearly all apart, and takes a quarter of the room.
-CREATE INDEX memories_by_digest ON memories (namespace, substr(digest, 1, 16)) WHERE is_latest = 1 AND digest != '';
 CREATE INDEX memory_bands_by_owner ON memory_bands (namespace, owner);
 CREATE INDEX memory_dates_by_owner ON memory_dates (namespace, owner);
 CREATE INDEX links_by_target ON links (namespace, target);

@@ -5,6 +5,7 @@ CREATE INDEX passage_vectors_by_namespace ON passage_vectors (namespace) WHERE i
 CREATE INDEX memories_by_time ON memories (
     namespace, at DESC, id, status, tier, use_count, last_used, born_at
 ) WHERE is_latest = 1;
+CREATE INDEX memories_by_digest ON memories (namespace, digest) WHERE is_latest = 1 AND digest != '';
 
 -- The newest few relations of an entity that has half a million are read in the order of these indexes. What it takes to
 -- follow a fact stands in them: to fetch each row costs four times as much.
