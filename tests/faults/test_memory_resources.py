@@ -132,7 +132,7 @@ def test_a_disk_that_becomes_full_refuses_what_is_new_and_keeps_all_that_was_ack
     with commonplace.open(store) as book:
         book.touch("m0")
         with no_file_longer_than((store / "store.db-wal").stat().st_size + room):
-            for number in range(40):
+            for number in range(20):
                 try:
                     book.remember(f"{number} {LONG}", id=f"new{number}", force=True)
                     kept[f"new{number}"] = f"{number} {LONG}"
