@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from commonplace.consolidation import pairs as clustering
-from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions, merge, sources_of
@@ -132,7 +131,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             if len(asked["memory_ids"]) == 1:
                 found = groups.get(asked["memory_ids"][0])
                 reason = f"issue {found} is about its group" if found else "nothing else is to be done with it"
-                self._attempt(asked["id"], partial(self._executor.close, asked["id"], reason))
+                self._attempt(asked["id"], partial(self._close, asked["id"], reason))
 
 
 def stated_share(notes: Mapping[str, Any], name: str) -> float | None:
@@ -197,8 +196,7 @@ def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
         if plan.apply is not None:
             return plan.apply(acts)
         if plan.action == "merge":
-            draft = rules.Draft("merge", plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
-            rules.file(acts.change.ledger, draft, rules.Doer(actor_of("cluster"), acts.now))
+            rules.file(acts.change.ledger, plan.draft, rules.Doer(actor_of("cluster"), acts.now))
         return plan.result
 
     return replace(plan, apply=answer, needs_a_person=True)

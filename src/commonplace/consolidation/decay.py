@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import vectors_of
 from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from commonplace.consolidation.base import Plan, PlannedAgent
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.cluster import stated_share, why_doubtful
-from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import SETTLED, group_of, linked_pairs
 from commonplace.consolidation.results import MergeResult
 from commonplace.consolidation.text_merge import (

@@ -10,9 +10,8 @@ from typing import ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
-from commonplace.consolidation.base import PlannedAgent
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
-from commonplace.consolidation.executor import ChangeRecorder, Plan
 from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of

@@ -9,10 +9,19 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import uuid4
 
-from commonplace.consolidation.base import Failure, PlannedAgent, failure_of
+from commonplace.consolidation.base import (
+    LINK,
+    PAGE,
+    REVISE,
+    REVIVE,
+    UNLINK,
+    Failure,
+    PlannedAgent,
+    failure_of,
+    with_issue,
+)
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.decay import DecayAnalyzer
-from commonplace.consolidation.executor import LINK, PAGE, REVISE, REVIVE, UNLINK, with_issue
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.promote import LTMPromoter
 from commonplace.consolidation.relations import RelationshipDiscovery

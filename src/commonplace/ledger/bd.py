@@ -45,7 +45,7 @@ class BdLedger(Ledger):
         self._directory = directory
         self._timeout_s = timeout_s
 
-    def _file(self, draft: rules.Draft) -> str:
+    def file(self, draft: rules.Draft) -> str:
         issue = rules.issue_of(draft, 0.0)
         for known in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
             if known.memory_ids == issue.memory_ids:

@@ -41,7 +41,8 @@ def tend(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
     done: list[tuple[str, str]] = []
     for begin in range(0, len(due), AT_ONCE):
         some = tuple(due[begin : begin + AT_ONCE])
-        pace.write(lambda change, ids=some: lambda: done.extend(_tend(change.ledger, ids, Doer(actor, pace.now()))))  # type: ignore[misc]
+        with pace.change() as change:
+            done.extend(_tend(change.ledger, some, Doer(actor, pace.now())))
     return done
 
 
@@ -136,9 +137,10 @@ class Ledger:
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
         """File an issue and return its id, or that of the agent's unfinished issue about the same memories."""
-        return self._file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
+        return self.file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
 
-    def _file(self, draft: rules.Draft) -> str:
+    def file(self, draft: rules.Draft) -> str:
+        """File an issue and return its id, as `create` does."""
         rules.issue_of(draft, self._now())  # refused before a transaction begins
         with self._store.change_memories(self._namespace) as change:
             for id_ in draft.memory_ids:

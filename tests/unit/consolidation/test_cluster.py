@@ -12,8 +12,8 @@ import pytest
 
 import commonplace
 from commonplace.consolidation import ConfidenceConfig
+from commonplace.consolidation.base import Plan
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.executor import Plan
 from commonplace.consolidation.results import ClusterResult
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
