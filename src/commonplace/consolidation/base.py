@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
@@ -404,19 +404,21 @@ class PlannedAgent(ConsolidationAgent[R]):
         named = self._runtime.issues.named(self.name, ("open",))
         active = self._runtime.store.memories(self._runtime.namespace, self._selection(named)) if named else []
         gone = named - {each.owner.id for each in active if each.expired_at is None}
-        for issue in self._runtime.issues.about(sorted(gone), self.name):
-            if issue["status"] == "open":
-                why = f"memory {min(gone.intersection(issue['memory_ids']))} is not active any more"
-                self._attempt(issue["id"], partial(self._close, issue["id"], why, is_moot=True))
+        for issue in self._open_issues(gone):
+            why = f"memory {min(gone.intersection(issue.memory_ids))} is not active any more"
+            self._attempt(issue.id, partial(self._close, issue.id, why, is_moot=True))
 
     def _selection(self, ids: Iterable[str]) -> Selection:
         """Return what selects those memories that this agent may work on."""
         return Selection(ids=tuple(ids), statuses=("active",), order="id")
 
-    def _unfinished(self, *agents: Agent) -> Iterator[dict[str, Any]]:
-        for agent in agents:
-            for status in UNFINISHED:
-                yield from self._runtime.issues.query(agent, status)
+    def _unfinished(self, *agents: Agent) -> list[Issue]:
+        return self._runtime.issues.selected(IssueSelection(agents=agents, statuses=UNFINISHED))
+
+    def _open_issues(self, memory_ids: Collection[str]) -> list[Issue]:
+        """Return the open issues of this agent that name any of some memories, the oldest first."""
+        wanted = IssueSelection(agents=(self.name,), statuses=("open",), memory_ids=tuple(sorted(memory_ids)))
+        return self._runtime.issues.selected(wanted) if memory_ids else []
 
     @contextmanager
     def _on_a_copy(self) -> Iterator[Self]:
@@ -573,12 +575,11 @@ class PlannedAgent(ConsolidationAgent[R]):
         # Two agents propose links; who does not want one does not want it of the other either.
         agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
         at = 0.0
-        for agent in agents:
-            closed = IssueSelection(agents=(agent,), statuses=("closed",), memory_ids=plan.memory_ids)
-            for issue in self._runtime.issues.selected(closed):
-                if issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT):
-                    reversal = self._runtime.store.ledger(self._runtime.namespace).reversal(issue.id)
-                    at = max(at, (issue.closed_at if reversal is None else reversal.undone_at) or 0.0)
+        closed = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
+        for issue in self._runtime.issues.selected(closed):
+            if issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT):
+                reversal = self._runtime.store.ledger(self._runtime.namespace).reversal(issue.id)
+                at = max(at, (issue.closed_at if reversal is None else reversal.undone_at) or 0.0)
         return at > 0 and all(max(each.record.last_used, each.created_at) <= at for each in plan.basis)
 
     @property

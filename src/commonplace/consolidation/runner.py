@@ -30,6 +30,7 @@ from commonplace.consolidation.runtime import Book, ConfidenceConfig, Consolidat
 from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.beads import split_notes
 from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import tend, told
@@ -360,8 +361,8 @@ def _report(
 ) -> RunReport:
     applied = {each.issue for each in runtime.store.ledger(runtime.namespace).reversals(run=run)}
     named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
-    waits = runtime.issues.query() if named else ()
-    why = {each["id"]: str(each["notes"].get("why", "")) for each in waits if each["id"] in named}
+    waits = runtime.issues.selected(IssueSelection(statuses=("open",))) if named else ()
+    why = {each.id: str(split_notes(each.notes)[0].get("why", "")) for each in waits if each.id in named}
 
     def outcome(issue: str | None) -> Outcome:
         if issue is None:
@@ -381,7 +382,7 @@ def _predicted(runtime: ConsolidationRuntime, copied: ConsolidationRuntime, repo
             return failure
         return replace(failure, item=json.dumps(filed.memory_ids))
 
-    known = {issue.id for issue in runtime.issues.every()} if report.errors else set()
+    known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
     errors = tuple(map(named, report.errors))
     results = {agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()}
     return replace(report, dry_run=True, results=results, errors=errors)

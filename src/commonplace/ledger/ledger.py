@@ -23,6 +23,7 @@ from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, UNFINISHED, URGENCI
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 
+EVERY: Final = IssueSelection()
 AT_ONCE: Final = 1000
 """So many issues are changed in one transaction: whoever wants to write waits for it a fraction of a second."""
 
@@ -161,18 +162,6 @@ class Ledger:
         level = None if urgency is None else rules.one_of("urgency", urgency, URGENCIES)
         return [told(issue) for issue in self.selected(wanted) if level in (None, rules.urgency_of(issue))]
 
-    def every(self) -> list[Issue]:
-        """Return all issues, oldest first; ties by id."""
-        return self.selected(IssueSelection())
-
-    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
-        """Return an agent's unfinished issues that name any of these memories, oldest first.
-
-        It looks at these alone, however many others there are.
-        """
-        wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
-        return [told(issue) for issue in self.selected(wanted)] if memory_ids else []
-
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of memories named by issues of an agent with one of these statuses."""
         return self._store.ledger(self._namespace).named(agent, statuses)
@@ -221,7 +210,7 @@ class Ledger:
         Raises:
             StoreError: the file exists already, or cannot be written.
         """
-        issues = self.every()
+        issues = self.selected()
         lines = "".join(f"{to_line(issue)}\n" for issue in issues)
         try:
             with target.open("x", encoding="utf-8", newline="\n") as stream:
@@ -254,8 +243,8 @@ class Ledger:
             counted.setdefault(agent, {})[status] = count
         return counted
 
-    def selected(self, wanted: IssueSelection) -> list[Issue]:
-        """Return the issues of a selection, oldest first; ties by id."""
+    def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
+        """Return the issues of a selection, by default all, oldest first; ties by id."""
         return self._store.ledger(self._namespace).issues(wanted)
 
     def _counted(self) -> Mapping[tuple[str, str], int]:

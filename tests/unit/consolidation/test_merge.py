@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -269,14 +268,15 @@ def test_an_issue_that_others_close_meanwhile_stops_no_run(book: Engine, monkeyp
     issue = keep_two(book)
     book.archive("short")
     agent = SemanticMerge(book=book)
-    about = Ledger.about
+    select = Ledger.selected
 
-    def look(ledger: Ledger, memory_ids: Sequence[str], of: str) -> list[dict[str, Any]]:
-        found = about(ledger, memory_ids, of)
-        ledger.close(issue, "somebody was faster")
+    def look(ledger: Ledger, wanted: IssueSelection) -> list[Issue]:
+        found = select(ledger, wanted)
+        if wanted.memory_ids:
+            ledger.close(issue, "somebody was faster")
         return found
 
-    monkeypatch.setattr(Ledger, "about", look)
+    monkeypatch.setattr(Ledger, "selected", look)
     assert (agent.run(), agent.failures) == ([], [])
     assert issue_of(book, issue).close_reason == "somebody was faster"
 
