@@ -167,7 +167,7 @@ class Folder:
                 sync(place)
 
     def keep_damaged(self, file: PageFile) -> str:
-        """Keep a page as it was read in a file beside it; return its name, the same for the same text."""
+        """Keep a page as it was read in a new file beside it; return its name, the same for the same text."""
         name = f"{file.name.removesuffix('.md')}{DAMAGED}{file.sum[:8]}.md"
         self.keep(name, file.text)
         return name
