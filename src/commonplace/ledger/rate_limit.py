@@ -59,10 +59,10 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
 
     Args:
         now: seconds since the epoch.
-        count: how many; 0 takes none.
+        count: how many, at least 1.
         limit: how many fit into the window; 0 is without limit, and they are counted all the same.
     """
-    counted = _counted(ledger, now) if limit and count else []
+    counted = _counted(ledger, now) if limit else []
     free = limit - sum(known for _, known in counted)
     for at, known in counted:
         if free >= min(count, limit):
@@ -71,8 +71,7 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
         if free >= min(count, limit):
             # Never 0, which would say that they were taken: computed in floats, a wait can come to nothing.
             return max(at + WINDOW_S - now, _MIN_WAIT_S)
-    if count:
-        ledger.add_operations(now, count, keep_since=now - WINDOW_S)
+    ledger.add_operations(now, count, keep_since=now - WINDOW_S)
     return 0.0
 
 
