@@ -30,9 +30,10 @@ COUNTS = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} 
 
 RUNS = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
 
+# PostgreSQL reads a small parameter as a smallint, and shifts all of its bits out.
 LAST_EVENT = """
-    SELECT coalesce(max(number), (:space - 1) << 32) FROM issue_events
-    WHERE namespace = :space AND number > (:space - 1) << 32 AND number < :space << 32
+    SELECT coalesce(max(number), (CAST(:space AS BIGINT) - 1) << 32) FROM issue_events
+    WHERE namespace = :space AND number > (CAST(:space AS BIGINT) - 1) << 32 AND number < CAST(:space AS BIGINT) << 32
 """
 
 LAST_REVERSAL = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
