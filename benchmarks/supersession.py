@@ -25,8 +25,7 @@ from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.rank import COMPETING
-from commonplace.search.supersession import Statements, Wordings, judge
+from commonplace.search.supersession import COMPETING, Statements, Wordings, judge
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000

@@ -44,8 +44,11 @@ def new_store(database: str, directory: Path) -> Iterator[Path | str]:
         return
     from tests import postgres  # others need neither a driver nor a server
 
-    with postgres.lent() as dsn:
+    dsn = postgres.new_database()
+    try:
         yield postgres.url_of(dsn)
+    finally:
+        postgres.drop(dsn)
 
 
 def everything_in(store: Path | str) -> str:

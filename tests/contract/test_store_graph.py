@@ -28,7 +28,7 @@ from tests.contract.stores import UUID, passage
 from commonplace.store.graph_rules import is_reserved, namespace_of, texts_of
 from commonplace.store.memories import Statement
 from commonplace.store.store import Store
-from commonplace.types import GRAPH_KINDS, HOLDS_BESIDE, SUPERSEDES, Link, Owner, OwnerWrite
+from commonplace.types import CONFLICTS, GRAPH_KINDS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention
 
 ASKED = [UUID, "a", "b", "e", "é\x01", "m", "norm\ue000", "other"]
@@ -217,8 +217,8 @@ class TestOvertaken:
         first, second = add(store, written("older", "Ann is home", born_at=1.0), written("newer", "Ann left"))
         put(store, *self.SAID, self.HOME)
         found = store.statements("n", [first, second, 99])
-        assert found[first] == Statement("older", 1.0, frozenset({"newer"}))
-        assert (found[second].overtaken_by, len(found)) == (frozenset(), 2)
+        assert found[first] == Statement("older", 1.0, {"newer"}, set())
+        assert (found[second].overtaken_by, len(found)) == (set(), 2)
         assert store.statements("m", [first]) == store.statements("n", []) == {}
 
     @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ class TestOvertaken:
     def test_it_is_not_otherwise(self, store: Store, more: tuple[Any, ...]) -> None:
         numbers = add(store, written("older", "Ann is home"), written("newer", "Ann left"))
         put(store, *self.SAID, *more)
-        assert {each.overtaken_by for each in store.statements("n", numbers).values()} == {frozenset()}
+        assert not any(each.overtaken_by for each in store.statements("n", numbers).values())
 
     def test_a_memory_is_as_well_when_a_link_says_so(self, store: Store) -> None:
         numbers = add(store, *(written(id_, f"Ann is at {id_}") for id_ in ("older", "newer", "newest", "other")))
@@ -244,18 +244,26 @@ class TestOvertaken:
         with store.change_memories("n") as change:
             for link in (
                 Link("newest", "older", SUPERSEDES),
-                Link("other", "older", HOLDS_BESIDE),
-                Link("other", "newest", HOLDS_BESIDE),
+                Link("newest", "other", CONFLICTS, 0.5, 8.0, RULE),
+                Link("newer", "other", SUPERSEDES, 0.9, 9.0, RULE),
+                Link("older", "newest", SUPERSEDES, 0.9, 9.0, RULE),
+                Link("older", "newest", HOLDS_BESIDE),
                 Link("other", "newer", "because"),
             ):
                 change.link(link)
-        found = {each.id: each for each in store.statements("n", numbers).values()}
-        assert {id_: (set(each.overtaken_by), set(each.beside)) for id_, each in found.items()} == {
-            "older": ({"newer", "newest"}, {"other"}),
-            "newest": (set(), {"other"}),
+
+        def told(as_of: float | None = None) -> dict[str, tuple[set[str], set[str]]]:
+            found = store.statements("n", numbers, as_of).values()
+            return {each.id: (set(each.overtaken_by), set(each.judged)) for each in found}
+
+        assert told() == {
+            "older": ({"newer", "newest"}, set()),
+            "newest": (set(), set()),
             "newer": (set(), set()),
-            "other": (set(), set()),
+            "other": (set(), {"newest", "newer"}),
         }
+        assert told(8.5)["other"] == (set(), {"newest"}), "what was not yet judged is not known"
+        assert told(8.5)["older"] == ({"newest"}, set()), "nor when the graph learned what it tells"
 
 
 class TestHappenings:

@@ -42,8 +42,10 @@ from commonplace.store.writes import (
     snapshot_is_written,
 )
 from commonplace.types import (
+    CONFLICTS,
     GRAPH_KINDS,
     HOLDS_BESIDE,
+    RULE,
     SUPERSEDES,
     Embedding,
     JournalBlock,
@@ -199,7 +201,8 @@ class ReferenceMemoryChange:
 
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
-        return [link for ends, link in sorted(self._space.links.items()) if not set(ids).isdisjoint(ends[:2])]
+        links = sorted(self._space.links.items())
+        return [link for ends, link in links if not set(ids).isdisjoint(ends[:2]) and link.expired_at is None]
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number."""
@@ -274,14 +277,14 @@ class ReferenceMemoryChange:
         """Write a link in the place of the one with the same ends and type."""
         link = checked(link)
         self._set(self._space.links, (link.source, link.target, link.type), link)
-        self._mark_known(link.source)
+        self._linked(link.source, link.type)
 
     def unlink(self, source: str, target: str, type_: str | None = None) -> int:
         """Delete the links from one memory to another, of one type or of all, and return how many there were."""
         links = self._space.links
         gone = self._drop(links, *[ends for ends in links if ends[:2] == (source, target) and type_ in (None, ends[2])])
         if gone:
-            self._mark_known(source)
+            self._linked(source, type_)
         return gone
 
     def put(self, *records: JournalBlock | JournalPage | Note) -> None:
@@ -329,9 +332,10 @@ class ReferenceMemoryChange:
         self._transaction.is_written = True
         self._transaction.is_counted |= is_counted
 
-    def _mark_known(self, id_: str) -> None:
-        if self.find(id_) is not None:
-            self._mark(id_, is_counted=False)
+    def _linked(self, source: str, type_: str | None) -> None:
+        self._transaction.is_counted |= type_ in (None, SUPERSEDES, CONFLICTS, HOLDS_BESIDE)
+        if self.find(source) is not None:
+            self._mark(source, is_counted=False)
 
 
 def _has(record: object, key: dict[str, str]) -> bool:
@@ -578,27 +582,39 @@ class ReferenceMemories(ReferenceReembedding):
                 stored.number: stored for stored in self._state.space(namespace).memories() if stored.number in wanted
             }
 
-    def statements(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Statement]:
-        """Return what the versions with these numbers say; owners that are no memory are absent."""
+    def statements(
+        self, namespace: str, owner_numbers: Sequence[int], as_of: float | None = None
+    ) -> dict[int, Statement]:
+        """Return what overtook the versions with these numbers; owners that are no memory are absent."""
         found = self.memory_records(namespace, owner_numbers)
         with self._open():
             space = self._state.space(namespace)
             said = {}
             for number, each in found.items():
                 id_ = each.owner.id
-                linked = {
-                    type_: {source for source, target, of in space.links if (target, of) == (id_, type_)}
-                    for type_ in (SUPERSEDES, HOLDS_BESIDE)
-                }
-                by = linked[SUPERSEDES] | {overtaken_by(space.graph, id_) or id_} - {id_}
-                said[number] = Statement(id_, each.record.born_at, frozenset(by), frozenset(linked[HOLDS_BESIDE]))
+                links = [
+                    link
+                    for link in space.links.values()
+                    if link.target == id_
+                    and (as_of is None or link.created_at <= as_of)
+                    and (link.expired_at is None or (as_of is not None and as_of < link.expired_at))
+                ]
+                judged = {link.source for link in links if link.type == CONFLICTS or link.origin == RULE}
+                judged -= {link.source for link in links if link.type == HOLDS_BESIDE}
+                by = {link.source for link in links if link.type == SUPERSEDES and link.origin != RULE}
+                by |= set() if as_of is not None else {overtaken_by(space.graph, id_) or id_} - {id_}
+                said[number] = Statement(id_, each.at, by, judged)
             return said
 
-    def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
+    def links(self, namespace: str, ids: Sequence[str] | None = None, *, past: bool = False) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
         with self._open():
             links = sorted(self._state.space(namespace).links.items())
-        return [link for (source, target, _), link in links if ids is None or not {source, target}.isdisjoint(ids)]
+        return [
+            link
+            for (source, target, _), link in links
+            if (ids is None or not {source, target}.isdisjoint(ids)) and (past or link.expired_at is None)
+        ]
 
     def dated(
         self, namespace: str, since: float, until: float, *, as_of: float | None = None

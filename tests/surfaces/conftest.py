@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,6 @@ class Program:
     """Runs the command line inside a project."""
 
     project: Path
-
-    def take(self, project: Path) -> Program:
-        """Copy a project here that was made once for many tests."""
-        shutil.copytree(project, self.project, dirs_exist_ok=True)
-        return self
 
     def run(self, *arguments: str, code: int = 0, stdin: str | None = None) -> Result:
         done = CliRunner().invoke(cli, list(arguments), input=stdin)
@@ -80,13 +74,6 @@ def make(place: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return Program(project)
 
 
-@contextmanager
-def made_once(factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """Yield the files in a project of which many tests take copies."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        yield make(factory.mktemp("once"), monkeypatch)
-
-
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The files, without a store."""
@@ -96,7 +83,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files in a built index, to be copied."""
-    with made_once(tmp_path_factory) as program:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        program = make(tmp_path_factory.mktemp("built"), monkeypatch)
         program.run("init")
         program.run("index", "build")
     return program.project
@@ -105,4 +93,5 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def program(bare: Program, built: Path) -> Program:
     """The files in a built index."""
-    return bare.take(built)
+    shutil.copytree(built, bare.project, dirs_exist_ok=True)
+    return bare

@@ -30,7 +30,7 @@ from commonplace.ranking.arrays import restore, units
 from commonplace.store.store import Store
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES, StoredMemory
+from commonplace.types import HOLDS_BESIDE, RULE, SUPERSEDES, StoredMemory
 from commonplace.types.graph import GraphFilter
 
 SETTLED: Final = (SUPERSEDES, HOLDS_BESIDE)
@@ -119,15 +119,12 @@ def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> Group:
 
 
 def linked_pairs(
-    runtime: ConsolidationRuntime, ids: Iterable[str] | None, types: Collection[str] = ()
+    runtime: ConsolidationRuntime, ids: Iterable[str] | None, types: Collection[str] = (), *, judged: bool = False
 ) -> set[frozenset[str]]:
-    """Return the pairs of memories between which there is a link, of these types or any.
-
-    Args:
-        ids: of those that start or end at one of these; None for all.
-    """
+    """Return the pairs of memories, of these ids or all, with a link of these types; `judged`: of a rule's, too."""
     found = runtime.store.links(runtime.namespace, None if ids is None else sorted(set(ids)))
-    return {frozenset((link.source, link.target)) for link in found if not types or link.type in types}
+    kept = (link for link in found if link.type in (types or (link.type,)) and (judged or link.origin != RULE))
+    return {frozenset((link.source, link.target)) for link in kept}
 
 
 def vectors_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:

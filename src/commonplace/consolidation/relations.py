@@ -10,14 +10,15 @@ from typing import ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
-from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
+from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
+from commonplace.consolidation.executor import ChangeRecorder, Plan
 from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NoRelation, UsageError
-from commonplace.types import Link, StoredMemory
+from commonplace.types import RULE, Link, StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
@@ -65,7 +66,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             seen = self._seen = self._look(memories)
             vectors = vectors_of(self._runtime, memories)
             apart = self._known_pairs(memories)
-            waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue.memory_ids)
+            waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue["memory_ids"])
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
         known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
         waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
@@ -87,7 +88,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])
-        if any({link.source, link.target} == {*ids} for link in links):
+        if any({link.source, link.target} == {*ids} and link.origin != RULE for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
         seen = self._seen = self._seen or self._look(self._runtime.memories())
         named = seen.named(first), seen.named(second)
@@ -119,7 +120,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         )
 
         def link(acts: ChangeRecorder) -> RelationResult:
-            if any({each.source, each.target} == {*ids} for each in acts.change.links(ids[:1])):
+            if any({each.source, each.target} == {*ids} and each.origin != RULE for each in acts.change.links(ids[:1])):
                 raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
             acts.link(Link(ids[0], ids[1], RELATED, strength or similarity, acts.now))
             return result
@@ -159,10 +160,10 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
     def _known_pairs(self, memories: list[StoredMemory]) -> set[tuple[str, str]]:
         """Return the pairs that are linked, derived from each other, or named together by an unfinished issue."""
         store, namespace = self._runtime.store, self._runtime.namespace
-        known = {(link.source, link.target) for link in store.links(namespace)}
+        known = {(link.source, link.target) for link in store.links(namespace) if link.origin != RULE}
         known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
         for issue in self._unfinished("relations", "merge", "cluster"):
-            known |= set(combinations(issue.memory_ids, 2))
+            known |= set(combinations(issue["memory_ids"], 2))
         return {(min(pair), max(pair)) for pair in known}
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from commonplace.consolidation.base import LINK, PAGE, REVISE, REVIVE, UNLINK, packed, unpacked
+from commonplace.consolidation import executor
+from commonplace.consolidation.executor import packed, unpacked
 from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import dataclass, field, replace
@@ -187,11 +188,11 @@ def _changed_since(id_: str) -> UsageError:
 
 _STEPS: Mapping[str, Callable[[_Work, Mapping[str, Any]], object]] = {
     ERASE: _erase,
-    REVIVE: _revive,
-    REVISE: _revise,
-    UNLINK: lambda work, step: work.change.unlink(step["source"], step["target"], step["type"]),
-    LINK: lambda work, step: work.change.link(
+    executor.REVIVE: _revive,
+    executor.REVISE: _revise,
+    executor.UNLINK: lambda work, step: work.change.unlink(step["source"], step["target"], step["type"]),
+    executor.LINK: lambda work, step: work.change.link(
         Link(step["source"], step["target"], step["type"], step["strength"], step["at"])
     ),
-    PAGE: _page,
+    executor.PAGE: _page,
 }

@@ -908,6 +908,7 @@ class Engine:
     def embed_pending(self) -> int:
         """Embed what is stored without vectors; return how many passages still wait."""
         self._runtime.backlog.drain(self._runtime.progress)
+        self._runtime.after()
         return self._runtime.store.count_pending()
 
     @made_once

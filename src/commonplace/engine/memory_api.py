@@ -19,7 +19,7 @@ from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S, NEXT_TIER
 from commonplace.settings import Settings
-from commonplace.types import KINDS, TIERS, Filter, Link, Selection, StoredMemory, Tier
+from commonplace.types import KINDS, RULE, TIERS, Filter, Link, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
     from commonplace.exchange.read import Source
@@ -256,6 +256,8 @@ class MemoryApi(Service):
         for _ in range(depth):
             strength: dict[str, float] = {}
             for link in self._store.links(self._namespace, edge) if edge else ():
+                if link.origin == RULE:
+                    continue  # alike, and not linked
                 links[link.source, link.target, link.type] = link
                 for end in (link.source, link.target):
                     strength[end] = max(strength.get(end, 0.0), link.strength)

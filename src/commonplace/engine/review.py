@@ -121,8 +121,8 @@ def _source(episode: EpisodeView) -> str:
 
 def _overtaken(engine: Engine) -> Iterator[Question]:
     runtime = engine._runtime
-    for older, newer, disputes in overtaken(runtime.store, engine.namespace, runtime.tokens):
-        if disputes:
+    for older, newer, is_sure, disputes in overtaken(runtime.store, engine.namespace):
+        if is_sure or disputes:
             continue  # which are questions themselves
         sides = tuple(_memory_side(runtime.seen(each)) for each in (older, newer))
         ids = (older.owner.id, newer.owner.id)
@@ -187,7 +187,7 @@ def _settle(engine: Engine, found: Question, given: str, place: int | None, reas
     """Settle a dispute of the graph and the same question about memories."""
     runtime, first = engine._runtime, found.sides[0].id
     said = disputes_of(runtime.store, engine.namespace).get(found.id, {})
-    pairs = [each for each in overtaken(runtime.store, engine.namespace, runtime.tokens) if found.id in each.disputes]
+    pairs = [each for each in overtaken(runtime.store, engine.namespace) if found.id in each.disputes]
     if given == "edit":
         _correct(engine, found, reason, text, is_kept=not pairs)
     elif given == "both":

@@ -25,6 +25,7 @@ from commonplace.models.contract import Embedder, Generator, Reranker
 from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
+from commonplace.search.rank import COMPARABLE
 from commonplace.search.recall import recall_of
 from commonplace.search.retrieve import Searcher
 from commonplace.settings import Settings
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.memory.service import MemoryService
+    from commonplace.memory.supersession import SupersessionRule
     from commonplace.memory.ultra import Ultra
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
 """Where the settings name no model; the knowledge service's contract names this one."""
@@ -62,6 +64,8 @@ else:
                 return super().__get__(instance, owner)
 
 
+JUDGED_AT_ONCE = 32
+"""Of so many new passages a call judges what they overtake before it returns; more are left to a thread."""
 EMBEDDED_AT_ONCE = 64
 """A memory of at most so many tokens is embedded before it is stored; a longer one takes a slow embedder too long."""
 
@@ -102,12 +106,10 @@ class Runtime:
     is_served: bool = False
 
     def __post_init__(self) -> None:
-        directory, namespace = self.directory, self.namespace
+        directory = self.directory
         self.searcher = self.searcher_over(self.store, self.index)
         self.maintenance = IndexMaintenance(directory, self.store, self.index, self.progress, self.worker)
-        self.backlog = EmbeddingBacklog(
-            self.store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
-        )
+        self.backlog = EmbeddingBacklog(self.store, directory / EMBEDDING_LOCK, self.current_embedder, self._filled)
         self._generators: dict[str, Generator] = {} if self.shares is None else self.shares._generators
         self.uses = UseCounter(self._write_uses)
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
@@ -125,6 +127,8 @@ class Runtime:
             self.is_closed = True
             self.uses.close()
             self.backlog.close()
+            if "rule" in self.__dict__:
+                self.rule.close()
             if self.keeps_journal:
                 self.journal.settle()
         if self.shares is None:
@@ -212,6 +216,9 @@ class Runtime:
         """Start the background work after a write: pending vectors and Markdown pages."""
         if self.backlog.may_wait or any(is_slow(each) or is_broken(each) for each in by_space(self.embedder)):
             self.backlog.start()
+        # Nobody waits until a server has told what is near.
+        if self.is_judging and (self.store.is_on_server or not self.rule.catch_up(JUDGED_AT_ONCE)):
+            self.backlog.start(is_due=True)
         if self.keeps_journal:
             self.journal.written()
 
@@ -291,17 +298,33 @@ class Runtime:
     @made_once
     def memory(self) -> MemoryService:
         from commonplace.memory.service import MemoryService
-        from commonplace.memory.supersession import Recogniser
 
         return MemoryService(
             self.destination(),
             self.retention,
             self.now,
-            Recogniser(self.store, lambda: self.searcher, self.namespace, self.tokens),
+            lambda: self.searcher,
             max_bytes=self.settings.memory.max_bytes,
             feed=lambda: self.feed,
             project=self.project,
         )
+
+    @made_once
+    def rule(self) -> SupersessionRule:
+        from commonplace.memory.supersession import SupersessionRule
+
+        return SupersessionRule(self.store, lambda: self.searcher, self.namespace, self.tokens, self.now)
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether memories are judged: the cosines of an embedder that is not ours do not tell."""
+        return not self.store.is_read_only and self.embedder.stamp.of("memory").name in COMPARABLE
+
+    def _filled(self) -> None:
+        """Follow what got its vector: memories are judged when all have theirs, in the order of time."""
+        self.maintenance.keep_up(self.namespace)
+        if self.is_judging and not self.store.count_pending():
+            self.rule.catch_up(is_stopped=self.backlog.stopped.is_set)
 
     @made_once
     def feed(self) -> MemoryFeed | None:

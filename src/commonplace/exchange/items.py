@@ -112,7 +112,7 @@ class Known:
 
     @cached_property
     def links(self) -> dict[tuple[str, str, str], Link]:
-        return {(link.source, link.target, link.type): link for link in self.store.links(self.namespace)}
+        return {(link.source, link.target, link.type): link for link in self.store.links(self.namespace, past=True)}
 
     @cached_property
     def paths(self) -> dict[tuple[str, str], int]:
@@ -140,7 +140,7 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         latest = _paged(lambda **page: store.memories(namespace, Selection(order="id", **page)), total)
         versions = (store.versions(namespace, each.owner.id) for each in latest)
         parts.append(Part(MemoryItem, total, (MemoryItem(tuple(map(version_of, each))) for each in versions)))
-        links = [LinkItem(link) for link in store.links(namespace)]
+        links = [LinkItem(link) for link in store.links(namespace, past=True)]
         parts.append(Part(LinkItem, len(links), links))
     kinds = tuple(kind for kind in KINDS if kind in wanted)
     owners = plain_owners(store, namespace, Filter(kinds=kinds)) if kinds else ()
@@ -425,7 +425,7 @@ class MemoryItem(ChangeItem):
 
     def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
         store, namespace = texts.destination.store, texts.destination.namespace
-        links, blocks = store.links(namespace, [self.key]), store.blocks(namespace, [self.key])
+        links, blocks = store.links(namespace, [self.key], past=True), store.blocks(namespace, [self.key])
         self.put(change, texts, was)
         for link in links:
             change.link(link)

@@ -167,8 +167,8 @@ def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Heal
             *_contradictions(runtime),
             *(
                 Finding("overtaken", (older.owner.id, newer.owner.id), "the second may take the place of the first")
-                for older, newer, disputes in overtaken(store, name, runtime.tokens)
-                if not disputes  # which are findings themselves
+                for older, newer, is_sure, disputes in overtaken(store, name)
+                if not is_sure and not disputes  # which are findings themselves
             ),
             *_stale(runtime, live),
             *_orphans(runtime, everything),

@@ -103,14 +103,10 @@ _WAITING: Final = "passages wait for their vectors, and are found by their words
 
 SLICE: Final = 32
 """So many passages are embedded between two transactions; a process that is killed repeats no more."""
-LEASE_WAIT_S: Final = 60.0
-"""How long the next slice waits for another process's, which its kernel ends with the process."""
-LEFT_AT_CLOSE: Final = 64
-"""So many passages are still embedded when an engine closes; a longer backlog waits for the next one."""
-CLOSING_S: Final = 2.0
-"""So long at most an engine that closes waits for them."""
-YIELD_S: Final = 0.002
-"""Between two slices the thread lets others have the interpreter."""
+LEASE_WAIT_S, YIELD_S = 60.0, 0.002
+"""How long a slice waits for that of another process, which ends with it, and for other threads after each slice."""
+LEFT_AT_CLOSE, CLOSING_S = 64, 2.0
+"""So many passages are still embedded when an engine closes, in so long at most; the rest waits for the next one."""
 
 
 def embed_pending(store: Store, embedder: Embedder) -> int:
@@ -132,7 +128,7 @@ class EmbeddingBacklog:
     Args:
         lock: names the lock that a slice takes; see `Store.lock`.
         embedder: returns the store's embedder of now.
-        after: called after every slice that was written.
+        after: called after every slice that was written, and before the thread ends.
 
     Attributes:
         may_wait: False where nothing waited when `start` looked last.
@@ -145,8 +141,9 @@ class EmbeddingBacklog:
         self._after = after
         self._starting = threading.Lock()
         self.may_wait = True
+        self._is_due = False
         self._thread: threading.Thread | None = None
-        self._is_stopped = threading.Event()
+        self.stopped = threading.Event()
 
     def catch_up(self) -> None:
         """Embed what waits if that is one slice and nobody else embeds; else leave it to the thread."""
@@ -171,12 +168,13 @@ class EmbeddingBacklog:
         except CommonplaceError as error:
             _log.warning(_WAITING, error)
 
-    def start(self) -> None:
-        """Embed in a thread what waits; it ends when nothing does."""
+    def start(self, *, is_due: bool = False) -> None:
+        """Embed in a thread what waits; it ends when nothing does. With `is_due` it begins even if nothing waits."""
         with self._starting:
-            if self._is_stopped.is_set() or self._thread is not None:
+            self._is_due |= is_due
+            if self.stopped.is_set() or self._thread is not None:
                 return
-            self.may_wait = not self._store.is_read_only and self._store.count_pending() > 0
+            self.may_wait = not self._store.is_read_only and (is_due or self._store.count_pending() > 0)
             if self.may_wait:
                 self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
                 self._thread.start()
@@ -186,22 +184,23 @@ class EmbeddingBacklog:
         if (thread := self._thread) is not None:
             if self._store.count_pending() <= LEFT_AT_CLOSE:
                 thread.join(CLOSING_S)
-            self._is_stopped.set()
+            self.stopped.set()
             thread.join()
-        self._is_stopped.set()
+        self.stopped.set()
 
     def _work(self) -> None:
         while True:
             try:
-                while not self._is_stopped.is_set() and self._slice():
+                self._is_due = is_faulty = False
+                while not self.stopped.is_set() and self._slice():
                     time.sleep(YIELD_S)
-                is_faulty = False
+                self._after()
             except CommonplaceError as error:
                 _log.warning(_WAITING, error)
                 is_faulty = True
             with self._starting:
                 # Whoever stored something since the last look has seen this thread, and started none.
-                if is_faulty or self._is_stopped.is_set() or not self._store.count_pending():
+                if is_faulty or self.stopped.is_set() or not (self._is_due or self._store.count_pending()):
                     self._thread = None
                     return
 

@@ -12,10 +12,14 @@ from typing import Final, NamedTuple
 from commonplace.dataclasses import replace
 from commonplace.memory.validate import MAX_LABELS
 from commonplace.memory.view import Outcome, RetentionPolicy
+from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
+from commonplace.search.result import reference
+from commonplace.search.retrieve import POOL_OWNERS, Searcher
 from commonplace.store.memories import MemoryChange
 from commonplace.store.rows import checked
-from commonplace.text.similarity import is_near_duplicate
-from commonplace.types import TIERS, MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.store.store import Store
+from commonplace.text.similarity import contained_share, is_near_duplicate
+from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 _NUMBERS: Final = re.compile(r"\d+")
 _MAX_COMPARED: Final = 32
@@ -148,3 +152,36 @@ def _added(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory
     stored = change.find(write.owner.id)  # with its place in the session
     assert stored is not None
     return stored
+
+
+MIN_WORDS: Final = 8
+"""A shorter text may well stand in a file by chance."""
+MIN_SHARE: Final = 0.9
+_PASSAGES: Final = 5
+_QUERY_CHARACTERS: Final = 2_000
+
+
+def source_of(text: str, store: Store, searcher: Searcher, namespace: str) -> str:
+    """Return the reference of the artifact or knowledge that holds nine tenths of a text, "" where none does."""
+    if len(text.split(maxsplit=MIN_WORDS)) < MIN_WORDS or len(text) > MAX_QUERY_CHARACTERS:
+        return ""
+    counts = store.counts(namespace)
+    if not counts["artifacts"] and not counts["knowledge"]:
+        return ""
+    request = Request(
+        query=text[:_QUERY_CHARACTERS],
+        namespace=namespace,
+        limit=_PASSAGES,
+        method="bm25",
+        wanted=Filter(kinds=("artifact", "knowledge")),
+        min_score=0.0,
+        stage1_limit=POOL_OWNERS,  # of fewer, a second round would be asked for
+        per_owner=_PASSAGES,
+    )
+    hits = searcher.search(request).hits
+    for hit in hits:
+        if contained_share(text, hit.text) >= MIN_SHARE:
+            return reference(hit)
+    # A recalled text may be several passages, one after the other.
+    together = "\n".join(hit.text for hit in hits)
+    return reference(hits[0]) if hits and contained_share(text, together) >= MIN_SHARE else ""

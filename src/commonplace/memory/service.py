@@ -13,8 +13,9 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError, VersionConflictError
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
-from commonplace.memory.admission import Admission, admit, replaced
+from commonplace.memory.admission import Admission, admit, replaced, source_of
 from commonplace.memory.content import batches, first_version, writes_of
+from commonplace.memory.supersession import expire_judged
 from commonplace.memory.validate import (
     MAX_CONTENT_BYTES,
     NewMemory,
@@ -28,15 +29,27 @@ from commonplace.memory.validate import (
     without_secrets,
 )
 from commonplace.memory.view import Memory, Outcome, RetentionPolicy, seen
+from commonplace.search.retrieve import Searcher
 from commonplace.store.memories import MemoryChange
-from commonplace.types import SUPERSEDES, TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types import (
+    CONFLICTS,
+    HOLDS_BESIDE,
+    SUPERSEDES,
+    TIERS,
+    Link,
+    MemoryRecord,
+    MemoryWrite,
+    Owner,
+    StoredMemory,
+)
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed, Readings
-    from commonplace.memory.supersession import Recogniser
 
 _SAID: Final = frozenset({"content", "at", "source"})
 """What the graph takes of a memory."""
+MIN_SURE: Final = 0.58
+"""What a rule is less sure of lets no memory that is said again count anew."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -67,7 +80,7 @@ class MemoryService:
     """Keeps the memories of one namespace. Safe for threads.
 
     Args:
-        recogniser: tells what a text was taken from, and what overtook a memory; without one nothing did.
+        searcher: returns the searcher of now, which finds what a text was taken from; without one nothing was.
         now: the clock, seconds since the epoch.
         has_ultra: whether it keeps the memories of one process, which are not stored.
         feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
@@ -79,7 +92,7 @@ class MemoryService:
         destination: Destination,
         policy: RetentionPolicy,
         now: Callable[[], float],
-        recogniser: Recogniser | None = None,
+        searcher: Callable[[], Searcher] | None = None,
         *,
         max_bytes: int = MAX_CONTENT_BYTES,
         has_ultra: bool = False,
@@ -91,7 +104,7 @@ class MemoryService:
         self._namespace = destination.namespace
         self._policy = policy
         self._now = now
-        self._recogniser = recogniser
+        self._searcher = searcher
         self._max_bytes = max_bytes
         self._has_ultra = has_ultra
         self._feed = feed
@@ -140,6 +153,8 @@ class MemoryService:
                 now = self._moment(known)
                 record = _carried(write.record, known.record, changed, now)
                 stored = replaced(change, known, replace(write, record=record), now)
+                if new.content != known.record.content:
+                    expire_judged(change, now, id_)
                 self._follow(change, [id_], readings, [known])
             told = () if readings is None else readings.notices(stored.owner, stored.record)
             return self._seen(stored, "updated", (*new.notices, *told))
@@ -206,13 +221,22 @@ class MemoryService:
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
                 _known(change.find(id_), id_, is_live=False)
+            if name in (SUPERSEDES, HOLDS_BESIDE):
+                expire_judged(change, link.created_at, source, target)
             change.link(link)
         return link
 
     def unlink(self, source: str, target: str, type_: str | None) -> int:
-        """Delete the links from one memory to another; return how many there were."""
+        """Delete the links from one memory to another, which opens what they settled; return how many there were."""
+        name = None if type_ is None else link_type(type_)
+        known = self._store.links(self._namespace, [source], past=True)
+        gone = {link.created_at for link in known if link.target == target and name in (None, link.type)}
         with self._store.change_memories(self._namespace) as change:
-            return change.unlink(source, target, None if type_ is None else link_type(type_))
+            count = change.unlink(source, target, name)
+            for link in known:
+                if link.expired_at in gone and target in (link.source, link.target):
+                    change.link(replace(link, expired_at=None))
+        return count
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
         """Return a version with passages made from its content."""
@@ -246,7 +270,8 @@ class MemoryService:
             notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
             reject_invalid(new.content, max_bytes=self._max_bytes)
-        known = "" if self._recogniser is None else self._recogniser.source_of(new.content)
+        searcher = self._searcher
+        known = "" if searcher is None else source_of(new.content, self._store, searcher(), self._namespace)
         if known:
             raise AdmissionError(
                 f"the content is text of {known}, which is stored already",
@@ -295,9 +320,14 @@ class MemoryService:
         It matters where something that was said before then overtook it, but not where all was said in one list. Who is
         trusted less moves nothing.
         """
-        if self._recogniser is None:
-            return {id_: each for id_, each in again.items() if each.is_dated}
-        by = self._recogniser.overtakers({id_: (each.known, each.later) for id_, each in again.items()})
+        known = self._store.statements(self._namespace, [each.known.number for each in again.values()])
+        links = [each for each in self._store.links(self._namespace, [*again]) if each.strength >= MIN_SURE]
+        by: dict[str, list[StoredMemory]] = {}
+        for id_, each in again.items():
+            linked = {link.source for link in links if link.target == id_ and link.type in (SUPERSEDES, CONFLICTS)}
+            ids = linked | known[each.known.number].overtaken_by
+            others = filter(None, (self._store.memory(self._namespace, other) for other in ids))
+            by[id_] = [other for other in others if other.at <= each.later]
         return {
             id_: each
             for id_, each in again.items()
@@ -321,6 +351,7 @@ class MemoryService:
                 if latest is None or latest.number != each.known.number or latest.expired_at is not None:
                     continue  # somebody else changed it meanwhile
                 stored = replaced(change, latest, replace(write, record=latest.record), self._moment(latest))
+                expire_judged(change, stored.created_at, id_)
                 for link in change.links([id_]):
                     other = change.find(link.source) if link.target == id_ and link.type == SUPERSEDES else None
                     if other is not None and other.at <= each.later and other.record.trust <= each.trust:

@@ -1,50 +1,58 @@
-"""What is known already of a text, and which memories a newer one may have overtaken.
+"""Which memories a newer one overtakes: judged when their vectors are there, and kept as links.
 
-A search judges the same of what it finds. A person's answers are links, of the types `SUPERSEDES` and `HOLDS_BESIDE`.
+A link of the type `SUPERSEDES` is followed by searches, one of the type `CONFLICTS` is also a question for a person.
+Those that were judged have the origin `RULE`. What people link decides, and is not judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from itertools import combinations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
+from commonplace.errors import CommonplaceError
+from commonplace.extract.modality import is_sensitive
+from commonplace.extract.model import SENSITIVE
 from commonplace.models.static import StaticEmbedder
-from commonplace.ranking.arrays import ONE_BLAS_THREAD, restore
-from commonplace.search.rank import COMPARABLE, COMPETING, MIN_RELATED
-from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
-from commonplace.search.result import reference
-from commonplace.search.retrieve import POOL_OWNERS, Searcher
-from commonplace.search.supersession import MIN_GAP_S, Wordings, judge
+from commonplace.ranking.arrays import ONE_BLAS_THREAD, restore, units, within
+from commonplace.search.retrieve import Searcher
+from commonplace.search.supersession import COMPETING, FEW, SETTLING, Wordings, confidence, judge
+from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
-from commonplace.text.similarity import contained_share, is_near_duplicate
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES, Filter, Hit, Kind, Method, Selection, StoredMemory, TokenEntry
+from commonplace.text.similarity import is_near_duplicate
+from commonplace.text.tokens import without_unspaced
+from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Note, Selection, StoredMemory, TokenEntry
 
-COMPARED: Final = 1_000
-"""So many of the newest memories are compared with each other."""
-MIN_WORDS: Final = 8
-"""A shorter text may well stand in a file by chance."""
-MIN_SHARE: Final = 0.9
-_PASSAGES: Final = 5
-_QUERY_CHARACTERS: Final = 2_000
-_NEAREST: Final = 50
-_SEARCHED: Final = 8
-"""Of more memories no search is made for each: they are compared with the newest at once."""
-_COMPARED_AT_ONCE: Final = 500
+NEAREST: Final = 50
+"""A memory is judged among so many of those nearest to it."""
+AROUND: Final = 20
+"""So many of these are judged anew among each other: a new memory changes what their similarities mean."""
+MIN_SURE: Final = 0.4
+"""With a smaller cosine a person is asked."""
+AT_ONCE: Final = 32
+"""So many memories are judged between two transactions."""
+NOTED_EVERY: Final = 64
+"""So many changes may be judged without a note of it, and a killed process leaves them to be judged again."""
+_JUDGED: Final = "judged"
+_log = logging.getLogger(__name__)
+
+Pair = frozenset[str]
 
 
 class Overtaken(NamedTuple):
-    """Two memories of which the newer one may have taken the older one's place.
-
-    Attributes:
-        disputes: of the graph, those between facts of either: they ask the same.
-    """
+    """Two memories of which the newer one has, or may have, taken the older one's place; disputes that ask the same."""
 
     older: StoredMemory
     newer: StoredMemory
+    is_sure: bool
     disputes: frozenset[str] = frozenset()
 
 
@@ -62,143 +70,162 @@ def disputes_of(store: Store, namespace: str) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def is_comparable(store: Store) -> bool:
-    """Return whether the cosines of memories are those of an embedder of ours: another's do not tell."""
-    stamp = store.embedding()
-    return stamp is not None and stamp.of("memory").name in COMPARABLE
+def overtaken(store: Store, namespace: str) -> list[Overtaken]:
+    """Return each live memory that a newer one may have overtaken, with the likeliest of those; the surest pair first.
 
-
-def judged(kept: Sequence[StoredMemory], entries: Sequence[TokenEntry], tokens: StaticEmbedder) -> NDArray[np.float32]:
-    """Return what a search would judge of memories with one passage of each; see `judge`."""
-    texts = [np.frombuffer(each.token_ids, dtype=np.uint16) for each in entries]
-    said = Wordings(tokens.tokenize).statements(
-        np.concatenate(texts),
-        np.array([*map(len, texts)]),
-        times=np.array([np.nan if each.owner.at is None else each.owner.at for each in kept]),
-        stored=np.array([each.record.born_at for each in kept]),
-        sessions=[each.owner.session for each in kept],
-        vectors=restore([each.vector for each in entries]),
-    )
-    with ONE_BLAS_THREAD:
-        return judge(said)
-
-
-def overtaken(store: Store, namespace: str, tokens: StaticEmbedder) -> list[Overtaken]:
-    """Return each memory that a newer one may have overtaken, with the likeliest of those; the surest pair first.
-
-    Turns of conversations and memories of several passages are left out, as are near duplicates and what is settled: by
-    a link, or since the graph knows what ended.
+    Turns of conversations are left out, as are near duplicates and what a person, or the graph, has settled.
     """
     with store.snapshot():
-        if not is_comparable(store):
-            return []
-        chosen = Selection(statuses=("active", "promoted"), sessions=("",), order="newest", limit=COMPARED)
-        known = {each.number: each for each in store.memories(namespace, chosen)}
-        passages = store.tokens(namespace, store.passages_of(namespace, [*known])).values()
-        settled = store.statements(namespace, [*known])
-        links = store.links(namespace)
+        links = [link for link in store.links(namespace) if link.origin == RULE or link.type == CONFLICTS]
+        ids = tuple({id_ for link in links for id_ in (link.source, link.target)})
+        chosen = Selection(ids=ids, statuses=("active", "promoted"), sessions=("",))
+        live = {each.owner.id: each for each in store.memories(namespace, chosen)} if ids else {}
+        known = store.statements(namespace, [each.number for each in live.values()])
         disputes = disputes_of(store, namespace)
-    counts = np.unique([each.owner_number for each in passages], return_counts=True)
-    single = {int(number) for number, count in zip(*counts, strict=True) if count == 1}
-    entries = [each for each in passages if each.owner_number in single and each.vector]
-    if len(entries) < 2:
-        return []
-    kept = [known[each.owner_number] for each in entries]
-    values = judged(kept, entries, tokens)
-    apart = {frozenset((link.source, link.target)) for link in links if link.type in (SUPERSEDES, HOLDS_BESIDE)}
-    newer, best = values.argmax(axis=1).tolist(), values.max(axis=1)
-    found = []
-    for place in np.argsort(-best, kind="stable").tolist():
-        old, new = kept[place], kept[newer[place]]
-        ids = frozenset((old.owner.id, new.owner.id))
-        if best[place] < COMPETING or settled[old.number].overtaken_by or ids in apart:
+    found: dict[str, Overtaken] = {}
+    for link in sorted(links, key=lambda link: (-link.strength, link.target, link.source)):
+        older, newer = live.get(link.target), live.get(link.source)
+        if older is None or newer is None or link.target in found:
             continue
-        if not is_near_duplicate(old.record.content, new.record.content):
-            between = frozenset(id_ for id_, said in disputes.items() if said.keys() >= ids)
-            found.append(Overtaken(old, new, between))
-    return found
+        if not known[older.number].overtaken_by and not is_near_duplicate(older.record.content, newer.record.content):
+            between = frozenset(id_ for id_, said in disputes.items() if {link.source, link.target} <= said.keys())
+            found[link.target] = Overtaken(older, newer, link.type == SUPERSEDES, between)
+    return list(found.values())
 
 
-class Recogniser:
-    """Finds the artifact or knowledge that a text was taken from, and what contests a memory. It only reads."""
+def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "") -> None:
+    """Take back what a rule linked to a memory, or is asked of it; with `other` between these two alone."""
+    for link in change.links([id_]):
+        if (link.origin == RULE or link.type == CONFLICTS) and other in ("", link.source, link.target):
+            change.link(replace(link, expired_at=now))
 
-    def __init__(self, store: Store, searcher: Callable[[], Searcher], namespace: str, tokens: StaticEmbedder) -> None:
-        self._store = store
-        self._searcher = searcher
-        self._namespace = namespace
-        self._tokens = tokens
 
-    def overtakers(self, memories: Mapping[str, tuple[StoredMemory, float]]) -> dict[str, list[StoredMemory]]:
-        """Return by id what was said until a time and is known to have overtaken a memory, or judged so by a search."""
+@dataclass(eq=False)
+class SupersessionRule:
+    """Judges the memories of a namespace, each when its vector is there. Safe for threads."""
+
+    _store: Store
+    _searcher: Callable[[], Searcher]
+    _namespace: str
+    _tokens: StaticEmbedder
+    _now: Callable[[], float]
+    _done: int | None = None
+    _noted: int = 0
+
+    def catch_up(self, limit: int | None = None, is_stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Judge what was written since the last call, by any process, in the order of its time.
+
+        Args:
+            limit: do nothing, and return False, where that are more passages.
+            is_stopped: whether to leave the rest for another time.
+        """
         store, namespace = self._store, self._namespace
-        with store.snapshot():
-            known = store.statements(namespace, [each.number for each, _ in memories.values()])
-            pool = self._around([each for each, _ in memories.values()])
-            settled = store.statements(namespace, [*pool])
-            others = {each.owner.id: each for each in pool.values()}
-            for id_ in {id_ for each in known.values() for id_ in each.overtaken_by} - others.keys():
-                other = store.memory(namespace, id_)
-                others |= {} if other is None else {id_: other}
-            passages = store.tokens(namespace, store.passages_of(namespace, [*pool])).values()
-        first = {each.owner_number: each for each in sorted(passages, reverse=True) if each.vector}
-        kept = [pool[number] for number in first]
-        values = np.zeros((0, 0))
-        if kept:
-            vectors = restore([each.vector for each in first.values()])
-            # As a search for the memory's own words would: what is further from them must compete the more.
-            less = np.minimum(vectors @ vectors.T - 1 + MIN_RELATED, 0)
-            values = judged(kept, [*first.values()], self._tokens) + less
-        row_of = {number: row for row, number in enumerate(first)}
-        found: dict[str, list[StoredMemory]] = {}
-        for id_, (each, until) in memories.items():
-            certain = known[each.number].overtaken_by if each.number in known else frozenset()
-            found[id_] = [others[by] for by in certain if by in others and others[by].at <= until]
-            for column in np.flatnonzero(values[row_of[each.number]] >= COMPETING) if each.number in row_of else ():
-                other = kept[column]
-                beside = settled[each.number].beside | settled[other.number].beside
-                # What was stored right after it came with it, unless all of that is a matter of a moment.
-                is_apart = other.at - each.at >= MIN_GAP_S or until - other.at < MIN_GAP_S
-                if other.at < until and is_apart and not {id_, other.owner.id} & beside:
-                    found[id_].append(other)
-        return found
+        if self._done is None:
+            notes = store.notes(namespace, _JUDGED)
+            self._done = self._noted = json.loads(notes[-1].body)["change"] if notes else 0
+        head = store.head(namespace).change
+        if head == self._done:
+            return True
+        if limit is not None and store.pending(namespace, self._done)[0] > limit:
+            return False
+        entries = [each for each in store.tail(namespace, self._done) if each.kind == "memory"]
+        passages = Counter(each.owner_number for each in entries)
+        entries = [each for each in entries if each.vector and passages[each.owner_number] == 1]
+        # The last to be judged has the most to be compared with: so the order in which memories came does not tell.
+        entries.sort(key=lambda each: (each.at is None, each.at or 0.0, each.number))
+        try:
+            for start in range(0, len(entries), AT_ONCE):
+                verdicts: dict[Pair, Link | None] = {}
+                for each in entries[start : start + AT_ONCE]:
+                    verdicts |= self._verdicts(each)
+                self._keep(verdicts)
+                if is_stopped():
+                    return False
+        except CommonplaceError as error:  # what was written is written; the next call tries again
+            _log.warning("memories wait to be compared with older ones: %s", error)
+            return True
+        self._done = head
+        if head - self._noted >= NOTED_EVERY:
+            self.close()
+        return True
 
-    def _around(self, memories: Sequence[StoredMemory]) -> dict[int, StoredMemory]:
-        """Return by number what is to be compared with some memories, and these; nothing where that tells nothing."""
-        if not is_comparable(self._store):
+    def close(self) -> None:
+        """Note how far memories were judged."""
+        if self._done is not None and self._done > self._noted:
+            self._noted = self._done
+            with suppress(CommonplaceError), self._store.change_memories(self._namespace) as change:
+                change.put(Note(_JUDGED, "", self._now(), json.dumps({"change": self._noted})))
+
+    def _verdicts(self, entry: TokenEntry) -> dict[Pair, Link | None]:
+        """Return what is to stand between a memory and those nearest to it, and among the very nearest."""
+        vector = restore([entry.vector])[0]
+        rows = self._searcher().near(self._namespace, vector, NEAREST + 1)
+        vectors = units(rows.vectors[:, : len(vector)].astype(np.float32))
+        found = self._store.memory_records(self._namespace, rows.owners.tolist())
+        texts, passages = {n: each.record.content for n, each in found.items()}, Counter(rows.owners.tolist())
+        order = np.lexsort((rows.numbers, -(vectors @ vector), rows.numbers != entry.number))
+        # Of what has several passages one tells too little, and the vectors know no script without spaces.
+        fit = sorted(n for n, text in texts.items() if passages[n] == 1 and not without_unspaced(text)[1])
+        order = order[within(rows.owners[order], np.array(fit, dtype=np.int64))]
+        rows, vectors = rows.take(order), vectors[order]
+        if rows.numbers[:1].tolist() != [entry.number]:
             return {}
-        chosen = Selection(statuses=("active", "promoted"), limit=_COMPARED_AT_ONCE)
-        if len(memories) <= _SEARCHED:
-            near = (self._nearest(each.record.content, "semantic", ("memory",), _NEAREST) for each in memories)
-            chosen = replace(chosen, ids=tuple({hit.owner_id for hits in near for hit in hits}))
-        ids, least = {each.owner.id for each in memories}, min(each.at for each in memories)
-        pool = [each for each in self._store.memories(self._namespace, chosen) if each.owner.id not in ids]
-        both = [*pool, *memories]
-        return {each.number: each for each in both} if any(each.at > least for each in both) else {}
-
-    def source_of(self, text: str) -> str:
-        """Return the reference of the stored passage that holds at least nine tenths of a text, "" where none does."""
-        if len(text.split(maxsplit=MIN_WORDS)) < MIN_WORDS or len(text) > MAX_QUERY_CHARACTERS:
-            return ""
-        counts = self._store.counts(self._namespace)
-        if not counts["artifacts"] and not counts["knowledge"]:
-            return ""
-        hits = self._nearest(text, "bm25", ("artifact", "knowledge"), _PASSAGES)
-        for hit in hits:
-            if contained_share(text, hit.text) >= MIN_SHARE:
-                return reference(hit)
-        # A recalled text may be several passages, one after the other.
-        together = "\n".join(hit.text for hit in hits)
-        return reference(hits[0]) if hits and contained_share(text, together) >= MIN_SHARE else ""
-
-    def _nearest(self, text: str, method: Method, kinds: tuple[Kind, ...], limit: int) -> tuple[Hit, ...]:
-        request = Request(
-            query=text[:_QUERY_CHARACTERS],
-            namespace=self._namespace,
-            limit=limit,
-            method=method,
-            wanted=Filter(kinds=kinds),
-            min_score=0.0,
-            stage1_limit=max(limit, POOL_OWNERS),  # of fewer, a second round would be asked for
-            per_owner=limit,
+        kept = [found[owner] for owner in rows.owners.tolist()]
+        said = self._wordings.statements(
+            rows.token_ids,
+            rows.lengths,
+            times=rows.times,
+            stored=np.array([each.record.born_at for each in kept]),
+            sessions=rows.sessions.tolist(),
+            vectors=vectors,
         )
-        return self._searcher().search(request).hits
+        with ONE_BLAS_THREAD:
+            values = judge(said)
+        values[AROUND + 1 :, 1:] = values[1:, AROUND + 1 :] = -np.inf
+        ids = [each.owner.id for each in kept]
+        pairs = [(ids[0], other) for other in ids[1:]] + [*combinations(ids[1 : AROUND + 1], 2)]
+        verdicts: dict[Pair, Link | None] = dict.fromkeys(map(frozenset, pairs))
+        for older, newer in np.argwhere(values >= COMPETING).tolist():
+            cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
+            why = _reasons(kept[older], kept[newer], cosine, has_changed=bool(said.changes[newer]))
+            is_sure = value >= SETTLING and cosine >= MIN_SURE and len(why) == 1
+            type_ = SUPERSEDES if is_sure and (len(kept) > FEW or said.changes[newer]) else CONFLICTS
+            link = Link(ids[newer], ids[older], type_, round(confidence(value), 3), self._now(), RULE, "; ".join(why))
+            verdicts[frozenset((ids[older], ids[newer]))] = link
+        return verdicts
+
+    def _keep(self, verdicts: Mapping[Pair, Link | None]) -> None:
+        """Bring the links between memories to what was judged; what a person linked stays as it is."""
+        due = {pair: link for pair, link in verdicts.items() if link is not None}
+        ids = sorted({id_ for pair in verdicts for id_ in pair})
+        if not due and not any(link.origin == RULE for link in self._store.links(self._namespace, ids)):
+            return
+        with self._store.change_memories(self._namespace) as change:
+            for link in change.links(ids):
+                pair = frozenset((link.source, link.target))
+                new = due.get(pair)
+                if link.origin != RULE:
+                    if link.type in (SUPERSEDES, HOLDS_BESIDE):
+                        due.pop(pair, None)
+                elif new is not None and (new.source, new.type) == (link.source, link.type):
+                    del due[pair]
+                elif pair in verdicts:
+                    change.link(replace(link, expired_at=self._now()))
+            for link in due.values():
+                if all(change.find(id_) is not None for id_ in (link.source, link.target)):
+                    change.link(link)
+
+    @cached_property
+    def _wordings(self) -> Wordings:
+        return Wordings(self._tokens.tokenize)
+
+
+def _reasons(older: StoredMemory, newer: StoredMemory, cosine: float, *, has_changed: bool) -> list[str]:
+    """Return why a memory overtakes another one, then what speaks against settling that by a rule."""
+    change = ", and the newer one has words of change" if has_changed else ""
+    reasons = [f"they are alike ({cosine:.2f}){change}"]
+    if any(is_sensitive(each.record.content) for each in (older, newer)):
+        reasons.append(SENSITIVE)
+    if newer.record.trust < older.record.trust:
+        reasons.append("the newer one is trusted less")
+    return reasons

@@ -22,7 +22,6 @@ from commonplace.ranking.calibration import LEAD, calibration_of, evidence, lead
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import ASSISTANT, CROWDING, DENSE, LATE, LEXICAL, TIME, USER, Candidates
 from commonplace.search.signals import LITERAL as IS_LITERAL
-from commonplace.search.supersession import Statements, judge
 from commonplace.search.time import NO_TIMES, AskedTimes, DatedOwners
 
 NEIGHBOURS, SPEAKER, RETENTION = "neighbours", "speaker", "retention"
@@ -109,7 +108,7 @@ class Ranking:
         odds: log-odds of relevance; float32, shape (n,).
         evidence: what each signal weighs in them, by name; float32, shape (n,).
         fault: why meaning had no part in it; "" where it had.
-        newer: of candidates that are memories, by index, those that may have overtaken them, newest first.
+        newer: of candidates that are memories, by index, those that overtook them, newest first.
         begins: when those of these begin that say so, seconds since the epoch.
     """
 
@@ -398,37 +397,7 @@ def _pairs(values: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 POOL: Final = 100
-"""So many of the best candidates are compared with each other."""
-COMPETING: Final = 0.34
-"""From this value on (`judge`) a newer memory stands before an older one; …"""
-MIN_RELATED: Final = 0.35
-"""… less what the newer one's cosine with the query is lower by than this."""
-
-
-def competitors(
-    said: Statements, places: NDArray[np.int64], dense: NDArray[np.float32], holds: NDArray[np.bool_]
-) -> dict[int, tuple[int, ...]]:
-    """Return for each candidate that newer ones compete with these, newest first, ties by place.
-
-    Args:
-        said: n memories of one search.
-        places: their indices among the candidates, int64, shape (n,).
-        dense: cosines with the query, float32, shape (n,).
-        holds: whether it holds all numbers that the query names, bool, shape (n,); False where it names none.
-    """
-    # Rows are the older, columns the newer ones.
-    values = judge(said) + np.minimum(dense - dense[:, np.newaxis] + np.float32(MIN_RELATED), 0)
-    # What holds the number that is asked for is not overtaken by what holds another one.
-    found: dict[int, list[int]] = {}
-    for older, newer in np.argwhere((values >= COMPETING) & (holds | ~holds[:, np.newaxis])).tolist():
-        found.setdefault(older, []).append(newer)
-    result: dict[int, tuple[int, ...]] = {}
-    for place, others in found.items():
-        when = said.stored if np.isnan(said.times[[place, *others]]).any() else said.times
-        result[int(places[place])] = tuple(places[others][np.lexsort((places[others], -when[others]))].tolist())
-    return result
-
-
+"""Of so many of the best candidates it is asked which overtakes another one."""
 MAX_CHAIN: Final = 5
 """So many newer ones are moved before one as what it became; more are notes of one form, and would crowd it out."""
 

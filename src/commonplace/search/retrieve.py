@@ -24,12 +24,11 @@ from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import BY_EMBEDDER
 from commonplace.retention import age, retention
 from commonplace.search.hits import select
-from commonplace.search.rank import COMPARABLE, POOL, Context, Ranking, competitors, order, together
+from commonplace.search.rank import POOL, Context, Ranking, order, together
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
 from commonplace.search.result import SearchResult, Trace
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
-from commonplace.search.supersession import Wordings
 from commonplace.search.time import (
     ONSETS,
     AskedTimes,
@@ -42,7 +41,7 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
-from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Hit, Stage
+from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Filter, Hit, Stage
 
 QUERY_CACHE: Final = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
 RANKING_CACHE: Final = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
@@ -53,6 +52,8 @@ POOL_OWNERS: Final = 10
 CANDIDATE_BYTES: Final = 300
 CHARACTER_BYTES: Final = 30
 """About what a ranking keeps of each candidate, and a prepared query of each character, in words and terms."""
+MIN_RELATED: Final = 0.35
+"""A rule moves no memory whose cosine with the query is lower by more than that of the one it overtook."""
 
 _NUMBER: Final = re.compile(r"[^\W_]*\d[^\W_]*")
 
@@ -192,9 +193,8 @@ class Searcher:
                 ranking = together(rankings) if len(rankings) > 1 else rankings[0]
                 newer: dict[int, tuple[int, ...]] = {}
                 # Who asks for a time is not told of another.
-                # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
-                if request.method == "two-stage" and not asked.times and not any(query.unspaced for query in queries):
-                    newer = self._newer(queries[0], request, rows, ranking)
+                if request.method == "two-stage" and not asked.times:
+                    newer = self._newer(request, rows, ranking)
                 begins = self._begins(request.namespace, rows, ranking.candidates, newer) if newer else {}
                 fault = next((query.fault for query in queries if query.fault), "")
                 return replace(ranking, fault=fault, newer=newer, begins=begins)
@@ -256,64 +256,50 @@ class Searcher:
         mean = sum(known.values()) / max(1, len(known))
         return np.array([known.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
 
-    def _newer(
-        self, prepared: PreparedQuery, request: Request, rows: TokenRows, ranking: Ranking
-    ) -> dict[int, tuple[int, ...]]:
-        """Return of the best candidates that are memories those that may have overtaken them.
-
-        How alike two of them are is known of our embedders' vectors alone; of others, what is settled counts.
-        """
+    def _newer(self, request: Request, rows: TokenRows, ranking: Ranking) -> dict[int, tuple[int, ...]]:
+        """Return of the best candidates that are memories those that overtook them, newest first."""
         candidates = ranking.candidates
         chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
-        owners = candidates.owners[chosen].tolist()
         self._store.passages_ahead(request.namespace, candidates.numbers[chosen[: 2 * POOL_OWNERS]].tolist())
-        memories = self._store.statements(request.namespace, owners)
-        chosen = chosen[[number in memories for number in owners]]
-        if len(chosen) < 2:
-            return {}
-        kept = [memories[number] for number in owners if number in memories]
+        owners = candidates.owners[chosen].tolist()
+        memories = self._store.statements(request.namespace, owners, request.wanted.as_of)
+        pairs = zip(owners, chosen.tolist(), strict=True)
+        kept = [(memories[number], place) for number, place in pairs if number in memories]
+        places = {each.id: (-each.at, place) for each, place in reversed(kept)}  # of each memory its best passage
+        holds = self._holding_numbers(request.query, rows, candidates.numbers)
         newer: dict[int, tuple[int, ...]] = {}
-        if prepared.embedders[self._spaces.codes["memory"]] in COMPARABLE:
-            newer = self._competing(request, rows, candidates, chosen, np.array([each.stored for each in kept]))
-        # What is known is known, however little or much the words resemble each other.
-        place_of = {each.id: place for each, place in zip(kept, chosen.tolist(), strict=True)}
-        overtakes: dict[str, set[int]] = {}
-        for each in kept:
-            for id_ in each.overtaken_by:
-                overtakes.setdefault(id_, set()).add(place_of[each.id])
-        for each, place in zip(kept, chosen.tolist(), strict=True):
-            if each.overtaken_by or place in newer:
-                known = each.overtaken_by if request.wanted.as_of is None else ()
-                by = [place_of[id_] for id_ in sorted(known) if id_ in place_of]
-                beside = {*by, *overtakes.get(each.id, ()), *(place_of.get(id_) for id_ in each.beside)}
-                newer[place] = (*by, *(other for other in newer.get(place, ()) if other not in beside))
+        for each, place in kept:
+            by = [places[id_] for id_ in each.overtaken_by if id_ in places]
+            for id_ in () if by else each.judged:
+                # A rule does not move what has little to do with the question, nor before the number that it names.
+                other = places[id_][1] if id_ in places else place
+                is_near = candidates.dense[other] >= candidates.dense[place] - MIN_RELATED
+                if other != place and is_near and (holds[other] or not holds[place]):
+                    by.append(places[id_])
+            newer |= {place: tuple(other for _, other in sorted(by))} if by else {}
         return newer
 
-    def _competing(
-        self,
-        request: Request,
-        rows: TokenRows,
-        candidates: Candidates,
-        chosen: NDArray[np.intp],
-        stored: NDArray[np.float64],
-    ) -> dict[int, tuple[int, ...]]:
-        """Return of memories, by their places among the candidates, those that a later one may have overtaken."""
-        rows = rows.take(np.searchsorted(rows.numbers, candidates.numbers[chosen]))
-        vectors = rows.vectors.astype(np.float32)
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
-        said = self._wordings.statements(
-            rows.token_ids,
-            rows.lengths,
-            times=rows.times,
-            stored=stored,
-            sessions=rows.sessions.tolist(),
-            vectors=vectors,
-        )
-        asked = [each for word in _NUMBER.findall(request.query) for each in self._tokens.tokenize(word)]
+    def _holding_numbers(self, query: str, rows: TokenRows, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which passages hold all numbers that a query names, bool, shape (n,); none where it names none."""
+        asked = [each for word in _NUMBER.findall(query) for each in self._tokens.tokenize(word)]
         holds = np.full(len(rows), bool(asked))
         for token in asked:
             holds &= rows.holding(np.array([token]))
-        return competitors(said, chosen, candidates.dense[chosen], holds)
+        return holds[np.searchsorted(rows.numbers, numbers)]
+
+    def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
+        """Return the live passages of memories that are nearest to a vector by their embedder, by number ascending."""
+        request = Request("…", namespace, count, "semantic", Filter(("memory",)), 0.0, count, count, is_bounded=True)
+        code, stamps = self._spaces.codes["memory"], self._spaces.stamps
+        vectors = np.zeros((len(stamps), self._spaces.dimensions), np.float32)
+        vectors[code, : len(vector)] = vector
+        made_by = (*(each.name if place == code else "" for place, each in enumerate(stamps)), "")
+        query = PreparedQuery((), (), np.empty(0, np.uint16), vectors, 0.0, embedders=made_by)
+        with self._recall.reading(request) as recall, ONE_BLAS_THREAD:
+            phrasing = Phrasing(request.query, query, self._tokens)
+            run = _Run(asked_times(request), recall)
+            rows = recall.search(request, [phrasing], np.empty(0, np.int64), run.stage).rows
+            return rows.select(recall.passing(rows) & rows.of_kinds(("memory",)))
 
     def _begins(
         self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
@@ -331,10 +317,6 @@ class Searcher:
             if since is not None:
                 begins[place] = since
         return begins
-
-    @cached_property
-    def _wordings(self) -> Wordings:
-        return Wordings(self._tokens.tokenize)
 
     @cached_property
     def _onsets(self) -> NDArray[np.uint16]:

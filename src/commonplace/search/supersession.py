@@ -6,6 +6,7 @@ from regressions on either half of the people of everyday memories; the manual t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -35,13 +36,19 @@ RANK: Final = 0.1
 MIN_SIMILARITY: Final = 0.2
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
 MIN_SIMILARITY_OF_FEW: Final = 0.5
-"""The same where there are not `NEAREST` others, and strangers, with `STRANGER`, stand for the rest."""
+FEW: Final = 12
+"""The same among no more than so many: there what is nearest is not near, and a large value says little."""
 MIN_GAP_S: Final = 1.0
 """What was stored sooner after another came with it, as a list does, and tells nothing newer by its place in it."""
 _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 OURS: Final = -1
 _TOKEN_BITS: Final = 16
+
+COMPETING: Final = 0.34
+"""From this value on (`judge`) a newer memory stands before an older one, and a person is asked; …"""
+SETTLING: Final = 0.52
+"""… from this one on nobody need be: of 10 such pairs of everyday memories 9 are right."""
 
 _WORDS: Final = word_lists(Path(__file__).with_suffix(".txt"))
 TALK: Final = 0.25
@@ -59,6 +66,10 @@ PLAIN_LENGTH: Final = 16
 _OURS: Final = ("my", "our")
 _HEAD: Final = 12
 """So many tokens tell whose a statement is, or which title it has."""
+FORM: Final = 0.6
+"""Two texts of which each has so great a share of the other's words are of one form."""
+MAX_OF_FORM: Final = 6
+"""More texts of one form are the entries of a log: "Worker 1 saw parcel 29", and each stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,7 @@ class Wordings:
         self._is_function = np.zeros(1 << _TOKEN_BITS, dtype=np.bool_)
         for word in STOP_WORDS:
             self._is_function[tokenize(word)] = True
+        self._is_function[tokenize("thursdays")[1:]] = True  # the plural's "##s"
         self._lists = {name: (mask(words), pairs(words)) for name, words in _WORDS.items()}
         self._is_date = mask((*WEEKDAY_NAMES, *MONTH_NAMES))
         self._is_number = mask(map(str, range(2100)))
@@ -215,7 +227,7 @@ def judge(said: Statements) -> NDArray[np.float32]:
     values += np.float32(TOPIC) * one_topic - np.float32(TALK) * (talk + talk[:, np.newaxis])
     values -= np.float32(LENGTH) * np.log(np.maximum(said.lengths / PLAIN_LENGTH, 1))[:, np.newaxis].astype(np.float32)
     sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
-    least = MIN_SIMILARITY if count > NEAREST else MIN_SIMILARITY_OF_FEW
+    least = MIN_SIMILARITY if count > FEW else MIN_SIMILARITY_OF_FEW
     gaps = said.times - said.times[:, np.newaxis]
     stored = said.stored - said.stored[:, np.newaxis]
     gaps = np.where(np.isnan(gaps), np.where(stored >= MIN_GAP_S, stored, 0), gaps)
@@ -227,9 +239,15 @@ def judge(said: Statements) -> NDArray[np.float32]:
     return np.where(is_later & is_near, values, -np.inf).astype(np.float32)
 
 
+def confidence(value: float) -> float:
+    """Return how sure a value of `judge` is, 0–1: a logistic regression on pairs of everyday memories."""
+    return 1 / (1 + math.exp(8.0 * (0.48 - value)))
+
+
 def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return 2 · cosine − the mean cosine of either with its `NEAREST` nearest others, float32, shape (n, n)."""
-    padded = np.hstack([cosines, np.full((len(cosines), NEAREST), STRANGER if len(cosines) <= NEAREST else -1.0)])
+    # In a small store the nearest others may be farther than a stranger, and tell nothing of what is near.
+    padded = np.hstack([np.maximum(cosines, STRANGER), np.full((len(cosines), NEAREST), STRANGER)])
     around = -np.sort(-padded, axis=1)[:, :NEAREST].mean(axis=1).astype(np.float32)
     return np.asarray(2 * cosines - around[:, np.newaxis] - around, dtype=np.float32)
 
@@ -249,9 +267,21 @@ def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     return np.asarray(found, dtype=np.float32)
 
 
+def of_one_form(terms: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Return which texts are of one form that more than `MAX_OF_FORM` of them have; bool, shape (n, n)."""
+    _, places = ranked(terms & (1 << _TOKEN_BITS) - 1)
+    holds = np.zeros((count, places.max(initial=-1) + 1), dtype=np.float32)
+    holds[terms >> _TOKEN_BITS, places] = 1.0
+    sizes = holds.sum(axis=1)
+    alike = holds @ holds.T >= np.float32(FORM) * np.maximum(sizes, sizes[:, np.newaxis])
+    is_common = alike.sum(axis=1) > MAX_OF_FORM
+    return np.asarray(alike & is_common & is_common[:, np.newaxis])
+
+
 def _is_apart(said: Statements) -> NDArray[np.bool_]:
     """Return which statements are of different people's things, or entries of one log; bool, shape (n, n)."""
     apart = (said.titles != 0) & (said.titles == said.titles[:, np.newaxis])
+    apart |= of_one_form(said.terms, len(said.times))
     rows = np.flatnonzero(said.owners)
     owners = said.owners[rows]
     # `My manager's office` and `my office` are two; what names the other's owner may be about the same.

@@ -47,7 +47,9 @@ from commonplace.store.writes import (
     refuse_other_maker,
 )
 from commonplace.types import (
+    CONFLICTS,
     HOLDS_BESIDE,
+    RULE,
     SUPERSEDES,
     Chunk,
     Embedding,
@@ -96,7 +98,7 @@ OF_NUMBERS = f"""
 # A memory is overtaken where a link says so, or where what another one said ended the last of its facts, and none of
 # them holds any more.
 STATEMENTS = f"""
-    SELECT m.owner, m.id, m.born_at, l.source, l.type, (
+    SELECT m.owner, m.id, m.at, l.source, l.type, l.origin, CASE WHEN :as_of IS NULL THEN (
         SELECT b.memory
         FROM episodes e
             CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
@@ -114,13 +116,15 @@ STATEMENTS = f"""
             )
         ORDER BY h.number DESC
         LIMIT 1
-    )
+    ) END
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
         LEFT JOIN links l
-            ON l.namespace = m.namespace AND l.target = m.id AND l.type IN ('{SUPERSEDES}', '{HOLDS_BESIDE}')
+            ON l.namespace = m.namespace AND l.target = m.id AND l.created_at <= COALESCE(:as_of, l.created_at)
+                AND (l.expired_at IS NULL OR l.expired_at > :as_of)
+                AND l.type IN ('{SUPERSEDES}', '{CONFLICTS}', '{HOLDS_BESIDE}')
     WHERE m.namespace = {SPACE}
-    ORDER BY m.owner, l.source
+    ORDER BY m.owner, l.type = '{HOLDS_BESIDE}', l.source
 """
 
 PASSAGES_OF_HITS = f"""
@@ -292,14 +296,11 @@ PAST_EARLIER = f"""
         CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
 """
 
-COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {SPACE}"
+COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {SPACE} AND expired_at IS NULL AND origin != '{RULE}'"
 LINKS = f"""
     SELECT {_LINK.names()} FROM links
-    WHERE namespace = {SPACE} AND (
-        :ids IS NULL
-        OR source IN {among("ids")}
-        OR target IN {among("ids")}
-    )
+    WHERE namespace = {SPACE} AND (expired_at IS NULL OR :past = 1)
+        AND (:ids IS NULL OR source IN {among("ids")} OR target IN {among("ids")})
 """
 
 WRITTEN = f"""
@@ -342,17 +343,12 @@ _SEARCHED = ("tier", "trust", "source")
 
 
 class Statement(NamedTuple):
-    """Whose a version of a memory is, when that was stored first, and the ids of others.
-
-    Attributes:
-        overtaken_by: of those that are known to have overtaken it.
-        beside: of those that did not, as a person said.
-    """
+    """Whose a version of a memory is, its time, and which overtook it: as a person or the graph says, and as a rule."""
 
     id: str
-    stored: float
-    overtaken_by: frozenset[str] = frozenset()
-    beside: frozenset[str] = frozenset()
+    at: float
+    overtaken_by: set[str]
+    judged: set[str]
 
 
 class MemoryChange(ChangingSpace):
@@ -400,7 +396,8 @@ class MemoryChange(ChangingSpace):
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
         found = {link for column in ("source", "target") for link in self._find(_LINK, {column: list(ids)})}
-        return sorted(found, key=lambda link: (link.source, link.target, link.type))
+        live = [link for link in found if link.expired_at is None]
+        return sorted(live, key=lambda link: (link.source, link.target, link.type))
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number; what was the latest version before is that no longer.
@@ -507,14 +504,14 @@ class MemoryChange(ChangingSpace):
     def link(self, link: Link) -> None:
         """Write a link in the place of the one with the same ends and type."""
         self._change.put(link)
-        self._mark_known(link.source)
+        self._linked(link.source, link.type)
 
     def unlink(self, source: str, target: str, type_: str | None = None) -> int:
         """Delete the links from one memory to another, of one type or of all, and return how many there were."""
         of_type = {} if type_ is None else {"type": type_}
         gone = self._change.drop("links", source=source, target=target, **of_type).rowcount
         if gone:
-            self._mark_known(source)
+            self._linked(source, type_)
         return gone
 
     def put(self, *records: JournalBlock | JournalPage | Note) -> None:
@@ -536,9 +533,11 @@ class MemoryChange(ChangingSpace):
     def _mark(self, id_: str) -> None:
         self._change.add_rows(SCHEMA["mirror_due"], [{"namespace": self._change.space, "id": id_}], "keep")
 
-    def _mark_known(self, id_: str) -> None:
-        if self.find(id_) is not None:
-            self._mark(id_)
+    def _linked(self, source: str, type_: str | None) -> None:
+        if type_ in (None, SUPERSEDES, CONFLICTS, HOLDS_BESIDE):
+            self._change.mark()  # which is older is a part of what a search answers
+        if self.find(source) is not None:
+            self._mark(source)
 
 
 def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
@@ -675,18 +674,17 @@ class MemoryStore:
         found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
         return {row[0]: build_memory(row) for row in found}
 
-    def statements(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Statement]:
-        """Return what tells which of the versions with these numbers is older; owners that are no memory are absent."""
+    def statements(self, namespace: str, numbers: Sequence[int], as_of: float | None = None) -> dict[int, Statement]:
+        """Return what overtook versions, by links of now or a time, and the graph of now; only memories have it."""
         found: dict[int, Statement] = {}
-        for number, id_, at, source, type_, ended_by in self._read(
-            STATEMENTS, namespace, numbers=listed_numbers(owner_numbers)
-        ):
-            known = found.get(number) or Statement(id_, at, frozenset({ended_by} - {None}))
-            if type_ == SUPERSEDES:
-                known = known._replace(overtaken_by=known.overtaken_by | {source})
-            elif type_ == HOLDS_BESIDE:
-                known = known._replace(beside=known.beside | {source})
-            found[number] = known
+        values = {"numbers": listed_numbers(numbers), "as_of": as_of}
+        for number, id_, at, source, type_, origin, ended_by in self._read(STATEMENTS, namespace, **values):
+            known = found.setdefault(number, Statement(id_, at, set(), set()))
+            known.overtaken_by.update({ended_by} - {None})
+            if type_ == HOLDS_BESIDE:
+                known.judged.discard(source)
+            elif type_ is not None:
+                (known.judged if origin == RULE or type_ == CONFLICTS else known.overtaken_by).add(source)
         return found
 
     def passages_with_owners(
@@ -712,15 +710,15 @@ class MemoryStore:
             values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
             connections.ahead([(PASSAGES_OF_HITS, values)], namespace)
 
-    def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
+    def links(self, namespace: str, ids: Sequence[str] | None = None, *, past: bool = False) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
         if ids is not None and not ids:
             return []
-        found = self._read(LINKS, namespace, ids=listed_or_none(ids or ()))
+        found = self._read(LINKS, namespace, ids=listed_or_none(ids or ()), past=int(past))
         return sorted(map(_LINK.build, found), key=lambda link: (link.source, link.target, link.type))
 
     def count_links(self, namespace: str) -> int:
-        """Return how many links there are."""
+        """Return how many links were made."""
         ((count,),) = self._read(COUNTED_LINKS, namespace)
         return int(count)
 

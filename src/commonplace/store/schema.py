@@ -323,9 +323,12 @@ TABLES: Final = (
     ),
     Table(
         "links",
-        _columns("key namespace->namespaces | id source target | label type | real strength | time created_at"),
+        _columns(
+            "key namespace->namespaces | id source target | label type origin | real strength | "
+            "time created_at expired_at? | text reason"
+        ),
         ("namespace", "source", "target", "type"),
-        "by memory ids.",
+        "by memory ids; `origin` is `rule` where one was judged, `expired_at` where that was taken back.",
         record=Link,
         is_exported=True,
     ),

@@ -212,21 +212,24 @@ class StoredMemory:
         return self.record.born_at if self.owner.at is None else self.owner.at
 
 
-SUPERSEDES: Final = "supersedes"
-"""The type of a link from a memory to one whose place it takes."""
-HOLDS_BESIDE: Final = "holds beside"
-"""The type of a link from a memory to one that looks overtaken by it, and is not."""
+SUPERSEDES, CONFLICTS, HOLDS_BESIDE = "supersedes", "conflicts", "holds beside"
+"""Types of links from a memory to an older one: it takes its place; it may, and a person has to say; it does not."""
+RULE: Final = "rule"
+"""The origin of a link that was judged; see `commonplace.memory.supersession`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A directed link between two memories; at most one of each type."""
+    """A directed link between two memories; at most one of each type. What a rule takes back has `expired_at`."""
 
     source: str
     target: str
     type: str = "related"
     strength: float = 1.0
     created_at: float = 0.0
+    origin: str = ""
+    reason: str = ""
+    expired_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,11 +253,7 @@ class JournalPage:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A small record that the store keeps about itself: a receipt, a backup that was made.
-
-    Attributes:
-        body: a JSON object as text.
-    """
+    """A small record that the store keeps about itself: a receipt, a backup that was made. Its body is JSON."""
 
     kind: str
     id: str

@@ -125,7 +125,16 @@ def test_first_and_last_line_tell_of_those_between(store: Store) -> None:
     assert told == [("a", 1, 20.0), ("a", 2, None), ("b", 1, 30.0)]
     assert lines[4] == {
         "type": "link",
-        "link": {"source": "b", "target": "a", "type": "related", "strength": 0.5, "created_at": 3.0},
+        "link": {
+            "source": "b",
+            "target": "a",
+            "type": "related",
+            "strength": 0.5,
+            "created_at": 3.0,
+            "origin": "",
+            "reason": "",
+            "expired_at": None,
+        },
     }
 
 

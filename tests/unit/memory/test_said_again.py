@@ -13,10 +13,10 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.memory import supersession
-from commonplace.memory.supersession import Recogniser
+from commonplace.memory.service import MemoryService
 from commonplace.search.retrieve import Searcher
 from commonplace.store.store import Store
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES
+from commonplace.types import HOLDS_BESIDE, RULE, SUPERSEDES
 
 FIRST, SECOND = "We deploy on Tuesdays.", "We deploy on Thursdays."
 ASKED = "on which day do we deploy"
@@ -33,6 +33,11 @@ def said(book: Engine, clock: Clock, *texts: str) -> None:
     for text in texts:
         book.remember(text, id={FIRST: "first", SECOND: "second"}.get(text))
         clock.move(days=60)
+
+
+def linked(book: Engine) -> list[str]:
+    """Return the types of the links that somebody made."""
+    return [each.type for each in book.links() if each.origin != RULE]
 
 
 def current(book: Engine, **given: float) -> list[str]:
@@ -92,11 +97,11 @@ def test_an_answer_of_before_puts_nothing_below(book: Engine, clock: Clock) -> N
     assert current(book) == [SECOND, FIRST]
     book.remember(FIRST)
     assert current(book) == [FIRST, SECOND]
-    assert book.links() == []
+    assert linked(book) == []
     book.link("first", "second", HOLDS_BESIDE)
     clock.move(days=1)
     book.remember(SECOND)
-    assert [each.type for each in book.links()] == [HOLDS_BESIDE]
+    assert linked(book) == [HOLDS_BESIDE]
 
 
 def test_an_answer_stays_where_what_it_prefers_is_later_still(book: Engine) -> None:
@@ -104,7 +109,7 @@ def test_an_answer_stays_where_what_it_prefers_is_later_still(book: Engine) -> N
     book.remember(SECOND, id="second", at="2026-03-10")
     book.link("second", "first", SUPERSEDES)
     book.remember(FIRST, at="2026-02-10")
-    assert len(book.links()) == 1
+    assert linked(book) == [SUPERSEDES]
 
 
 def test_the_graph_holds_again_what_is_said_again_and_keeps_what_was(book: Engine, clock: Clock) -> None:
@@ -140,14 +145,14 @@ def test_what_another_changed_meanwhile_stays_as_it_is(
     book: Engine, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said(book, clock, *OTHERS, FIRST, SECOND)
-    asked = Recogniser.overtakers
+    asked = MemoryService._contested
     with commonplace.open(tmp_path / "store", clock=clock) as other:
 
-        def beside(self: Recogniser, *given: Any) -> Any:
+        def beside(self: MemoryService, *given: Any) -> Any:
             other.update("first", content="Deploying is paused.", tags=["paused"])
             return asked(self, *given)
 
-        monkeypatch.setattr(Recogniser, "overtakers", beside)
+        monkeypatch.setattr(MemoryService, "_contested", beside)
         book.remember(FIRST)
     now = book.get("first")
     assert (now.version, now.content, now.tags) == (2, "Deploying is paused.", ("paused",))
@@ -168,10 +173,10 @@ def test_who_is_trusted_less_moves_nothing(
         book.link("2222", "1111", SUPERSEDES)
     given: dict[str, Any] = {"at": clock.now} if dated else {}
     again = book.remember(codes[0], origin="web", **given)
-    assert (again.version, len(book.links())) == (1, int(is_linked))
+    assert (again.version, len(linked(book))) == (1, int(is_linked))
     assert [hit.text for hit in book.recall("what is the vault code").hits] == [*reversed(codes)]
     again = book.remember(codes[0], origin="user", **given)
-    assert (again.version, book.links()) == (2, [])
+    assert (again.version, linked(book)) == (2, [])
     assert [hit.text for hit in book.recall("what is the vault code").hits] == [*codes]
 
 
@@ -208,7 +213,7 @@ def test_a_list_that_is_stored_each_day_makes_no_new_version(
     assert len(book.list(limit=1000)) == len(NOTES) + 4 * more
     assert counted["search"] <= 8 * more
     assert counted["change_memories"] <= 4 + 8 * more
-    assert counted["judge"] <= 4 * more
+    assert counted["judge"] <= len(NOTES) + 4 * more
 
 
 RELATED = (

@@ -1,18 +1,21 @@
-"""Memories that a newer one may have overtaken, over a whole namespace."""
+"""Memories that a newer one may have overtaken: judged when they are stored, and kept as links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.memory import supersession
+from commonplace.extract.model import SENSITIVE
 from commonplace.memory.supersession import overtaken
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES
+from commonplace.search.supersession import MAX_OF_FORM
+from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES
 
 SAID = {
     "flat": "We live in a flat in Boston.",
@@ -21,6 +24,8 @@ SAID = {
     "editor": "My editor is Vim.",
     "water": "The garden needs water on Tuesdays.",
 }
+NEWS = "Deployments go out on Fridays now."
+UNSURE = "Deployments go out with the other team."
 
 
 @pytest.fixture
@@ -33,77 +38,170 @@ def book(tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
+def links(book: Engine, origin: str = RULE) -> list[tuple[str, str, str]]:
+    return [(each.source, each.type, each.target) for each in book.links() if each.origin == origin]
+
+
 def pairs(book: Engine) -> list[tuple[str, str]]:
-    found = overtaken(book._runtime.store, book.namespace, book._runtime.tokens)
+    found = overtaken(book._runtime.store, book.namespace)
     return [(each.older.owner.id, each.newer.owner.id) for each in found]
 
 
+def asked(book: Engine) -> list[list[str]]:
+    return [[side.id for side in each.sides] for each in book.questions() if each.kind == "overtaken"]
+
+
 def test_memories_about_different_things_overtake_nothing(book: Engine) -> None:
-    assert pairs(book) == []
+    assert book.links() == []
 
 
-def test_the_later_of_two_that_say_the_same_of_one_thing_may_overtake(book: Engine) -> None:
-    book.remember("Deployments go out on Fridays now.", id="new-days")
-    assert pairs(book) == [("days", "new-days")]
-    book.archive("new-days")
-    assert pairs(book) == []
+def test_what_surely_overtakes_is_followed_and_nobody_is_asked(book: Engine) -> None:
+    book.remember(NEWS, id="new-days")
+    [link] = book.links()
+    assert (link.source, link.type, link.target, link.origin) == ("new-days", SUPERSEDES, "days", RULE)
+    assert 0.58 < link.strength <= 1.0
+    assert link.reason == "they are alike (0.91), and the newer one has words of change"
+    assert asked(book) == []
+    assert [each.kind for each in book.health().findings] == []
+    found = book.recall("when do deployments go out").hits[:2]
+    assert [(hit.owner_id, hit.superseded_by) for hit in found] == [("new-days", None), ("days", "new-days")]
+    assert [hit.superseded_by for hit in book.context("when do deployments go out").hits[:2]] == [None, "new-days"]
 
 
-def test_of_several_newer_ones_the_likeliest_is_named(book: Engine) -> None:
-    book.remember("Deployments go out with the other team.", id="team")
-    book.remember("Deployments go out on Fridays now.", id="new-days")
-    assert dict(pairs(book))["days"] == "new-days"
+def test_what_may_overtake_is_followed_and_asked(book: Engine) -> None:
+    book.remember(UNSURE, id="team")
+    assert links(book) == [("team", CONFLICTS, "days")]
+    assert asked(book) == [["days", "team"]]
+    assert [each.ids for each in book.health().findings] == [("days", "team")]
+    assert book.recall("when do deployments go out").hits[1].superseded_by == "team"
+    book.archive("team")
+    assert asked(book) == []
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "type_"),
+    ("older", "newer"),
     [
-        ("new-days", "days", SUPERSEDES),
-        ("days", "new-days", SUPERSEDES),
-        ("new-days", "days", HOLDS_BESIDE),
-        ("days", "new-days", HOLDS_BESIDE),
+        ("I take 50 mg of sertraline every morning.", "I take 75 mg of sertraline every morning now."),
+        ("The password of the router is on the fridge.", "The password of the router is in the drawer now."),
     ],
 )
-def test_what_a_link_settles_is_not_asked(book: Engine, source: str, target: str, type_: str) -> None:
-    book.remember("Deployments go out on Fridays now.", id="new-days")
-    book.link(source, target, type_)
-    assert pairs(book) == []
-    book.unlink(source, target, type_)
-    assert pairs(book) == [("days", "new-days")]
+def test_health_doses_money_and_access_are_asked_however_sure_it_is(book: Engine, older: str, newer: str) -> None:
+    book.remember(older, id="older", at="2026-01-01")
+    book.remember(newer, id="newer", at="2026-02-01")
+    [link] = book.links("newer")
+    assert (link.type, link.target) == (CONFLICTS, "older")
+    assert link.strength > 0.58
+    assert link.reason.endswith(SENSITIVE)
+    assert len(book.questions()) == 1
+
+
+def test_who_is_trusted_less_settles_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        for id_, text in SAID.items():
+            book.remember(text, id=id_, origin="user")
+            clock.now += 60.0
+        book.remember(NEWS, id="new-days", origin="web")
+        assert links(book) == [("new-days", CONFLICTS, "days")]
+        assert book.links()[0].reason.endswith("the newer one is trusted less")
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+@pytest.mark.parametrize("is_bulk", [True, False])
+def test_the_same_is_kept_in_whatever_order_memories_come(book: Engine, order: tuple[int, ...], is_bulk: bool) -> None:
+    told = [
+        ("Ana lives in Porto.", "2026-01-01"),
+        ("Ana moved to Braga.", "2026-02-01"),
+        ("Ana moved to Faro.", "2026-03-01"),
+    ]
+    items: list[dict[str, Any]] = [
+        {"content": told[place][0], "at": told[place][1], "id": str(place)} for place in order
+    ]
+    for some in [items] if is_bulk else [[each] for each in items]:
+        book.remember_many(some)
+    assert links(book) == [("1", SUPERSEDES, "0"), ("2", SUPERSEDES, "0"), ("2", SUPERSEDES, "1")]
+
+
+def test_what_is_changed_is_judged_anew(book: Engine) -> None:
+    book.remember(NEWS, id="new-days")
+    book.update("new-days", content="The cat is called Figaro.")
+    assert book.links() == []
+    book.update("new-days", content=NEWS)
+    assert links(book) == [("new-days", SUPERSEDES, "days")]
+
+
+def test_a_new_memory_may_show_that_others_are_entries_of_a_log(book: Engine) -> None:
+    for number in range(MAX_OF_FORM + 1):
+        assert bool(links(book)) is (number > 1)
+        book.remember(f"The rent of flat 7 is {700 + 20 * number} euros.", at=f"2026-01-{number + 1:02}")
+    assert links(book) == []
+
+
+@pytest.mark.parametrize("type_", [SUPERSEDES, HOLDS_BESIDE])
+@pytest.mark.parametrize("ends", [("new-days", "days"), ("days", "new-days")])
+def test_what_a_person_links_decides(book: Engine, ends: tuple[str, str], type_: str) -> None:
+    book.remember(NEWS, id="new-days")
+    book.link(*ends, type_)
+    assert [(each.source, each.target, each.type) for each in book.links()] == [(*ends, type_)]
+    book.remember("Deployments go out on Mondays again.", id="again")
+    assert not {("new-days", "days"), ("days", "new-days")} & {(source, target) for source, _, target in links(book)}
+    assert ("days", "new-days") not in pairs(book)
 
 
 def test_other_links_settle_nothing(book: Engine) -> None:
-    book.remember("Deployments go out on Fridays now.", id="new-days")
-    book.link("new-days", "days", "because")
-    assert pairs(book) == [("days", "new-days")]
+    book.remember(UNSURE, id="team")
+    book.link("team", "days", "because")
+    assert asked(book) == [["days", "team"]]
 
 
-def test_turns_of_a_conversation_are_not_compared(book: Engine) -> None:
-    book.remember("Deployments go out on Fridays now.", id="new-days", session="talk")
-    assert pairs(book) == []
+def test_what_was_believed_before_and_after_it_was_judged_is_known(book: Engine) -> None:
+    book.remember(NEWS, id="new-days")
+    [link] = book.links()
+    book._runtime.clock.now += 60.0  # type: ignore[attr-defined]
+    book.link("new-days", "days", HOLDS_BESIDE)
+    [answer] = book.links()
+    told = {link.created_at - 1e-3: None, link.created_at: "new-days", answer.created_at: None, None: None}
+    for as_of, by in told.items():
+        hits = {hit.owner_id: hit.superseded_by for hit in book.recall("when do deployments go out", as_of=as_of).hits}
+        assert hits["days"] == by
 
 
-def test_turns_take_no_place_of_what_is_compared(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supersession, "COMPARED", len(SAID) + 1)
-    book.remember("Deployments go out on Fridays now.", id="new-days")
-    for number in range(3):
-        book.remember(f"So they told me, {number} times.", session="talk")
-    assert pairs(book) == [("days", "new-days")]
+def test_forgetting_takes_the_links_along_and_an_export_brings_them(book: Engine, tmp_path: Path) -> None:
+    book.remember(NEWS, id="new-days")
+    book.export(tmp_path / "out.jsonl")
+    with commonplace.open(tmp_path / "other") as other:
+        other.import_(tmp_path / "out.jsonl")
+        assert other.links() == book.links()
+    book.forget("new-days")
+    assert book.links() == []
+    assert book.recall("when do deployments go out").hits[0].superseded_by is None
+
+
+def test_turns_of_a_conversation_are_not_asked_about(book: Engine) -> None:
+    book.remember(UNSURE, id="new-days", session="talk")
+    assert asked(book) == []
+
+
+def test_what_a_killed_process_left_is_judged_by_the_next(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(type(book._runtime), "is_judging", False)
+    book.remember(NEWS, id="new-days")
+    assert book.links() == []
+    monkeypatch.undo()
+    with commonplace.open(tmp_path / "store") as other:
+        other.embed_pending()
+        assert links(other) == [("new-days", SUPERSEDES, "days")]
 
 
 def test_long_texts_are_not_compared(book: Engine) -> None:
-    book.remember("Deployments go out on Fridays now. " * 200, id="new-days")
-    assert pairs(book) == []
-
-
-def test_only_the_newest_are_compared(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    book.remember("Deployments go out on Fridays now.", id="new-days")
-    monkeypatch.setattr(supersession, "COMPARED", 4)
-    assert pairs(book) == []
+    book.remember(f"{NEWS} " * 200, id="new-days")
+    book.embed_pending()
+    assert book.links() == []
 
 
 def test_cosines_of_other_embedders_tell_nothing(tmp_path: Path) -> None:
     with commonplace.open(tmp_path / "store", embedder="hashing") as book:
-        for number, text in enumerate((*SAID.values(), "Deployments go out on Fridays now.")):
+        for number, text in enumerate((*SAID.values(), NEWS)):
             book.remember(text, id=str(number))
-        assert pairs(book) == []
+        assert book.links() == []

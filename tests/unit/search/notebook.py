@@ -13,6 +13,7 @@ from tests.contract.stores import BACKENDS
 from commonplace.index.generations import Index
 from commonplace.ingest.passages import Destination, PassageMaker, index_documents
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.memory.supersession import SupersessionRule
 from commonplace.models.static import StaticEmbedder
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.recall import recall_of
@@ -78,6 +79,10 @@ class Notebook:
         self.clock += 1.0
         destination = Destination(self.store, model(), model().tokenize, self.namespace, at=self.clock)
         index_documents(destination, documents)
+
+    def judge(self) -> None:
+        """Judge which memories overtake which, as an engine does when they are written."""
+        SupersessionRule(self.store, lambda: self.searcher, self.namespace, model(), lambda: self.clock).catch_up()
 
     def project(self) -> None:
         """Bring the index up to date."""

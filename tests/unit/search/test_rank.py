@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.search.notebook import Notebook, notebook
-from tests.unit.search.test_supersession import about_two_things
 
 from commonplace.search.explain import explain
 from commonplace.search.rank import (
@@ -22,7 +20,6 @@ from commonplace.search.rank import (
     WEIGHTS,
     Context,
     Ranking,
-    competitors,
     fuse,
     order,
     placed,
@@ -296,35 +293,6 @@ def test_every_candidate_is_placed_once(order: list[int], newer: dict[int, list[
     assert sorted(place for place, _ in placed(order, others)) == sorted(order)
 
 
-def competing(
-    *, times: list[float], dense: list[float] | None = None, holds: list[bool] | None = None
-) -> dict[int, tuple[int, ...]]:
-    """Return what competes of three memories, of which the first two are about the same."""
-    return competitors(
-        about_two_things(times=times),
-        np.array([4, 7, 9]),
-        np.array(dense or [0.5, 0.5, 0.5], np.float32),
-        np.array(holds or [False] * 3),
-    )
-
-
-def test_what_holds_the_number_that_is_asked_for_is_not_overtaken_by_another() -> None:
-    """Order 20418 was placed, 20419 later: about the first only the first tells."""
-    assert competing(times=[1.0, 2.0, 3.0], holds=[True, False, False]) == {}
-    assert competing(times=[1.0, 2.0, 3.0], holds=[True, True, False]) == {4: (7,)}
-
-
-def test_the_newer_of_two_about_the_same_competes_with_the_older_alone() -> None:
-    assert competing(times=[1.0, 2.0, 3.0]) == {4: (7,)}
-    assert competing(times=[2.0, 1.0, 3.0]) == {7: (4,)}
-    assert competing(times=[math.nan, math.nan, 3.0]) == {4: (7,)}, "by when they were stored"
-
-
-def test_a_newer_one_that_has_little_to_do_with_the_question_does_not_compete() -> None:
-    """Both are about the same person, but only the older answers."""
-    assert competing(times=[1.0, 2.0, 3.0], dense=[0.9, -0.9, 0.0]) == {}
-
-
 @pytest.fixture
 def book(book: Notebook) -> Notebook:
     """Give a notebook of things about several subjects, of which one changed."""
@@ -333,6 +301,7 @@ def book(book: Notebook) -> Notebook:
     book.remember("later", "The dose of the blood pressure tablet is now twenty milligrams.", at=2_000.0)
     book.remember("bike", "My bike stands in the locked cage behind the station.", at=2_500.0)
     book.remember("rent", "Rent is due on the first of the month.", at=3_000.0)
+    book.judge()
     return book
 
 
@@ -370,7 +339,9 @@ def test_who_asks_for_a_time_is_not_told_of_another(book: Notebook) -> None:
 
 
 def test_a_memory_without_a_date_of_its_own_is_as_new_as_it_was_stored(book: Notebook) -> None:
+    book.clock = 5_000.0
     book.remember("undated", "The dose of the blood pressure tablet is thirty milligrams now.")
+    book.judge()
     found = book.search("what is the dose of the ten milligrams tablet").hits
     assert [hit.owner_id for hit in found[:3]] == ["undated", "later", "dose"]
     assert [hit.superseded_by for hit in found[:3]] == [None, "undated", "undated"]

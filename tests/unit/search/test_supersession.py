@@ -18,6 +18,7 @@ from commonplace.search.supersession import (
     CHANGE,
     LENGTH,
     MAX_CHANGE_LENGTH,
+    MAX_OF_FORM,
     PLAIN_LENGTH,
     RANK,
     SHARED,
@@ -30,6 +31,7 @@ from commonplace.search.supersession import (
     scaled,
     shares,
 )
+from commonplace.types import SUPERSEDES
 
 
 def unit(degrees: float) -> list[float]:
@@ -277,6 +279,29 @@ def test_what_is_to_begin_stands_behind_what_holds_until_then(tmp_path: Path) ->
         then = book.recall("Where do we live?").hits[:2]
         assert [hit.text for hit in then] == ["From September we live in Oslo.", "We live in Bergen."]
         assert then[1].superseded_by == then[0].owner_id
+
+
+LOG = [f"Worker {number % 5} saw parcel {29 + 7 * number} at gate {'ABC'[number % 3]}." for number in range(12)]
+
+
+def test_a_form_that_many_share_is_a_log_and_not_an_update() -> None:
+    """They differ in a number, as an update does; but nobody corrects one thing twelve times."""
+    assert found(read(*LOG)) == []
+    few = [f"The rent is {700 + 20 * year} euros a month." for year in range(MAX_OF_FORM)]
+    assert len(found(read(*few))) == MAX_OF_FORM * (MAX_OF_FORM - 1) / 2
+
+
+def test_nothing_of_a_log_waits_for_a_person(tmp_path: Path) -> None:
+    clock = Clock()
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        for text in ("Our office is in Rome.", *LOG, "Our office moved to Pisa."):
+            book.remember(text)
+            clock.move(days=1)
+        assert [(book.get(each.source).content, each.type) for each in book.links()] == [
+            ("Our office moved to Pisa.", SUPERSEDES)
+        ]
+        assert book.questions() == []
+        assert {hit.superseded_by for hit in book.recall("which parcel did worker 1 see").hits} == {None}
 
 
 def test_notes_of_one_form_do_not_crowd_out_the_one_that_is_asked_for(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_a_column_that_names_a_row_is_checked_without_another_line(
     columns = tuple(replace(each, refers="episodes") if each.name == "source" else each for each in links.columns)
     monkeypatch.setattr(check, "TABLES", (replace(links, columns=columns),))
     db.execute("INSERT INTO namespaces VALUES (1, 'n')")
-    db.execute("INSERT INTO links VALUES (1, 'a', 'b', 'related', 1.0, 0.0)")
+    db.execute("INSERT INTO links VALUES (1, 'a', 'b', 'related', '', 1.0, 0.0, NULL, '')")
     assert check.problems(db, is_file=True) == ["There are links whose source is gone: 1."]
 
 
