@@ -8,6 +8,8 @@ import shutil
 import tempfile
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -112,10 +114,23 @@ def _empty() -> str:
     )
 
 
-def empty_store(partitions: int = 0) -> Store:
-    """Return an empty store in a database that no open one has."""
+def _take(partitions: int) -> str:
     dsn = _free[partitions].pop() if _free[partitions] else new_database(partitions=partitions)
     run(dsn, _empty())
+    return dsn
+
+
+@contextmanager
+def lent() -> Iterator[str]:
+    """Lend a database with an empty store, whose tables are to stay as they are: it is used again."""
+    dsn = _take(0)
+    yield dsn
+    _free[0].append(dsn)
+
+
+def empty_store(partitions: int = 0) -> Store:
+    """Return an empty store in a database that no open one has."""
+    dsn = _take(partitions)
     store = _Lent.open_postgres(dsn, create=False)
     assert isinstance(store, _Lent)
     store._dsn, store._partitions = dsn, partitions

@@ -10,6 +10,7 @@ import atexit
 import json
 import os
 import pkgutil
+import pty
 import runpy
 import select
 import signal
@@ -25,14 +26,19 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
-_PARTS = ("consolidation", "engine", "erasure", "exchange", "graph", "index", "ingest", "journal", "memory", "search")
+PROGRAM = ROOT / "src" / "commonplace" / "__main__.py"
+"""The script that is the command line, for `start` and `run`."""
+_PARTS = "cli consolidation engine erasure exchange graph index ingest journal memory search".split()
 
 
 class Child:
-    """A process whose standard streams are pipes of text; it is like `subprocess.Popen` as far as tests need it."""
+    """A process whose standard streams are pipes of text; it is like `subprocess.Popen` as far as tests need it.
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        (in_, stdin), (stdout, out), (stderr, err) = os.pipe(), os.pipe(), os.pipe()
+    Its standard output may be a terminal: reading it ends with an OSError when the process does.
+    """
+
+    def __init__(self, request: dict[str, Any], *, has_terminal: bool = False) -> None:
+        (in_, stdin), (stdout, out), (stderr, err) = os.pipe(), pty.openpty() if has_terminal else os.pipe(), os.pipe()
         own, other = socket.socketpair()
         message = [json.dumps(request).encode()]
         socket.send_fds(_server(), message, [in_, out, err, other.fileno()])
@@ -173,6 +179,11 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> str:
     os.chdir(request["directory"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    encoding = os.environ.get("PYTHONIOENCODING") or "utf-8"
+    # New ones ask anew whether they are files, pipes or terminals.
+    sys.stdin = os.fdopen(0, encoding=encoding, closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding=encoding, closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding=encoding, errors="backslashreplace", closefd=False)
     sys.argv[:] = request["arguments"]
     return sys.argv[0]
 

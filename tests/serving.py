@@ -44,11 +44,8 @@ def new_store(database: str, directory: Path) -> Iterator[Path | str]:
         return
     from tests import postgres  # others need neither a driver nor a server
 
-    dsn = postgres.new_database()
-    try:
+    with postgres.lent() as dsn:
         yield postgres.url_of(dsn)
-    finally:
-        postgres.drop(dsn)
 
 
 def everything_in(store: Path | str) -> str:

@@ -106,16 +106,20 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
 
     Questions about a time are asked for `TIMES`. Notes, which are asked for by kind, are not among the answers.
     """
-    numbers = [numbers_after(space) + number for space in range(1, 9) for number in range(1, 99)]
+    starts = [numbers_after(space) for space in range(1, 9)]
+    numbers = [start + number for start in starts for number in range(1, 99)]
+    owners, passages = store.owners(name, numbers), store.passages(name, numbers)
+    # What is asked for one number at a time is asked for each that is there, and for the first of each namespace.
+    few = sorted({*owners, *passages, *(start + number for start in starts for number in range(1, 5))})
     return {
         "artifacts": store.artifacts(name),
-        "owners": store.owners(name, numbers),
+        "owners": owners,
         "with_owners": store.passages_with_owners(name, numbers),
-        "passages": store.passages(name, numbers),
-        "passages_of": [store.passages_of(name, [number]) for number in numbers],
+        "passages": passages,
+        "passages_of": [store.passages_of(name, [number]) for number in few],
         "tokens": store.tokens(name, numbers),
         "entries": store.entries(name, numbers),
-        "neighbours": [store.neighbours(name, [number]) for number in numbers],
+        "neighbours": [store.neighbours(name, [number]) for number in few],
         "places": [store.places(name, kind, ids) for kind in KINDS],
         "owner_numbers": [store.owner_numbers(name, kind, ids) for kind in KINDS],
         "last_position": [store.last_position(name, session) for session in sessions],

@@ -1,8 +1,9 @@
 """A life of memories, and a process that lives it until it is killed; started as a script, never collected.
 
 dying.py count STORE                 live all of it, and print how long the log became and each step's moments
-dying.py moment STORE STEP NUMBER    be killed (SIGKILL) just before or after a call that reaches the disk, the
-                                     NUMBERth of that step, or where the step ends
+dying.py moment STORE FIRST STEP NUMBER
+                                     go on from step FIRST, and be killed (SIGKILL) just before or after a call that
+                                     reaches the disk, the NUMBERth of a later STEP, or where that step ends
 dying.py torn STORE BYTES            be killed (SIGXFSZ) inside of the write that would make any file longer than BYTES
 
 Each step is told on standard output, with one unbuffered write, when the call has returned: it is acknowledged.
@@ -181,11 +182,11 @@ class Moments:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def live(store: Path, last: int | None, number: int | None) -> tuple[int, list[int]]:
-    """Take all steps, telling of each, or be killed in the last; return the log's most bytes, and moments by step."""
+def live(store: Path, first: int, last: int | None, number: int | None) -> tuple[int, list[int]]:
+    """Take steps, telling of each, or be killed in the last; return the log's most bytes, and moments by step."""
     longest, log, counts = 0, store / "store.db-wal", []
     with commonplace.open(store) as book:
-        for at, step in enumerate(steps()):
+        for at, step in enumerate(steps()[first:], first):
             moments = Moments(number if at == last else None)
             with moments:
                 take(book, step)
@@ -201,8 +202,8 @@ def main() -> None:
     if kind == "torn":
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(numbers[0]), int(numbers[0])))
-    last, number = map(int, numbers) if kind == "moment" else (None, None)
-    longest, counts = live(Path(store), last, number)
+    first, last, number = map(int, numbers) if kind == "moment" else (0, None, None)
+    longest, counts = live(Path(store), first, last, number)
     if kind == "count":
         print(longest, *counts)
 

@@ -30,6 +30,12 @@ DRAFT = re.compile(r"[0-9a-f]{32}")
 KILLS = [pytest.param(3, id="short"), pytest.param(60, id="long", marks=pytest.mark.soak)]
 
 
+@pytest.fixture(autouse=True)
+def _embedder_without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare processes that are killed the model, which an archive does not depend on."""
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER_NAME", "hashing")
+
+
 def points(kills: int, *arguments: object) -> list[int]:
     """Return moments at which to be killed, of all that there are; the last ones, where names change, among them."""
     moments = int(finish(start(SCRIPT, "count", *arguments)))

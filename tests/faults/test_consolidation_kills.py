@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.faults.consolidators import opened, prepare
+from tests.processes import Child, start
 
 from commonplace.engine import Engine
 from commonplace.types import Selection
 from commonplace.types.ledger import IssueSelection
 
-ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 50, 6
 
 
-def process(path: Path, what: int | str, **extra: Any) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("consolidators.py")), str(path), str(what)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        **extra,
-    )
+def process(path: Path, what: int | str) -> Child:
+    return start(Path(__file__).with_name("consolidators.py"), path, what)
 
 
 def dump(book: Engine) -> list[Any]:
@@ -134,7 +122,6 @@ def test_what_two_runs_do_at_once_is_done_once(course: Course, tmp_path: Path) -
     shutil.copytree(course.before, path)
     runs = [process(path, "wait") for _ in range(3)]
     for run in runs:
-        assert run.stdin is not None
         run.stdin.write("\n")
         run.stdin.flush()
     told = [run.communicate() for run in runs]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from tests.processes import start
 from tests.unit.journal.book import Book, zone
 
 from commonplace.formats.journal import parse_page
 
-PROCESSES, EACH = 4, 25
+PROCESSES = 4
 
 
 def main() -> None:
@@ -32,10 +33,11 @@ def main() -> None:
     book.store.close()
 
 
-def test_processes_and_a_person_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+@pytest.mark.parametrize("each", [pytest.param(15, id="short"), pytest.param(50, id="long", marks=pytest.mark.soak)])
+def test_processes_and_a_person_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path, each: int) -> None:
     with zone("UTC"):
         book = Book(tmp_path)
-        processes = [start(__file__, tmp_path, f"p{number}", EACH, TZ="UTC") for number in range(PROCESSES)]
+        processes = [start(__file__, tmp_path, f"p{number}", each, TZ="UTC") for number in range(PROCESSES)]
         notes = 0
         while any(process.poll() is None for process in processes):
             if notes < 60:
@@ -49,9 +51,9 @@ def test_processes_and_a_person_write_at_once_and_nothing_is_lost_or_doubled(tmp
         assert book.is_settled()
         contents = book.contents()
         expected = [
-            f"p{process} {number} of {EACH}{', changed' if number % 5 == 0 else ''}."
+            f"p{process} {number} of {each}{', changed' if number % 5 == 0 else ''}."
             for process in range(PROCESSES)
-            for number in range(EACH)
+            for number in range(each)
         ]
         assert contents == sorted([*expected, *(f"By hand {number + 1}" for number in range(notes))])
         pages = [path for path in book.files() if ".conflict-" not in path]

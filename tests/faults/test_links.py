@@ -83,16 +83,22 @@ def state(place: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store, to be copied."""
+    return make(tmp_path_factory.mktemp("made") / ".commonplace")
+
+
 @pytest.fixture
-def other(tmp_path: Path) -> Path:
+def other(tmp_path: Path, made: Path) -> Path:
     """The store of another project."""
-    return make(tmp_path / "other" / ".commonplace")
+    return shutil.copytree(made, tmp_path / "other" / ".commonplace")
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a store, in which the process stands."""
-    make(tmp_path / "project" / ".commonplace")
+    shutil.copytree(made, tmp_path / "project" / ".commonplace")
     (tmp_path / "project" / "a.md").write_text("# A page\n")
     monkeypatch.chdir(tmp_path / "project")
     return tmp_path / "project"

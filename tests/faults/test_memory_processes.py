@@ -38,10 +38,16 @@ def at_once(store: Path, *tasks: tuple[str, dict[str, Any]], may_say: str = "") 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Path]:
+def embedder() -> str:
+    """What a store embeds with where vectors do not matter: it needs no model in each process."""
+    return "hashing"
+
+
+@pytest.fixture
+def store(tmp_path: Path, embedder: str) -> Iterator[Path]:
     """A store that is whole when the test is over."""
     directory = tmp_path / ".commonplace"
-    commonplace.open(directory).close()
+    commonplace.open(directory, embedder=embedder).close()
     yield directory
     with commonplace.open(directory) as book:
         report = book.doctor(mend=False)
@@ -71,12 +77,14 @@ def fill_at_once(store: Path, count: int) -> int:
         return remembered(book)
 
 
+@pytest.mark.parametrize("embedder", ["minilm"])
 def test_eight_processes_remember_and_search_at_once(store: Path) -> None:
     """A server for each client, hooks and a command line share one store."""
     assert fill_at_once(store, 15) == MANY * 15
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("embedder", ["minilm"])
 def test_eight_processes_remember_four_thousand_memories(store: Path) -> None:
     """So many that the index is made anew while they write."""
     assert fill_at_once(store, 500) == MANY * 500

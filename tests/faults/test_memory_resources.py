@@ -35,13 +35,6 @@ LONG = "An egret came and stayed for as long as the water was high. " * 100
 NOON = 1_800_000_000.0
 
 
-def filled(directory: Path) -> Path:
-    with commonplace.open(directory) as book:
-        book.remember_many([{"id": id_, "content": text} for id_, text in SENTENCES.items()])
-        book.search("heron")
-    return directory
-
-
 @pytest.fixture(autouse=True)
 def _plain_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
@@ -63,9 +56,19 @@ def place() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the sentences, to be copied."""
+    directory = tmp_path_factory.mktemp("made") / "store"
+    with commonplace.open(directory) as book:
+        book.remember_many([{"id": id_, "content": text} for id_, text in SENTENCES.items()])
+        book.search("heron")
+    return directory
+
+
 @pytest.fixture
-def store(place: Path) -> Path:
-    return filled(place / "store")
+def store(place: Path, made: Path) -> Path:
+    return shutil.copytree(made, place / "store")
 
 
 @contextmanager
@@ -129,7 +132,7 @@ def test_a_disk_that_becomes_full_refuses_what_is_new_and_keeps_all_that_was_ack
     with commonplace.open(store) as book:
         book.touch("m0")
         with no_file_longer_than((store / "store.db-wal").stat().st_size + room):
-            for number in range(40):
+            for number in range(20):
                 try:
                     book.remember(f"{number} {LONG}", id=f"new{number}", force=True)
                     kept[f"new{number}"] = f"{number} {LONG}"

@@ -29,7 +29,7 @@ DIE = """
 import os, signal, sys
 import commonplace
 from commonplace.consolidation import LTMPromoter
-from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.base import ChangeRecorder
 ChangeRecorder.page = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 with commonplace.open(sys.argv[1]) as book:
     LTMPromoter(book=book).run()

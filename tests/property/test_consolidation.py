@@ -166,7 +166,7 @@ def prepare(book: Engine, clock: list[float], taken: list[tuple[str, Any]], issu
 
 def everything(book: Engine) -> tuple[object, ...]:
     ledger = book._runtime.store.ledger(book.namespace)
-    return state(book), book.ledger.every(), ledger.events(), ledger.reversals(), book._runtime.store.change()
+    return state(book), book.ledger.selected(), ledger.events(), ledger.reversals(), book._runtime.store.change()
 
 
 def told_of(report: RunReport) -> tuple[object, ...]:
@@ -228,7 +228,7 @@ def test_a_dry_run_of_one_item_or_issue_predicts_it(
                     predicted = outcome_of(dry.process_item, item)
                     assert everything(book) == before
                     assert predicted == outcome_of(real.process_item, item)
-            waiting = book.ledger.every()
+            waiting = book.ledger.selected()
             for issue in waiting[place_ % len(waiting) :][:1] if waiting else ():
                 before = everything(book)
                 predicted = outcome_of(lambda id_: told_of(book.process_issue(id_, dry_run=True)), issue.id)

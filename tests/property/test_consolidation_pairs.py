@@ -156,9 +156,7 @@ def plainly(
         if pair in known or not (names[one] & names[other] or likeness >= 0.4):
             continue
         sure = float(pairing.confidence(by_name, by_tag, likeness))
-        is_weighed = bool(by_name > 1 or (by_name and by_tag) or likeness)
-        rank = 2.0 if not is_weighed else -sure + (sure < 0.3)
-        weighed.append((round(rank, 9), pair, is_weighed and sure >= max(0.3, waiting.below)))
+        weighed.append((-round(sure, 9) if sure >= 0.3 else 1.0, pair, sure >= max(0.3, waiting.below)))
     acted_on = sum(acts for *_, acts in weighed)
     taken: Counter[int] = Counter()
     found = []
@@ -182,7 +180,7 @@ def test_pairs_are_the_same_however_few_rows_are_looked_at_at_a_time(
 ) -> None:
     with (
         patch.object(pairing, "_ROWS_AT_ONCE", rows),
-        patch.object(pairing, "_PAIRS_AT_ONCE", at_once),
+        patch.object(pairing, "_ROWS_WEIGHED", at_once),
         patch.object(pairing, "MAX_PAIRS", most),
         patch.object(pairing, "MAX_PER_ROW", per_row),
     ):
@@ -198,8 +196,8 @@ def test_what_is_dropped_since_much_is_held_leaves_the_surest_first(scan: tuple[
 
 
 @given(words, st.lists(st.integers(0, MOST_ROWS), max_size=4))
-def test_stretches_share_what_all_rows_share(rows: list[set[str]], cuts: list[int]) -> None:
-    sharing = Sharing(rows, len(rows))
+def test_some_rows_share_what_all_rows_share(rows: list[set[str]], cuts: list[int]) -> None:
+    sharing = Sharing(rows)
     ends = pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))}))
     found = [pair for begin, end in ends for pair in zip(*map(list, sharing.between(begin, end)), strict=True)]
     assert found == [

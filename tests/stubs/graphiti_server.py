@@ -19,10 +19,12 @@ import uuid as uuids
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from mcp.server import MCPServer
 from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 NOW = "2026-01-29T12:00:00Z"
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
@@ -245,6 +247,8 @@ TOOLS = (
 
 def server_of(state: State, without: frozenset[str] = frozenset()) -> MCPServer:
     """Return a server of what a state has. `without`: tools that it lacks."""
+    from mcp.server import MCPServer  # takes a second, which each process would need
+
     server, tools = MCPServer("Graphiti Agent Memory", log_level="CRITICAL"), Tools(state)
     for name in TOOLS:
         if name not in without:
@@ -298,11 +302,34 @@ class GraphitiServer:
         return f"http://127.0.0.1:{self._port}/mcp/"
 
 
+def serve_pipes(state: State) -> None:
+    """Serve the tools on the pipes without the SDK, until the input ends."""
+    tools = Tools(state)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked["method"] == "initialize":
+            result = {
+                "protocolVersion": asked["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "Graphiti Agent Memory", "version": "0"},
+            }
+        elif asked["method"] == "tools/list":
+            result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
+        elif asked["method"] == "tools/call":
+            answer = getattr(tools, asked["params"]["name"])(**asked["params"]["arguments"])
+            result = {"content": [], "structuredContent": {"result": answer}}
+        else:
+            result = {}
+        if "id" in asked:
+            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+
+
 def main(file: Path) -> None:
     """Serve on the pipes, with a state from a file, which is written anew whenever something is taken in.
 
-    GRAPHITI_STUB says how it behaves: "die" when the first episode is taken in, "noisy", "slow": what is queued is
-    taken in when it was looked for twice, or "idle": never. What is still queued when its input ends is lost.
+    GRAPHITI_STUB says how it behaves: "sdk": by the official SDK, "die" when the first episode is taken in, "noisy",
+    "slow": what is queued is taken in when it was looked for twice, or "idle": never. What is still queued when its
+    input ends is lost.
     """
     manner = os.environ.get("GRAPHITI_STUB")
     state = State(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else State()
@@ -325,7 +352,10 @@ def main(file: Path) -> None:
     file.with_suffix(".started").write_text(json.dumps([sys.argv[2:], given]), encoding="utf-8")
     if manner == "noisy":
         print("Starting up ...\n{not json", flush=True)
-    server_of(state).run("stdio")
+    if manner == "sdk":
+        server_of(state).run("stdio")
+    else:
+        serve_pipes(state)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,11 @@ class Program:
     """Runs the command line inside a project."""
 
     project: Path
+
+    def take(self, project: Path) -> Program:
+        """Copy a project here that was made once for many tests."""
+        shutil.copytree(project, self.project, dirs_exist_ok=True)
+        return self
 
     def run(self, *arguments: str, code: int = 0, stdin: str | None = None) -> Result:
         done = CliRunner().invoke(cli, list(arguments), input=stdin)
@@ -74,6 +80,13 @@ def make(place: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return Program(project)
 
 
+@contextmanager
+def made_once(factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Yield the files in a project of which many tests take copies."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield make(factory.mktemp("once"), monkeypatch)
+
+
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The files, without a store."""
@@ -83,8 +96,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files in a built index, to be copied."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        program = make(tmp_path_factory.mktemp("built"), monkeypatch)
+    with made_once(tmp_path_factory) as program:
         program.run("init")
         program.run("index", "build")
     return program.project
@@ -93,5 +105,4 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def program(bare: Program, built: Path) -> Program:
     """The files in a built index."""
-    shutil.copytree(built, bare.project, dirs_exist_ok=True)
-    return bare
+    return bare.take(built)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.surfaces.conftest import made_once
 from tests.surfaces.test_terminal import MAIN, STYLE, environment
 
 import commonplace
@@ -33,17 +34,23 @@ OWN = {"id", "at", "checked"}
 """What differs between two receipts of the same forgetting: the index's files have names made by chance."""
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with made_once(tmp_path_factory) as bare:
+        bare.run("init")
+        with commonplace.open(bare.project / ".commonplace") as book:
+            turns = [{"content": text, "id": f"t{number}", "session": "chat"} for number, text in enumerate(TALK)]
+            book.remember_many(turns)
+            book.remember("Carol's telephone number is 030 1234567", id="carol", tags=["private"], source="mail")
+            book.remember("The lift is out of order until March", id="lift")
+            book.archive("lift")
+    return bare.project
+
+
 @pytest.fixture
-def talked(bare: Program) -> Program:
+def talked(bare: Program, once: Path) -> Program:
     """A store with a conversation, a note on a phone number, and an old note that was archived."""
-    bare.run("init")
-    with commonplace.open(bare.project / ".commonplace") as book:
-        turns = [{"content": text, "id": f"t{number}", "session": "chat"} for number, text in enumerate(TALK)]
-        book.remember_many(turns)
-        book.remember("Carol's telephone number is 030 1234567", id="carol", tags=["private"], source="mail")
-        book.remember("The lift is out of order until March", id="lift")
-        book.archive("lift")
-    return bare
+    return bare.take(once)
 
 
 def test_parts_of_the_graph_are_shown_by_what_they_say(bare: Program) -> None:

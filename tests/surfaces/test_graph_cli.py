@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from tests.surfaces.conftest import made_once
 
 from commonplace.cli.app import cli
 
@@ -16,15 +18,24 @@ if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with made_once(tmp_path_factory) as bare:
+        bare.run("init")
+        at = "2026-01-10T09:00Z"
+        bare.run("graph", "add", "Ada Marsh lives in Lisbon. She works for Globex.", "--at", at)
+        at = "2026-03-14T09:00Z"
+        bare.run("graph", "add", "Ada Marsh lives in Porto.", "--at", at, "--source-description", "a call")
+        at = "2026-02-01T09:00Z"
+        bare.run("graph", "add", "auth.ts depends on token.ts for the refresh.", "--at", at)
+        bare.run("graph", "fact", "token.ts", "part of", "session", "--valid-from", at)
+    return bare.project
+
+
 @pytest.fixture
-def moved(bare: Program) -> Program:
+def moved(bare: Program, once: Path) -> Program:
     """Somebody who moved, and files that are related."""
-    bare.run("init")
-    bare.run("graph", "add", "Ada Marsh lives in Lisbon. She works for Globex.", "--at", "2026-01-10T09:00Z")
-    bare.run("graph", "add", "Ada Marsh lives in Porto.", "--at", "2026-03-14T09:00Z", "--source-description", "a call")
-    bare.run("graph", "add", "auth.ts depends on token.ts for the refresh.", "--at", "2026-02-01T09:00Z")
-    bare.run("graph", "fact", "token.ts", "part of", "session", "--valid-from", "2026-02-01T09:00Z")
-    return bare
+    return bare.take(once)
 
 
 def lines(moved: Program, *arguments: str) -> list[str]:

@@ -218,6 +218,14 @@ def test_the_store_s_page_tells_settings_with_their_origins_and_what_doctor_find
     problem(visitor.post("/page/install", json=install), 401, "no-token")
 
 
+def test_a_token_does_not_reach_what_the_page_alone_shows(client: httpx.Client, tmp_path: Path) -> None:
+    """Settings, paths of this machine and what doctor finds concern all namespaces, not the one of a token."""
+    with commonplace.open(tmp_path / "store") as book:
+        secret = book.tokens.create(["default"], ["read", "admin"]).secret
+    for path in ("/page/store", "/page/doctor"):
+        problem(client.get(path, headers={"Authorization": f"Bearer {secret}"}), 401, "no-token")
+
+
 def test_files_beside_the_page_s_are_not_served(visitor: httpx.Client) -> None:
     cookie = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.processes import PROGRAM, Child
 
 from commonplace.formats.escaping import harmless, harmless_json, harmless_line
 
@@ -32,35 +33,46 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", **changes}
 
 
+def started(*arguments: str, has_terminal: bool = False, **changes: str) -> Child:
+    """Start the program in this directory."""
+    words, surroundings = [str(PROGRAM), *arguments], environment(**changes)
+    request = {"arguments": words, "directory": str(Path.cwd()), "environment": surroundings}
+    return Child(request, has_terminal=has_terminal)
+
+
 def on_terminal(*arguments: str, **changes: str) -> str:
     """Return what a command writes to standard output on a terminal; progress bars go elsewhere."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, *arguments], stdout=theirs, stderr=subprocess.DEVNULL, env=environment(**changes)
-    )
-    os.close(theirs)
     parts = []
-    with suppress(OSError):  # the last writer has closed the terminal
-        while part := os.read(ours, 65536):
-            parts.append(part)
-    os.close(ours)
-    assert process.wait() == 0, b"".join(parts)
+    with started(*arguments, has_terminal=True, **changes) as process:
+        with suppress(OSError):  # the last writer has closed the terminal
+            while part := os.read(process.stdout.fileno(), 65536):
+                parts.append(part)
+        assert process.wait() == 0, b"".join(parts)
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
-def in_pipe(*arguments: str, **changes: str) -> subprocess.CompletedProcess[bytes]:
+def in_pipe(*arguments: str, **changes: str) -> tuple[bytes, bytes]:
+    """Return what a command writes to standard output and to standard error."""
+    with started(*arguments, **changes) as process:
+        process.stdin.close()
+        written = process.stdout.buffer.read(), process.stderr.buffer.read()
+        assert process.wait() == 0, written
+    return written
+
+
+def in_locale(*arguments: str, **changes: str) -> bytes:
+    """Return what a command writes to standard output in a locale, which an interpreter takes when it starts."""
     command = [sys.executable, "-c", MAIN, *arguments]
-    return subprocess.run(command, capture_output=True, env=environment(**changes), check=True)
+    return subprocess.run(command, capture_output=True, env=environment(**changes), check=True).stdout
 
 
 @pytest.fixture
-def hostile(bare: Program) -> Program:
+def hostile(program: Program) -> Program:
     """A project with a file whose name and text try to take over the terminal."""
-    (bare.project / "docs" / "evil\x1b]0;owned\x07\nname.md").write_text(HOSTILE)
-    (bare.project / "docs" / "sesame.md").write_text(HOSTILE)
-    bare.run("init")
-    bare.run("index", "build")
-    return bare
+    (program.project / "docs" / "evil\x1b]0;owned\x07\nname.md").write_text(HOSTILE)
+    (program.project / "docs" / "sesame.md").write_text(HOSTILE)
+    program.run("index", "build")
+    return program
 
 
 @pytest.mark.parametrize("arguments", [("search", "sesame", "door"), ("search", "sesame", "--min-score", "0")])
@@ -75,17 +87,17 @@ def test_no_control_character_of_a_file_reaches_the_terminal(hostile: Program, a
 def test_no_control_character_of_a_file_reaches_a_pipe(hostile: Program) -> None:
     """What is piped ends on a terminal too."""
     for arguments in (("search", "sesame", "door"), ("index", "build", "--force"), ("index", "export")):
-        done = in_pipe(*arguments)
-        assert re.findall(rb"[\x00-\x09\x0b-\x1f\x7f]", done.stdout + done.stderr) == []
-        assert re.findall("[\x80-\x9f\u202e]", (done.stdout + done.stderr).decode()) == []
+        written = b"".join(in_pipe(*arguments))
+        assert re.findall(rb"[\x00-\x09\x0b-\x1f\x7f]", written) == []
+        assert re.findall("[\x80-\x9f\u202e]", written.decode()) == []
 
 
 def test_json_shows_no_control_character_and_tells_the_same_text(hostile: Program) -> None:
     """The value is kept to the last character; only its spelling is harmless."""
-    done = in_pipe("search", "sesame", "door", "--json")
-    found = json.loads(done.stdout)
+    written, _ = in_pipe("search", "sesame", "door", "--json")
+    found = json.loads(written)
     assert "\x9b31mdoor\u202e for nobody\x08\x7f." in found["hits"][0]["text"]
-    assert re.findall("[\x7f-\x9f\u202e]", done.stdout.decode()) == []
+    assert re.findall("[\x7f-\x9f\u202e]", written.decode()) == []
 
 
 def test_message_about_a_hostile_name_is_harmless(hostile: Program) -> None:
@@ -111,7 +123,7 @@ def test_colours_are_for_terminals_that_want_them(program: Program) -> None:
     assert "\x1b[36m" in on_terminal("search", "session")
     plain = on_terminal("search", "session", NO_COLOR="1")
     assert set(STYLE.findall(plain)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;2m", "\x1b[2;1m"}
-    assert b"\x1b" not in in_pipe("search", "session").stdout
+    assert b"\x1b" not in in_pipe("search", "session")[0]
     assert "\x1b" not in on_terminal("search", "session", TERM="dumb")
 
 
@@ -119,13 +131,12 @@ def test_colours_are_for_terminals_that_want_them(program: Program) -> None:
 def test_terminal_without_utf_8_gets_escapes_and_no_error(hostile: Program, arguments: tuple[str, ...]) -> None:
     """A bare container has the C locale; a dash in a file must not end the search."""
     locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-    done = in_pipe(*arguments, **locale)
-    text = done.stdout.decode("ascii")
+    text = in_locale(*arguments, **locale).decode("ascii")
     if "--json" in arguments:
         assert "Ünïcode — too." in json.loads(text)["hits"][0]["text"]
     elif arguments[0] == "search":
         assert r"\u2014" in text
-    assert in_pipe(*arguments, LC_ALL="C").returncode == 0
+    in_locale(*arguments, LC_ALL="C")
 
 
 def test_arguments_that_are_no_text_are_told_and_not_fatal(program: Program) -> None:

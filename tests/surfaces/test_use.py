@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from tests.surfaces.conftest import made_once
 from tests.unit.mcp.conversation import talking
 
 import commonplace
@@ -22,14 +23,19 @@ ASKED = "Who approves my holiday, is it my boss Petra Holm?"
 ID = "boss-petra-holm"
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with made_once(tmp_path_factory) as bare:
+        bare.run("init")
+        with commonplace.open(bare.project / ".commonplace") as book:
+            book.remember(BOSS, id=ID)
+            book.remember("The staging cluster is rebuilt every Sunday night.", id="staging")
+    return bare.project
+
+
 @pytest.fixture
-def store(bare: Program) -> Path:
-    bare.run("init")
-    place = bare.project / ".commonplace"
-    with commonplace.open(place) as book:
-        book.remember(BOSS, id=ID)
-        book.remember("The staging cluster is rebuilt every Sunday night.", id="staging")
-    return place
+def store(bare: Program, once: Path) -> Path:
+    return bare.take(once).project / ".commonplace"
 
 
 def used(store: Path) -> dict[str, int]:

@@ -1,30 +1,36 @@
 """The base of all agents: plan, decide by confidence, apply in one transaction, file one issue.
 
-A plan is based on versions of memories; where one has changed by the time the transaction begins, the plan is made
-again. A dry run applies its plans to a private copy.
+A plan is based on versions of memories; if one has changed by the time the transaction begins, the plan is made again.
+If another program keeps the issues, they are filed before that transaction and closed after it. A dry run applies its
+plans to a private copy.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel
 
-from commonplace.consolidation.executor import TRIES, Plan, PlanExecutor, with_issue
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime, runtime_of
-from commonplace.dataclasses import dataclass
-from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
+from commonplace.dataclasses import asdict, dataclass, field, fields, replace
+from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import rules
-from commonplace.types import Selection, StoredMemory
-from commonplace.types.ledger import UNFINISHED, Agent, Issue
+from commonplace.ledger.ledger import Ledger, actor_of
+from commonplace.ledger.rate_limit import RateLimiter
+from commonplace.ledger.rules import ERASE, Doer, Draft
+from commonplace.store.ledger import LedgerReading
+from commonplace.store.memories import MemoryChange
+from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory
+from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueEvent, IssueSelection, Reversal, Urgency
 
 __all__ = ["ConsolidationAgent", "Failure", "Plan", "PlannedAgent"]
 
@@ -32,6 +38,141 @@ T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R", bound=Result)
 
 _log = logging.getLogger(__name__)
+
+REVIVE: Final = "revive"
+REVISE: Final = "revise"
+UNLINK: Final = "unlink"
+LINK: Final = "link"
+PAGE: Final = "page"
+
+_LISTS: Final = ("entities", "uses", "derived_from")
+
+
+TRIES: Final = 5
+"""So often a plan is made anew where others change its memories meanwhile."""
+_PROPOSED: Final = ("open", "blocked")
+_MOOT: Final = "nothing is left to do: "
+"""How the reason begins for which an agent closes what nobody turned down."""
+
+
+class ChangeRecorder:
+    """The acts of one change, in one transaction."""
+
+    def __init__(self, change: MemoryChange, now: float) -> None:
+        self.change = change
+        self.now = now
+        self._steps: list[dict[str, Any]] = []
+        self._touched: set[str] = set()
+        self._inactive: set[str] = set()
+
+    @property
+    def steps(self) -> str:
+        """The steps that undo what was done, as JSON, in the order in which they undo."""
+        return json.dumps(self._steps[::-1], sort_keys=True)
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The ids of the memories that were changed, made or archived, sorted."""
+        return tuple(sorted(self._touched))
+
+    @property
+    def inactive(self) -> tuple[str, ...]:
+        """The ids of the memories that are not active any more, sorted: no agent works on them."""
+        return tuple(sorted(self._inactive))
+
+    def add(self, write: MemoryWrite) -> None:
+        self.change.add(write, created_at=self.now)
+        self._did(write.owner.id, do=ERASE, version=write.record.version)
+
+    def archive(self, memory: StoredMemory) -> None:
+        """Take a live memory out of finding. It can be brought back as any archived memory."""
+        record = replace(memory.record, status="archived")
+        self.change.expire(memory.number, record, max(self.now, memory.created_at))
+        self._inactive.add(memory.owner.id)
+        self._did(memory.owner.id, do=REVIVE, record=packed(memory.record))
+
+    def revise(self, memory: StoredMemory, record: MemoryRecord) -> None:
+        """Set the record of a live memory, with the same words."""
+        before, after = packed(memory.record), packed(record)
+        changed = [name for name in before if before[name] != after[name]]
+        self.change.revise(memory.number, record)
+        if record.status != "active":
+            self._inactive.add(memory.owner.id)
+        pairs = {name: [before[name], after[name]] for name in changed}
+        self._did(memory.owner.id, do=REVISE, version=memory.record.version, changed=pairs)
+
+    def link(self, link: Link) -> None:
+        """Link two memories, in the place of a link of the same type between them."""
+        ends = (link.source, link.target, link.type)
+        links = self.change.links([link.source])
+        known = next((each for each in links if (each.source, each.target, each.type) == ends), None)
+        self.change.link(link)
+        undoing = {"do": UNLINK} if known is None else {"do": LINK, "strength": known.strength, "at": known.created_at}
+        self._did(*ends[:2], source=link.source, target=link.target, type=link.type, **undoing)
+
+    def page(self, id_: str, path: str, sha256: str) -> None:
+        """Remember that a page of the vault was written for a memory: its place, and the sum of its bytes."""
+        self._did(id_, do=PAGE, path=path, sha256=sha256)
+
+    def _did(self, *ids: str, **step: Any) -> None:
+        self._touched.update(ids)
+        self._steps.append({"id": ids[0], **step})
+
+
+def packed(record: MemoryRecord) -> dict[str, Any]:
+    """Return a record as JSON has it, without the words of the memory."""
+    values = json.loads(json.dumps(asdict(record)))
+    del values["content"]
+    return dict(values)
+
+
+def unpacked(values: Mapping[str, Any], known: MemoryRecord) -> MemoryRecord:
+    """Return a record with the values that were packed, and the rest as it is known."""
+    names = {field.name for field in fields(MemoryRecord)} - {"content"}
+    kept: dict[str, Any] = {
+        name: tuple(value) if name in _LISTS else value for name, value in values.items() if name in names
+    }
+    return replace(known, **kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[R]):
+    """What an agent would do with an item.
+
+    Attributes:
+        result: what a dry run returns.
+        basis: the versions that it rests on.
+        agent: whose the issue is: of the one that is to act on it.
+        action: one word.
+        why: the reason, one line, without words of a memory.
+        extra: what the issue's notes tell besides: scores and the like, no words of a memory.
+        apply: does it, and returns the result; None where there is nothing to do but to tell.
+        needs_a_person: done only when somebody asks for it by its issue, however sure the agent is.
+        is_filed: whether an issue tells of it.
+    """
+
+    result: R
+    basis: tuple[StoredMemory, ...]
+    agent: Agent
+    action: str
+    confidence: float
+    urgency: Urgency = "medium"
+    why: str = ""
+    extra: Mapping[str, object] = field(default_factory=dict)
+    apply: Callable[[ChangeRecorder], R] | None = None
+    needs_a_person: bool = False
+    is_filed: bool = True
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The ids that the issue names, sorted."""
+        return tuple(sorted({memory.owner.id for memory in self.basis}))
+
+    @property
+    def draft(self) -> Draft:
+        """What the issue says."""
+        notes = {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
+        return Draft(self.agent, self.memory_ids, self.action, self.urgency, notes, self.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +264,7 @@ class ConsolidationAgent(ABC, Generic[T]):
 
         def paced(item: str) -> T:
             if not self.dry_run:
-                self._runtime.pace(self.rate_limit).write(lambda _: lambda: None)
+                self._count_operation()
             return self.process_item(item)
 
         self.failures, self.skipped = [], 0
@@ -142,6 +283,15 @@ class ConsolidationAgent(ABC, Generic[T]):
             except Exception as error:
                 self._fail(item, error)
         return results
+
+    def _count_operation(self) -> None:
+        """Wait until one more operation fits into the rate limit, and count it."""
+        with self._pace.change():
+            pass
+
+    @property
+    def _pace(self) -> RateLimiter:
+        return self._runtime.pace(self.rate_limit)
 
     def _fail(self, item: str, error: Exception) -> None:
         self.failures.append(failure_of(self.name, item, error))
@@ -191,23 +341,21 @@ class PlannedAgent(ConsolidationAgent[R]):
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_item(memory_id), None)
         for _ in range(TRIES):
-            if (result := self._processed(memory_id)) is not None:
-                return result
-        raise self._executor.outrun()
-
-    def _processed(self, memory_id: str) -> R | None:
-        """Process an item; return None where others changed its memories before its issue was filed."""
-        plan = self._planned(memory_id)
-        if not plan.is_filed or (not self.takes_issues and self._executor.was_turned_down(plan)):
-            _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
-            return _not_done(plan.result)
-        is_sure = self.confidence_config.decide(plan.confidence) != "wait"
-        if plan.apply is None or plan.needs_a_person or not is_sure:
-            issue = memory_id if self.takes_issues else self._executor.propose(plan)
-            return None if issue is None else with_issue(_not_done(plan.result), issue)
-        if self.takes_issues:
-            return self._with_issue(memory_id, memory_id, plan)
-        return self._executor.apply(plan, partial(self.plan, memory_id), None)
+            plan = self._planned(memory_id)
+            if not plan.is_filed or (not self.takes_issues and self._was_turned_down(plan)):
+                _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
+                return _not_done(plan.result)
+            is_sure = self.confidence_config.decide(plan.confidence) != "wait"
+            acts = plan.apply is not None and not plan.needs_a_person and is_sure
+            if acts and not self.takes_issues and self._runtime.external is None:
+                if (result := self._apply(plan, None)) is not None:
+                    return result
+                continue
+            issue = memory_id if self.takes_issues else self._propose(plan)
+            if issue is not None:
+                is_new = not self.takes_issues
+                return self._settle(memory_id, issue, plan, is_new=is_new) if acts else self._waiting(plan, issue)
+        raise self._outrun()
 
     def process_issue(self, issue_id: str) -> R:
         """Claim an issue of this agent, apply it whatever the confidence, and close it.
@@ -228,7 +376,7 @@ class PlannedAgent(ConsolidationAgent[R]):
                 f"issue {issue_id} is of {issue.agent or 'no agent'}, not of {self.name}",
                 remedy="name an issue of this agent; see `commonplace ledger list`",
             )
-        return self._with_issue(issue_id if self.takes_issues else self.item_of(issue), issue_id, None)
+        return self._settle(issue_id if self.takes_issues else self.item_of(issue), issue_id, None)
 
     def run(self) -> list[R]:
         """Process what waited until it is due, then every item that `scan` finds, then do what is left.
@@ -256,19 +404,21 @@ class PlannedAgent(ConsolidationAgent[R]):
         named = self._runtime.issues.named(self.name, ("open",))
         active = self._runtime.store.memories(self._runtime.namespace, self._selection(named)) if named else []
         gone = named - {each.owner.id for each in active if each.expired_at is None}
-        for issue in self._runtime.issues.about(sorted(gone), self.name):
-            if issue["status"] == "open":
-                why = f"memory {min(gone.intersection(issue['memory_ids']))} is not active any more"
-                self._attempt(issue["id"], partial(self._executor.close, issue["id"], why, is_moot=True))
+        for issue in self._open_issues(gone):
+            why = f"memory {min(gone.intersection(issue.memory_ids))} is not active any more"
+            self._attempt(issue.id, partial(self._close, issue.id, why, is_moot=True))
 
     def _selection(self, ids: Iterable[str]) -> Selection:
         """Return what selects those memories that this agent may work on."""
         return Selection(ids=tuple(ids), statuses=("active",), order="id")
 
-    def _unfinished(self, *agents: Agent) -> Iterator[dict[str, Any]]:
-        for agent in agents:
-            for status in UNFINISHED:
-                yield from self._runtime.issues.query(agent, status)
+    def _unfinished(self, *agents: Agent) -> list[Issue]:
+        return self._runtime.issues.selected(IssueSelection(agents=agents, statuses=UNFINISHED))
+
+    def _open_issues(self, memory_ids: Collection[str]) -> list[Issue]:
+        """Return the open issues of this agent that name any of some memories, the oldest first."""
+        wanted = IssueSelection(agents=(self.name,), statuses=("open",), memory_ids=tuple(sorted(memory_ids)))
+        return self._runtime.issues.selected(wanted) if memory_ids else []
 
     @contextmanager
     def _on_a_copy(self) -> Iterator[Self]:
@@ -286,32 +436,161 @@ class PlannedAgent(ConsolidationAgent[R]):
             self._fail(item, error)
 
     def _planned(self, item: str) -> Plan[R]:
-        """Return the plan of an item; where it is an open issue and nothing can be planned for it, block that."""
+        """Return the plan of an item; if it is an open issue and nothing can be planned for it, block that."""
         try:
             return self.plan(item)
         except (NoRelation, NotFoundError):
             raise
         except Exception as error:
             is_ours = self.takes_issues and self._runtime.issues.get(item).agent == self.name
-            if is_ours and self._executor.issues.claim(item):
-                self._executor.block(item, error)
+            if is_ours and self._ledger.claim(item):
+                self._block(item, error)
             raise
 
-    def _with_issue(self, item: str, issue: str, plan: Plan[R] | None) -> R:
-        """Claim an issue, apply what it asks for and close it; block it where that fails."""
-        if not self._executor.issues.claim(issue):
+    def _propose(self, plan: Plan[R]) -> str | None:
+        """File an issue, unless an unfinished one is about the same; return its id, None if the plan is outdated."""
+        if self._runtime.external is not None:
+            self._count_operation()
+            return self._runtime.external.file(plan.draft)
+        known = self._runtime.store.ledger(self._runtime.namespace).unfinished(plan.agent, plan.memory_ids)
+        if known is not None:
+            return known.id
+        with self._pace.change() as change:
+            return rules.file(change.ledger, plan.draft, self._doer) if _is_current(change, plan) else None
+
+    def _waiting(self, plan: Plan[R], issue: str) -> R:
+        _log.debug("%s: %s %s: waiting: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
+        return with_issue(_not_done(plan.result), issue)
+
+    def _settle(self, item: str, issue: str, plan: Plan[R] | None, *, is_new: bool = False) -> R:
+        """Claim an issue, apply what it asks for and close it; block it if that fails.
+
+        Args:
+            plan: what was planned already; it is planned again if others changed its memories.
+            is_new: this agent filed the issue just now; if its memories are gone, nobody needs to look at it.
+        """
+        if not self._ledger.claim(issue):
             raise rules.not_open(self._runtime.issues.get(issue))
         try:
-            made = plan or self.plan(item)
-            _refuse_unfit(made, issue)
-            return self._executor.apply(made, partial(self.plan, item), issue)
+            return self._apply_claimed(item, issue, plan)
         except Exception as error:
-            self._executor.block(issue, error)
+            if is_new and isinstance(error, NoRelation | NotFoundError):
+                self._close(issue, str(error.args[0]), is_moot=True)
+            else:
+                self._block(issue, error)
             raise
 
+    def _apply_claimed(self, item: str, issue: str, plan: Plan[R] | None) -> R:
+        for _ in range(TRIES):
+            plan = plan or self.plan(item)
+            if plan.apply is None:
+                raise UsageError(
+                    f"issue {issue} asks for {plan.action}, which no agent can do",
+                    remedy="do what it asks for, and close it with `commonplace ledger close`",
+                )
+            if (result := self._apply(plan, issue)) is not None:
+                return result
+            plan = None
+        raise self._outrun()
+
+    def _apply(self, plan: Plan[R], issue: str | None) -> R | None:
+        """Apply a plan, close its issue and keep what undoes it, in one transaction; return None if it is outdated.
+
+        Args:
+            issue: the plan's, claimed; None files one.
+        """
+        external = self._runtime.external
+        with self._pace.change(1 + (issue is None), self._runtime.stamp()) as change:
+            if not _is_current(change, plan):
+                return None
+            result, issue, inactive = self._write(change, plan, issue)
+        if external is not None:
+            self._close_outside(external, issue, plan.why or plan.action)
+            moot = external.selected(IssueSelection(statuses=_PROPOSED, memory_ids=inactive)) if inactive else ()
+            for each, why in _moot(moot, inactive, issue):
+                self._count_operation()
+                self._close_outside(external, each, why)
+        self._runtime.after()
+        # Not the issue: that of a dry run is on a copy, and leads nowhere.
+        _log.debug("%s: %s %s: applied: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
+        return with_issue(result, issue)
+
+    def _write(self, change: MemoryChange, plan: Plan[R], issue: str | None) -> tuple[R, str, tuple[str, ...]]:
+        """Write what a plan does; return the result, its issue, and the memories that are not active any more."""
+        assert plan.apply is not None
+        acts, ledger = ChangeRecorder(change, self._runtime.now()), change.ledger
+        if issue is None:
+            issue = rules.file(ledger, plan.draft, self._doer)
+        result = plan.apply(acts)
+        if acts.inactive:
+            # Nobody can do what is proposed for memories that are not active any more.
+            moot = ledger.issues(IssueSelection(statuses=_PROPOSED, memory_ids=acts.inactive))
+            for each, reason in _moot(moot, acts.inactive, issue):
+                rules.close(ledger, each, reason, self._doer)
+        ledger.put_reversal(Reversal(issue, self.run_id, acts.now, acts.touched, acts.steps))
+        why = plan.why or plan.action
+        ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
+        if self._runtime.external is None:
+            rules.close(ledger, issue, why, self._doer)
+        return result, issue, acts.inactive
+
+    def _outrun(self) -> StoreBusyError:
+        return StoreBusyError(
+            f"the memories of an item of {self.name} changed {TRIES} times while it was processed",
+            remedy="run the agent again",
+        )
+
+    def _block(self, issue: str, error: Exception) -> None:
+        """Block an issue with what went wrong, unless others closed it meanwhile."""
+        with suppress(NotFoundError, UsageError):
+            self._ledger.block(issue, f"{type(error).__name__}: {error}")
+
+    def _close(self, issue: str, why: str, *, is_moot: bool = False) -> None:
+        """Close an issue that is open, or kept by another program and ours, unless others were faster.
+
+        Args:
+            is_moot: what it asks for cannot be done any more, which does not turn it down for later.
+        """
+
+        def is_open(ledger: LedgerReading) -> bool:
+            known = ledger.issue(issue)
+            return known is not None and known.status == "open"
+
+        reason = f"{_MOOT}{why}" if is_moot else why
+        if self._runtime.external is not None:
+            self._count_operation()
+            self._close_outside(self._runtime.external, issue, reason)
+        elif is_open(self._runtime.store.ledger(self._runtime.namespace)):
+            with self._pace.change() as change:
+                if is_open(change.ledger):
+                    rules.close(change.ledger, issue, reason, self._doer)
+
+    @staticmethod
+    def _close_outside(external: Ledger, issue: str, reason: str) -> None:
+        with suppress(NotFoundError, UsageError):  # others were faster
+            external.close(issue, reason)
+
+    def _was_turned_down(self, plan: Plan[Any]) -> bool:
+        """Return whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
+        # Two agents propose links; who does not want one does not want it of the other either.
+        agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
+        at = 0.0
+        closed = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
+        for issue in self._runtime.issues.selected(closed):
+            if issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT):
+                reversal = self._runtime.store.ledger(self._runtime.namespace).reversal(issue.id)
+                at = max(at, (issue.closed_at if reversal is None else reversal.undone_at) or 0.0)
+        return at > 0 and all(max(each.record.last_used, each.created_at) <= at for each in plan.basis)
+
     @property
-    def _executor(self) -> PlanExecutor:
-        return PlanExecutor(self._runtime, self.name, self.run_id, self.rate_limit)
+    def _ledger(self) -> Ledger:
+        """The ledger as this agent, and no person, writes it."""
+        runtime = self._runtime
+        return runtime.external or Ledger(runtime.store, runtime.namespace, runtime.now, actor_of(self.name))
+
+    @property
+    def _doer(self) -> Doer:
+        return Doer(actor_of(self.name), self._runtime.now())
 
     def _named(self, issue: Issue, count: int) -> tuple[str, ...]:
         """Return the ids of the memories that an issue names, which must be as many."""
@@ -339,9 +618,19 @@ def _not_done(result: R) -> R:
     return result.model_copy(update={"success": False}) if "success" in type(result).model_fields else result
 
 
-def _refuse_unfit(plan: Plan[Any], issue: str) -> None:
-    if plan.apply is None:
-        raise UsageError(
-            f"issue {issue} asks for {plan.action}, which no agent can do",
-            remedy="do what it asks for, and close it with `commonplace ledger close`",
-        )
+def with_issue(result: R, issue: str | None) -> R:
+    """Return a result that names its issue."""
+    return result.model_copy(update={"beads_issue_id": issue})
+
+
+def _moot(issues: Iterable[Issue], inactive: tuple[str, ...], by: str) -> Iterator[tuple[str, str]]:
+    """Yield the issues of agents, but the one that is applied, with the reason why they are closed."""
+    for each in issues:
+        if each.agent and each.id != by:
+            gone = next(id_ for id_ in each.memory_ids if id_ in inactive)
+            yield each.id, f"{_MOOT}memory {gone} is not active any more, by issue {by}"
+
+
+def _is_current(change: MemoryChange, plan: Plan[Any]) -> bool:
+    """Return whether the memories that a plan rests on are as they were, their use included."""
+    return all(change.find(memory.owner.id) == memory for memory in plan.basis)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from commonplace.consolidation import pairs as clustering
-from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions, merge, sources_of
 from commonplace.dataclasses import replace
 from commonplace.errors import NoRelation, UsageError
+from commonplace.formats.beads import split_notes
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of
 from commonplace.types import RULE, Link
-from commonplace.types.ledger import Agent, Issue
+from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueSelection
 
 RELATED: Final = "related"
 """The type of the links between memories that are alike."""
@@ -40,7 +40,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         Of a group that is linked, each pair that contradicts each other comes behind it, as an item of its own.
         """
         with self._runtime.store.snapshot():
-            named = {id_ for issue in self._grouped() for id_ in issue["memory_ids"]}
+            named = {id_ for issue in self._grouped() for id_ in issue.memory_ids}
             memories = (each for each in self._runtime.memories() if each.owner.id not in named)
             found = groups_of(self._runtime, memories)
             linked = linked_pairs(self._runtime, (id_ for group in found for id_ in group.ids))
@@ -68,10 +68,11 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         size = sum(len(memory.record.content.encode("utf-8", "surrogatepass")) for memory in group.memories)
         # A member merges in one group only, the most cohesive.
         merges_elsewhere = any(
-            set(group.ids) != set(issue["memory_ids"])
-            and (stated_share(issue["notes"], "cohesion") or 1.0) >= group.cohesion
-            for issue in self._runtime.issues.about(group.ids, "merge")
-            if len(issue["memory_ids"]) > 1
+            set(group.ids) != set(issue.memory_ids) and (stated_share(issue, "cohesion") or 1.0) >= group.cohesion
+            for issue in self._runtime.issues.selected(
+                IssueSelection(agents=("merge",), statuses=UNFINISHED, memory_ids=group.ids)
+            )
+            if len(issue.memory_ids) > 1
         )
         return "link" if size > self._runtime.max_bytes or group.has_turns or merges_elsewhere else "merge"
 
@@ -121,24 +122,24 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             is_filed=result.action == "link" and not is_done,
         )
 
-    def _grouped(self) -> list[dict[str, Any]]:
+    def _grouped(self) -> list[Issue]:
         """Return the unfinished issues that put memories into a group."""
-        return [issue for issue in self._unfinished("merge", "cluster") if len(issue["memory_ids"]) > 1]
+        return [issue for issue in self._unfinished("merge", "cluster") if len(issue.memory_ids) > 1]
 
     def finish(self) -> None:
         """Close the issues that ask for the group of one memory: it was looked for."""
         super().finish()
-        groups = {id_: issue["id"] for issue in self._grouped() for id_ in issue["memory_ids"]}
-        for asked in self._runtime.issues.query(self.name, "open"):
-            if len(asked["memory_ids"]) == 1:
-                found = groups.get(asked["memory_ids"][0])
+        groups = {id_: issue.id for issue in self._grouped() for id_ in issue.memory_ids}
+        for asked in self._runtime.issues.selected(IssueSelection(agents=(self.name,), statuses=("open",))):
+            if len(asked.memory_ids) == 1:
+                found = groups.get(asked.memory_ids[0])
                 reason = f"issue {found} is about its group" if found else "nothing else is to be done with it"
-                self._attempt(asked["id"], partial(self._executor.close, asked["id"], reason))
+                self._attempt(asked.id, partial(self._close, asked.id, reason))
 
 
-def stated_share(notes: Mapping[str, Any], name: str) -> float | None:
-    """Return a number from 0 to 1 that the notes of an issue tell, None where they tell none."""
-    value = notes.get(name)
+def stated_share(issue: Issue, name: str) -> float | None:
+    """Return a number from 0 to 1 in the notes of an issue, None if there is none."""
+    value = split_notes(issue.notes)[0].get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return float(value)
@@ -198,8 +199,7 @@ def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
         if plan.apply is not None:
             return plan.apply(acts)
         if plan.action == "merge":
-            draft = rules.Draft("merge", plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
-            rules.file(acts.change.ledger, draft, rules.Doer(actor_of("cluster"), acts.now))
+            rules.file(acts.change.ledger, plan.draft, rules.Doer(actor_of("cluster"), acts.now))
         return plan.result
 
     return replace(plan, apply=answer, needs_a_person=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import vectors_of
 from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult
@@ -151,8 +150,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
             is_due = not each.owner.session and may_archive(record.tier, age(record.last_used, now))
             if each.owner.id in named and is_due and self._action(each, self._score(record, now)) == "gc":
                 due.append(each.owner.id)
-        about = self._runtime.issues.about(due, self.name)
-        return [each["id"] for each in about if each["status"] == "open" and len(each["memory_ids"]) == 1]
+        return [issue.id for issue in self._open_issues(due) if len(issue.memory_ids) == 1]
 
     def _score(self, record: MemoryRecord, now: float) -> float:
         return min(1.0, max(0.0, self._runtime.retention.raw(record, now)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from commonplace.consolidation.base import Plan, PlannedAgent
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.cluster import stated_share, why_doubtful
-from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import SETTLED, group_of, linked_pairs
 from commonplace.consolidation.results import MergeResult
 from commonplace.consolidation.text_merge import (
@@ -22,11 +21,11 @@ from commonplace.consolidation.text_merge import (
 )
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
-from commonplace.formats.beads import AGENT_LABEL, split_notes
+from commonplace.formats.beads import AGENT_LABEL
 from commonplace.memory.validate import reject_invalid
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
-from commonplace.types.ledger import Agent, Issue
+from commonplace.types.ledger import Agent, Issue, IssueSelection
 
 CONSOLIDATED_FROM: Final = "consolidated_from"
 """The type of the links from a merged memory to those that it was made of."""
@@ -41,11 +40,10 @@ class SemanticMerge(PlannedAgent[MergeResult]):
     def scan(self) -> list[str]:
         """Return the open issues with the label `consolidation:merge`, the most cohesive group first, ties by age."""
         label = f"{AGENT_LABEL}{self.name}"
-        found = [issue for issue in self._runtime.issues.query(self.name, "open") if label in issue["labels"]]
+        found = self._runtime.issues.selected(IssueSelection(agents=(self.name,), statuses=("open",)))
         # Ids of issues are random: what was filed at one moment is ordered by what it names.
-        found.sort(key=lambda each: (each["created_at"], each["memory_ids"]))
-        found.sort(key=lambda each: -(stated_share(each["notes"], "cohesion") or 0.0))
-        return [issue["id"] for issue in found]
+        found.sort(key=lambda each: (-(stated_share(each, "cohesion") or 0.0), each.created_at, each.memory_ids))
+        return [issue.id for issue in found if label in issue.labels]
 
     def plan(self, item: str) -> Plan[MergeResult]:
         """Return how the memories that an issue names become one."""
@@ -59,8 +57,8 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         memories = [self._active(id_) for id_ in sorted(issue.memory_ids)]
         # What an issue says of memories that were changed since is worth nothing.
         is_stale = any(memory.created_at > issue.created_at for memory in memories)
-        notes = {} if is_stale else split_notes(issue.notes)[0]
-        cohesion, stated = stated_share(notes, "cohesion"), stated_share(notes, "confidence")
+        cohesion = None if is_stale else stated_share(issue, "cohesion")
+        stated = None if is_stale else stated_share(issue, "confidence")
         if cohesion is None:
             cohesion = group_of(self._runtime, memories).cohesion
         merged = merge(sources_of(memories), self._runtime.likeness)

@@ -12,7 +12,7 @@ singletons are dropped.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
 from types import MappingProxyType
@@ -202,14 +202,13 @@ MAX_PAIRS: Final = 1_000
 """So many pairs are returned in all."""
 _MAX_HELD: Final = 1_000_000
 """The surest so many candidates are held; what is dropped has its turn in a later scan."""
-_PAIRS_AT_ONCE: Final = 1_000_000
-"""Of one stretch of rows, where one row alone has not more."""
+_ROWS_WEIGHED: Final = 256
+"""At a time: each of their names is shared by 200 rows at most, so that their pairs take some megabytes."""
 _MAX_SIMILAR: Final = 10
 """Of one row in one tile, where much is alike."""
 
 _UNSURE: Final = 1.0
-_LAST: Final = 2.0
-"""Added to the ranks of pairs that are not sure enough, and the rank of those that were weighed no further."""
+"""The rank of pairs that are not sure enough; others have their confidence, negative."""
 
 
 class Waiting(NamedTuple):
@@ -289,8 +288,9 @@ def pairs(
         tiles = [np.concatenate(each) for each in zip(*_alike_tiles(vectors, top, least, _MAX_SIMILAR), strict=True)]
         order = np.argsort(tiles[0])
         alike, similarity = tiles[0][order], calibrated(tiles[1][order])
-        for begin, end in rows.stretches(top, min(top + _ROWS_AT_ONCE, len(names))):
-            more, their_ranks = rows.weighed(begin, end, alike, similarity)
+        end = min(top + _ROWS_AT_ONCE, len(names))
+        for begin in range(top, end, _ROWS_WEIGHED):
+            more, their_ranks = rows.weighed(begin, min(begin + _ROWS_WEIGHED, end), alike, similarity)
             codes, ranks = np.concatenate([codes, more]), np.concatenate([ranks, their_ranks])
             if len(codes) > 2 * _MAX_HELD:
                 kept = np.lexsort((codes, ranks))[:_MAX_HELD]
@@ -313,7 +313,7 @@ def pairs(
 
 
 class _Rows:
-    """What pairs of rows share, for a stretch of rows at a time. The arguments are those of `pairs`."""
+    """What pairs of rows share, for some rows at a time. The arguments are those of `pairs`."""
 
     def __init__(
         self,
@@ -324,94 +324,60 @@ class _Rows:
         turns: Collection[int],
     ) -> None:
         self._count = len(names)
-        self._names, self._tags, self._doubles = (Sharing(rows, self._count) for rows in (names, tags, doubles))
+        self._names, self._tags, self._doubles = Sharing(names), Sharing(tags), Sharing(doubles or [()] * len(names))
         self._left_out = np.array(sorted(first * self._count + second for first, second in known), np.int64)
         self._is_turn = np.zeros(self._count, np.bool_)
         self._is_turn[list(turns)] = True
 
-    def stretches(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield stretches of the rows from `first` up to, not including, `last`, none with very many pairs.
-
-        A row that has very many alone is a stretch of its own.
-        """
-        sums = np.cumsum((self._names.sizes + self._tags.sizes)[first:last])
-        begin, before = first, 0
-        while begin < last:
-            end = max(begin + 1, first + int(np.searchsorted(sums, before + _PAIRS_AT_ONCE, side="right")))
-            yield begin, end
-            begin, before = end, int(sums[end - first - 1])
-
     def weighed(
         self, begin: int, end: int, alike: Codes, similarity: NDArray[np.float32]
     ) -> tuple[Codes, NDArray[np.float64]]:
-        """Return the candidates whose first row is one of a stretch, and their ranks: the surest has the lowest.
+        """Return the candidates whose first row is one of these, and their ranks: the surest has the lowest.
 
         Args:
             alike: pairs that are alike enough to count, ascending, and their similarities.
         """
         by_name, in_names = self._names.between(begin, end)
-        in_names -= looked_up(by_name, *self._doubles.between(begin, end))
-        by_tag, in_tags = self._tags.between(begin, end)
+        in_names = in_names - looked_up(by_name, *self._doubles.between(begin, end))
         here = slice(*np.searchsorted(alike, [begin * self._count, end * self._count]))
-        # One name alone is not enough: most of these pairs are weighed no further.
-        single = by_name[in_names <= 1]
-        codes, _ = counted([by_name[in_names > 1], alike[here], single[within(single, by_tag)]])
+        codes = np.union1d(by_name, alike[here])
         codes = codes[~within(codes, self._left_out)]
-        named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, by_tag, in_tags)
+        named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, *self._tags.between(begin, end))
         likeness = looked_up(codes, alike[here], similarity[here])
         are_turns = self._is_turn[codes // self._count] & self._is_turn[codes % self._count]
         likeness[are_turns & (named + tagged == 0)] = 0.0
-        is_candidate = (named > 0) | (likeness >= LINKED)
-        codes, named, tagged, likeness = (each[is_candidate] for each in (codes, named, tagged, likeness))
         sure = np.round(confidence(named, tagged, likeness), 9)
-        rest = single[~within(single, codes) & ~within(single, self._left_out)]
-        ranks = np.where(sure < MIN_CONFIDENCE, _UNSURE, 0.0) - sure
-        return np.concatenate([codes, rest]), np.concatenate([ranks, np.full(len(rest), _LAST)])
+        ranks = np.where(sure < MIN_CONFIDENCE, _UNSURE, -sure)
+        is_candidate = (named > 0) | (likeness >= LINKED)
+        return codes[is_candidate], ranks[is_candidate]
 
 
 class Sharing:
-    """Tells of any stretch of rows which pairs begin there and share a word, and how many each shares.
+    """Which pairs of rows share a word.
 
     Args:
-        rows: the words of each.
-        count: how many rows there are; those behind the last of `rows` have no words.
+        words: of each row.
     """
 
-    def __init__(self, rows: Sequence[Collection[str]], count: int) -> None:
-        numbers: dict[str, int] = {}
-        of_row = [np.array([numbers.setdefault(word, len(numbers)) for word in {*words}], np.int64) for words in rows]
-        word = np.concatenate([np.zeros(0, np.int64), *of_row])
-        row = np.repeat(np.arange(len(of_row)), [len(words) for words in of_row])
-        order = np.lexsort((row, word))
-        word, row = word[order], row[order]
-        self._count = count
-        self._row = row
-        """The rows of every word, ascending, word by word; each word of a row is one place here."""
-        self._behind = np.searchsorted(word, word, side="right") - np.arange(len(row)) - 1
-        """How many rows have the same word further down, by place."""
-        self._places = np.argsort(row, kind="stable")
-        self._begins = np.searchsorted(row[self._places], np.arange(count + 1))
-        self.sizes = np.diff(np.concatenate([[0], np.cumsum(self._behind[self._places])])[self._begins])
-        """How many pairs begin with each row, one that shares several words as often."""
+    def __init__(self, words: Sequence[Collection[str]]) -> None:
+        self._words = [set(some) for some in words]
+        rows: dict[str, list[int]] = defaultdict(list)
+        for row, some in enumerate(self._words):
+            for word in some:
+                rows[word].append(row)
+        self._rows = {word: np.array(some) for word, some in rows.items() if len(some) > 1}
 
-    def between(self, first: int, last: int) -> tuple[Codes, Codes]:
-        """Return the pairs that begin with a row from `first` up to, not including, `last`; and how many each shares.
+    def between(self, begin: int, end: int) -> tuple[Codes, Codes]:
+        """Return the pairs whose first row is from `begin` up to, not including, `end`, and how many words each shares.
 
-        They ascend.
+        The pairs ascend.
         """
-        places = self._places[self._begins[first] : self._begins[last]]
-        behind = self._behind[places]
-        # Of each place the ones behind it, which stand in one row without gaps.
-        steps = np.arange(behind.sum()) - np.repeat(np.cumsum(behind) - behind, behind)
-        second = self._row[np.repeat(places + 1, behind) + steps]
-        return counted([np.repeat(self._row[places] * self._count, behind) + second])
-
-
-def counted(codes: Sequence[Codes]) -> tuple[Codes, Codes]:
-    """Return the codes, ascending, each once, and how often each is there."""
-    every = np.sort(np.concatenate(codes))
-    begins = np.flatnonzero(np.diff(every, prepend=-1))
-    return every[begins], np.diff(begins, append=len(every))
+        codes = [np.zeros(0, np.int64)]
+        for row in range(begin, end):
+            for word in self._words[row] & self._rows.keys():
+                rows = self._rows[word]
+                codes.append(row * len(self._words) + rows[rows.searchsorted(row) + 1 :])
+        return np.unique(np.concatenate(codes), return_counts=True)
 
 
 def looked_up(codes: Codes, known: Codes, values: NDArray[Any]) -> NDArray[Any]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Final
 
-from commonplace.consolidation.base import PlannedAgent
-from commonplace.consolidation.executor import PAGE, ChangeRecorder, Plan
+from commonplace.consolidation.base import PAGE, ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
 from commonplace.consolidation.vault import Vault
@@ -139,7 +137,8 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         for memory in self._runtime.memories("promoted"):
             try:
                 if memory.created_at >= (memory.record.promoted_at or 0.0) and self._is_behind(memory):
-                    path = self._executor.pace.write(partial(self._following, memory.owner.id))
+                    with self._pace.change() as change:
+                        path = self._renew(change, memory.owner.id)
                     written += [] if path is None else [path]
             except CommonplaceError as error:
                 self._fail(memory.owner.id, error)
@@ -162,15 +161,14 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             if each.record.version == told.get("memory_version")
         )
 
-    def _following(self, id_: str, change: MemoryChange) -> Callable[[], str] | None:
+    def _renew(self, change: MemoryChange, id_: str) -> str | None:
+        """Write what a memory says now into its note; return the note's path, None if nothing is to be written."""
         memory = change.find(id_)
         if memory is None or memory.expired_at is not None or memory.record.status != "promoted":
             return None
-        return partial(self._renew, change, memory) if self._is_behind(memory) else None
-
-    def _renew(self, change: MemoryChange, memory: StoredMemory) -> str:
-        """Write what a memory says now into its note, and return the note's path."""
-        id_, known = memory.owner.id, memory.record.vault_path
+        if not self._is_behind(memory):
+            return None
+        known = memory.record.vault_path
         told = parse_front_matter(self._vault.read(id_, known) or "").values
         note = replace(self._note(memory, ()), reason=str(told.get("promotion_reason", "")))
         path, sha256 = self._vault.write(note, partial(self._is_ours, id_), known)

@@ -10,9 +10,8 @@ from typing import ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
-from commonplace.consolidation.base import PlannedAgent
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
-from commonplace.consolidation.executor import ChangeRecorder, Plan
 from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
@@ -66,7 +65,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             seen = self._seen = self._look(memories)
             vectors = vectors_of(self._runtime, memories)
             apart = self._known_pairs(memories)
-            waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue["memory_ids"])
+            waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue.memory_ids)
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
         known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
         waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
@@ -163,7 +162,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         known = {(link.source, link.target) for link in store.links(namespace) if link.origin != RULE}
         known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
         for issue in self._unfinished("relations", "merge", "cluster"):
-            known |= set(combinations(issue["memory_ids"], 2))
+            known |= set(combinations(issue.memory_ids, 2))
         return {(min(pair), max(pair)) for pair in known}
 
 

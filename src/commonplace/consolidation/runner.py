@@ -9,10 +9,19 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import uuid4
 
-from commonplace.consolidation.base import Failure, PlannedAgent, failure_of
+from commonplace.consolidation.base import (
+    LINK,
+    PAGE,
+    REVISE,
+    REVIVE,
+    UNLINK,
+    Failure,
+    PlannedAgent,
+    failure_of,
+    with_issue,
+)
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.decay import DecayAnalyzer
-from commonplace.consolidation.executor import LINK, PAGE, REVISE, REVIVE, UNLINK, with_issue
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.promote import LTMPromoter
 from commonplace.consolidation.relations import RelationshipDiscovery
@@ -21,12 +30,13 @@ from commonplace.consolidation.runtime import Book, ConfidenceConfig, Consolidat
 from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.beads import split_notes
 from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
-from commonplace.ledger.ledger import tend, told
+from commonplace.ledger.ledger import tend
 from commonplace.ledger.rules import ERASE
 from commonplace.types import Note
-from commonplace.types.ledger import AGENTS, Agent, IssueSelection
+from commonplace.types.ledger import AGENTS, Agent, Issue, IssueSelection
 
 NOTE: Final = "consolidation run"
 KEPT: Final = 1_000
@@ -166,16 +176,16 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
     made = ledger.reversals(run=run)
     if not made and not is_run(runtime, run):
         raise NotFoundError(f"there is no run {run!r:.80}", remedy="see `commonplace consolidate runs`")
-    issues = {each.id: told(each) for each in ledger.issues(IssueSelection(ids=tuple(each.issue for each in made)))}
+    issues = {issue.id: issue for issue in ledger.issues(IssueSelection(ids=tuple(each.issue for each in made)))}
     found = []
     for each in made:
-        known = issues.get(each.issue, {})
+        issue = issues.get(each.issue, Issue(each.issue, ""))
         found.append(
             ConsolidationChange(
-                issue=each.issue,
-                title=known.get("title", ""),
-                agent=known.get("agent", ""),
-                why=str(known.get("notes", {}).get("why", "")),
+                issue=issue.id,
+                title=issue.title,
+                agent=issue.agent,
+                why=_why(issue),
                 at=moment_of(each.at),
                 memory_ids=each.memory_ids,
                 undone_at=None if each.undone_at is None else moment_of(each.undone_at),
@@ -183,6 +193,10 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
             )
         )
     return found
+
+
+def _why(issue: Issue) -> str:
+    return str(split_notes(issue.notes)[0].get("why", ""))
 
 
 def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:
@@ -351,8 +365,8 @@ def _report(
 ) -> RunReport:
     applied = {each.issue for each in runtime.store.ledger(runtime.namespace).reversals(run=run)}
     named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
-    waits = runtime.issues.query() if named else ()
-    why = {each["id"]: str(each["notes"].get("why", "")) for each in waits if each["id"] in named}
+    waits = runtime.issues.selected(IssueSelection(statuses=("open",))) if named else ()
+    why = {issue.id: _why(issue) for issue in waits if issue.id in named}
 
     def outcome(issue: str | None) -> Outcome:
         if issue is None:
@@ -372,7 +386,7 @@ def _predicted(runtime: ConsolidationRuntime, copied: ConsolidationRuntime, repo
             return failure
         return replace(failure, item=json.dumps(filed.memory_ids))
 
-    known = {issue.id for issue in runtime.issues.every()} if report.errors else set()
+    known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
     errors = tuple(map(named, report.errors))
     results = {agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()}
     return replace(report, dry_run=True, results=results, errors=errors)
@@ -382,29 +396,18 @@ _COLUMNS = {"open": "pending", "in_progress": "in_progress", "blocked": "blocked
 
 
 @dataclass(frozen=True, slots=True)
-class ConsolidationStatus:
+class ConsolidationStatus(View):
     """What is pending for the agents.
 
     Attributes:
         agents: by agent, how many issues are `pending`, `in_progress` and `blocked`.
+        total_pending: how many issues of these agents are pending.
         rate_limit_remaining: how many operations may follow within a minute; None where there is no limit.
     """
 
     agents: Mapping[str, Mapping[str, int]]
+    total_pending: int
     rate_limit_remaining: int | None
-
-    @property
-    def total_pending(self) -> int:
-        """How many issues of these agents are pending."""
-        return sum(counts["pending"] for counts in self.agents.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, as the contract has it."""
-        return {
-            "agents": {agent: dict(counts) for agent, counts in self.agents.items()},
-            "total_pending": self.total_pending,
-            "rate_limit_remaining": self.rate_limit_remaining,
-        }
 
 
 def status_of(runtime: ConsolidationRuntime, agent: str | None, rate_limit: int) -> ConsolidationStatus:
@@ -415,5 +418,6 @@ def status_of(runtime: ConsolidationRuntime, agent: str | None, rate_limit: int)
         for name in AGENTS
         if agent in (None, name)
     }
+    pending = sum(counts["pending"] for counts in agents.values())
     left = window.remaining(runtime.store.ledger(runtime.namespace), runtime.now(), rate_limit)
-    return ConsolidationStatus(agents, left)
+    return ConsolidationStatus(agents, pending, left)

@@ -95,7 +95,7 @@ class ConsolidationRuntime:
         with self.store.scratch_copy() as store:
             if self.external is not None:
                 with store.change_memories(self.namespace) as change:
-                    for issue in self.external.every():
+                    for issue in self.external.selected():
                         change.ledger.put_issue(issue)
             yield replace(
                 self,

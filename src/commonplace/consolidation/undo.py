@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from commonplace.consolidation import executor
-from commonplace.consolidation.executor import packed, unpacked
+from commonplace.consolidation.base import LINK, PAGE, REVISE, REVIVE, UNLINK, packed, unpacked
 from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import dataclass, field, replace
@@ -188,11 +187,11 @@ def _changed_since(id_: str) -> UsageError:
 
 _STEPS: Mapping[str, Callable[[_Work, Mapping[str, Any]], object]] = {
     ERASE: _erase,
-    executor.REVIVE: _revive,
-    executor.REVISE: _revise,
-    executor.UNLINK: lambda work, step: work.change.unlink(step["source"], step["target"], step["type"]),
-    executor.LINK: lambda work, step: work.change.link(
+    REVIVE: _revive,
+    REVISE: _revise,
+    UNLINK: lambda work, step: work.change.unlink(step["source"], step["target"], step["type"]),
+    LINK: lambda work, step: work.change.link(
         Link(step["source"], step["target"], step["type"], step["strength"], step["at"])
     ),
-    executor.PAGE: _page,
+    PAGE: _page,
 }

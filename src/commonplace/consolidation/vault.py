@@ -7,7 +7,6 @@ directories belong to the user. No link is followed, so that no title, link or d
 from __future__ import annotations
 
 import errno
-import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -81,10 +80,7 @@ class Vault:
     def _put(self, name: str, data: bytes, old: bytes | None) -> None:
         """Write a note under a name that is free, or in the place of what was read there."""
         target = self.folder / name
-
-        def is_as_before() -> bool:
-            return not os.path.lexists(target) if old is None else self._read(name) == old
-
+        is_as_before = None if old is None else lambda: self._read(name) == old
         if replace_file(target, self.folder / DRAFT, data, is_as_before) is None:
             raise StoreError(f"{target} was edited just now", remedy="run it again")
         sync(self.folder)

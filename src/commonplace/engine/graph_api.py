@@ -25,7 +25,6 @@ from commonplace.memory.validate import (
     short_text,
     texts,
 )
-from commonplace.models.contract import Generator
 from commonplace.ranking.calibration import text_scale_of
 from commonplace.redaction import redact
 from commonplace.search.request import Request
@@ -131,7 +130,9 @@ class Graph:
             episode = replace(episode, reference_time=known.reference_time)
         is_known = known is not None and replace(known, created_at=now) == episode
         text = Text(episode.content, episode.reference_time, self._runtime.kinds, given.speaker)
-        understood = read(text, episode.source, None if is_known else self._open_reader())
+        model = self._runtime.settings.graph.extractor
+        by_rules = is_known or model == "rules"
+        understood = read(text, episode.source, None if by_rules else lambda: self._runtime.generator(model))
         added = self._service.add_episode(episode, understood, notices=given.notices)
         self._after()
         return added
@@ -597,11 +598,6 @@ class Graph:
         from commonplace.graph.service import GraphService
 
         return GraphService(self._runtime.graph_runtime(True))
-
-    def _open_reader(self) -> Callable[[], Generator] | None:
-        """Return what opens the language model that reads episodes, None where the rules do."""
-        name = self._runtime.settings.graph.extractor
-        return None if name == "rules" else lambda: self._runtime.generator(name)
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.query import TextHits

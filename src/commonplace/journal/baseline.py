@@ -14,7 +14,7 @@ from typing import Any, Final
 from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import digest
-from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when
+from commonplace.journal.pages import heading_and_text, kind_of, local, minute_of, resolved, said_when
 from commonplace.types import StoredMemory
 
 _FORM: Final = 4
@@ -36,10 +36,6 @@ class Standing:
     changed: float = 0.0
     is_seen: bool = True
     is_note: bool = False
-
-    def as_seen(self) -> Standing:
-        """Return it as it is once a person has saved the page with all that the store wrote there."""
-        return replace(self, changed=0.0, is_seen=True)
 
 
 UNSEEN: Final = Standing(is_seen=False)
@@ -114,7 +110,7 @@ def content_of(entry: Entry, stored: StoredMemory | None = None) -> str:
         return text
     if stored is not None and heading_and_text(stored.record.content) == (topic, stored.record.content):
         return text
-    return joined(topic, text)
+    return f"{topic}\n\n{text}"
 
 
 def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[str], standing: Standing) -> Baseline:

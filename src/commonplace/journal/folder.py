@@ -147,17 +147,14 @@ class Folder:
             (self._directory / MEMORY).mkdir(exist_ok=True)
             self._pages.mkdir(exist_ok=True)
         data = text.encode("utf-8")
-
-        def is_as_before() -> bool:
-            return self.read(old.name).data == old.data and (old.data is not None or not os.path.lexists(target))
-
-        status = replace_file(target, target.with_name(target.name + PAGE_DRAFT), data, is_as_before)
+        draft = target.with_name(target.name + PAGE_DRAFT)
+        is_as_before = None if old.data is None else lambda: self.read(old.name).data == old.data
+        status = replace_file(target, draft, data, is_as_before)
         return None if status is None else PageFile(old.name, data, _stamp(status))
 
     def keep(self, name: str, text: str) -> None:
         """Write a file beside the pages, unless it is there already; an OSError says that it cannot be."""
-        if not os.path.lexists(self.path(name)):
-            self.replace(PageFile(name), text)
+        self.replace(PageFile(name), text)
 
     def remove(self, old: PageFile) -> bool:
         """Remove a page that is still what was read; return whether it went."""
@@ -170,7 +167,7 @@ class Folder:
                 sync(place)
 
     def keep_damaged(self, file: PageFile) -> str:
-        """Keep a page as it was read in a file beside it; return its name, the same for the same text."""
+        """Keep a page as it was read in a new file beside it; return its name, the same for the same text."""
         name = f"{file.name.removesuffix('.md')}{DAMAGED}{file.sum[:8]}.md"
         self.keep(name, file.text)
         return name
@@ -209,15 +206,19 @@ class Folder:
         return found
 
 
-def replace_file(target: Path, draft: Path, data: bytes, is_as_before: Callable[[], bool]) -> os.stat_result | None:
-    """Write a file whole or not at all, with the rights that it has; return its status, None where nothing was written.
+def replace_file(
+    target: Path, draft: Path, data: bytes, is_as_before: Callable[[], bool] | None
+) -> os.stat_result | None:
+    """Write a file whole or not at all; return its status, None if the target has changed and nothing was written.
 
     Args:
-        draft: where it is written first, beside the target; what lies there goes.
-        is_as_before: tells in the last moment whether what is in its place may go.
+        draft: where it is written first, beside the target; what is there is removed.
+        is_as_before: returns at the last moment whether the target may be replaced; None writes a new file only.
     """
     try:
         status = write_draft(draft, data, target)
+        if is_as_before is None:
+            return status if _placed(draft, target) else None
         if not is_as_before():
             return None
         draft.replace(target)
@@ -225,6 +226,20 @@ def replace_file(target: Path, draft: Path, data: bytes, is_as_before: Callable[
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def _placed(draft: Path, target: Path) -> bool:
+    """Give a draft its name, unless a file has that name by now; return whether it did."""
+    try:
+        os.link(draft, target)  # a rename would replace a file that was saved there a moment ago
+    except FileExistsError:
+        return False
+    except OSError:
+        # FAT and some network shares have no hard links: a look just before the rename has to do.
+        if os.path.lexists(target):
+            return False
+        draft.replace(target)
+    return True
 
 
 def write_draft(draft: Path, data: bytes, model: Path) -> os.stat_result:

@@ -27,7 +27,6 @@ from commonplace.journal.pages import entry_of, kind_of, local, resolved, said_w
 from commonplace.journal.snapshot import (
     Found,
     Snapshot,
-    kind_changed,
     missing_memories,
     outdated,
     without_secrets,
@@ -201,7 +200,8 @@ class EditImport:
         if verdict == "conflict":
             self._keep_copy(found, store_has=is_live)
             return
-        is_moved = kind_changed(found, agreed)
+        # A person moved it between a day's page and the long-term page.
+        is_moved = agreed is not None and agreed.page != "" and kind_of(found.page) != kind_of(agreed.page)
         if verdict == "take file" and not self._edit(id_, found, agreed, stored, is_live=is_live):
             return
         if is_moved or (verdict == "take file" and self._has_old_heading(id_, found, content_of(found.entry, stored))):
@@ -328,8 +328,9 @@ class EditImport:
         """Take it that a block, as it stands there and was read, and the store say the same now."""
         if (stored := self._at.memory(id_)) is not None:
             if before and before.page == found.page:
-                is_saved = found.page in self._at.changed
-                standing = before.standing.as_seen() if is_saved else before.standing
+                standing = before.standing
+                if found.page in self._at.changed:  # a person has saved all that the store wrote there
+                    standing = replace(standing, changed=0.0, is_seen=True)
             links = self._at.links(id_)
             self.agreed[id_] = agree(found.entry, found.page, stored, links, standing or Standing())
 

@@ -77,11 +77,6 @@ def heading_and_text(content: str) -> tuple[str, str]:
     return topic, content
 
 
-def joined(topic: str, text: str) -> str:
-    """Return the content of a memory whose heading is a part of what it says."""
-    return f"{topic}{_GAP}{text}"
-
-
 def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sections: Iterable[str] = ()) -> Entry:
     """Return a memory as it stands on a page.
 

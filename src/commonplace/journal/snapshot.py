@@ -116,11 +116,6 @@ class Snapshot:
         self._memories: dict[str, StoredMemory | None] = {}
         self._links: dict[str, tuple[str, ...]] = {}
 
-    @property
-    def is_quiet(self) -> bool:
-        """True where there is nothing to do."""
-        return not (self.due or self.news or self.gone)
-
     def look(self, wall_ns: int | None) -> None:
         """Read the pages that have to do with what is new on either side, and find out whose block is where.
 
@@ -331,11 +326,6 @@ def read_links(runtime: JournalRuntime, ids: Sequence[str]) -> dict[str, tuple[s
         if link.source in wanted:
             targets[link.source].add(link.target)
     return {source: tuple(sorted(found)) for source, found in targets.items()}
-
-
-def kind_changed(found: Found, agreed: Baseline | None) -> bool:
-    """Return whether a person moved a block between a day's page and the long-term page."""
-    return agreed is not None and agreed.page != "" and kind_of(found.page) != kind_of(agreed.page)
 
 
 def _parsed(file: PageFile) -> Page:

@@ -302,7 +302,7 @@ def run(
         OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
     """
     at = Snapshot(runtime, folder, tally, believed)
-    if at.is_quiet and wall_ns is not None:
+    if wall_ns is not None and not (at.due or at.news or at.gone):
         return True
     folder.drop_drafts()
     at.look(wall_ns)

@@ -20,7 +20,7 @@ from typing import Any, Final
 from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
 from commonplace.ledger import rules
-from commonplace.ledger.ledger import Ledger
+from commonplace.ledger.ledger import EVERY, Ledger
 from commonplace.ledger.rules import ImportedIssues
 from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEvent, IssueSelection
 
@@ -45,7 +45,7 @@ class BdLedger(Ledger):
         self._directory = directory
         self._timeout_s = timeout_s
 
-    def _file(self, draft: rules.Draft) -> str:
+    def file(self, draft: rules.Draft) -> str:
         issue = rules.issue_of(draft, 0.0)
         for known in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
             if known.memory_ids == issue.memory_ids:
@@ -124,8 +124,9 @@ class BdLedger(Ledger):
     def import_(self, source: Path) -> ImportedIssues:
         raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
-    def selected(self, wanted: IssueSelection) -> list[Issue]:
-        labels = [f"--label={beads.AGENT_LABEL}{agent}" for agent in wanted.agents]
+    def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
+        # Of several labels beads lists what has them all.
+        labels = [f"--label={beads.AGENT_LABEL}{agent}" for agent in wanted.agents if len(wanted.agents) == 1]
         found = [
             issue
             for status in wanted.statuses or ISSUE_STATUSES
@@ -134,13 +135,13 @@ class BdLedger(Ledger):
         chosen = [
             issue
             for issue in found
-            if (issue.agent or not wanted.agents)
+            if (not wanted.agents or issue.agent in wanted.agents)
             and (not wanted.memory_ids or not set(wanted.memory_ids).isdisjoint(issue.memory_ids))
         ]
         return sorted(chosen, key=lambda issue: (issue.created_at, issue.id))
 
     def _counted(self) -> Mapping[tuple[str, str], int]:
-        return Counter((issue.agent, issue.status) for issue in self.every())
+        return Counter((issue.agent, issue.status) for issue in self.selected())
 
     def _ask(self, command: str, *arguments: str) -> Any:
         """Run `bd`, and return what its JSON holds, without the envelope that newer versions put around it."""

@@ -23,6 +23,7 @@ from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, UNFINISHED, URGENCI
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 
+EVERY: Final = IssueSelection()
 AT_ONCE: Final = 1000
 """So many issues are changed in one transaction: whoever wants to write waits for it a fraction of a second."""
 
@@ -41,7 +42,8 @@ def tend(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
     done: list[tuple[str, str]] = []
     for begin in range(0, len(due), AT_ONCE):
         some = tuple(due[begin : begin + AT_ONCE])
-        pace.write(lambda change, ids=some: lambda: done.extend(_tend(change.ledger, ids, Doer(actor, pace.now()))))  # type: ignore[misc]
+        with pace.change() as change:
+            done.extend(_tend(change.ledger, some, Doer(actor, pace.now())))
     return done
 
 
@@ -136,9 +138,10 @@ class Ledger:
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
         """File an issue and return its id, or that of the agent's unfinished issue about the same memories."""
-        return self._file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
+        return self.file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
 
-    def _file(self, draft: rules.Draft) -> str:
+    def file(self, draft: rules.Draft) -> str:
+        """File an issue and return its id, as `create` does."""
         rules.issue_of(draft, self._now())  # refused before a transaction begins
         with self._store.change_memories(self._namespace) as change:
             for id_ in draft.memory_ids:
@@ -158,18 +161,6 @@ class Ledger:
         )
         level = None if urgency is None else rules.one_of("urgency", urgency, URGENCIES)
         return [told(issue) for issue in self.selected(wanted) if level in (None, rules.urgency_of(issue))]
-
-    def every(self) -> list[Issue]:
-        """Return all issues, oldest first; ties by id."""
-        return self.selected(IssueSelection())
-
-    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
-        """Return an agent's unfinished issues that name any of these memories, oldest first.
-
-        It looks at these alone, however many others there are.
-        """
-        wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
-        return [told(issue) for issue in self.selected(wanted)] if memory_ids else []
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of memories named by issues of an agent with one of these statuses."""
@@ -219,7 +210,7 @@ class Ledger:
         Raises:
             StoreError: the file exists already, or cannot be written.
         """
-        issues = self.every()
+        issues = self.selected()
         lines = "".join(f"{to_line(issue)}\n" for issue in issues)
         try:
             with target.open("x", encoding="utf-8", newline="\n") as stream:
@@ -252,8 +243,8 @@ class Ledger:
             counted.setdefault(agent, {})[status] = count
         return counted
 
-    def selected(self, wanted: IssueSelection) -> list[Issue]:
-        """Return the issues of a selection, oldest first; ties by id."""
+    def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
+        """Return the issues of a selection, by default all, oldest first; ties by id."""
         return self._store.ledger(self._namespace).issues(wanted)
 
     def _counted(self) -> Mapping[tuple[str, str], int]:

@@ -5,15 +5,14 @@ An operation is one write or one issue that is filed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import MemoryChange, MemoryStore
 from commonplace.types import Embedding
-
-T = TypeVar("T")
 
 WINDOW_S: Final = 60.0
 _MIN_WAIT_S: Final = 0.001
@@ -35,27 +34,21 @@ class RateLimiter:
     sleep: Callable[[float], None]
     limit: int
 
-    def write(
-        self,
-        due: Callable[[MemoryChange], Callable[[], T] | None],
-        *,
-        count: int = 1,
-        made_by: Embedding | None = None,
-    ) -> T | None:
-        """Do what is due in one transaction that counts as so many operations; return what came of it.
+    @contextmanager
+    def change(self, count: int = 1, made_by: Embedding | None = None) -> Iterator[MemoryChange]:
+        """Open a transaction that counts as so many operations, as soon as they fit into the rate limit.
+
+        Others may write during the wait: look inside whether what is to be done is still due.
 
         Args:
-            due: returns what is to be done in a transaction, None where nothing is; it is asked anew after each wait.
             made_by: the embedder of vectors that are written.
         """
         while True:
             with self.store.change_memories(self.namespace, made_by=made_by) as change:
-                do = due(change)
-                if do is None:
-                    return None
                 wait = take(change.ledger, self.now(), count, self.limit)
                 if not wait:
-                    return do()
+                    yield change
+                    return
             self.sleep(wait)
 
 
@@ -66,10 +59,10 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
 
     Args:
         now: seconds since the epoch.
-        count: how many; 0 takes none.
+        count: how many, at least 1.
         limit: how many fit into the window; 0 is without limit, and they are counted all the same.
     """
-    counted = _counted(ledger, now) if limit and count else []
+    counted = _counted(ledger, now) if limit else []
     free = limit - sum(known for _, known in counted)
     for at, known in counted:
         if free >= min(count, limit):
@@ -78,8 +71,7 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
         if free >= min(count, limit):
             # Never 0, which would say that they were taken: computed in floats, a wait can come to nothing.
             return max(at + WINDOW_S - now, _MIN_WAIT_S)
-    if count:
-        ledger.add_operations(now, count, keep_since=now - WINDOW_S)
+    ledger.add_operations(now, count, keep_since=now - WINDOW_S)
     return 0.0
 
 

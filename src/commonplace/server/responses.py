@@ -67,7 +67,6 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "RetrievalSummary": "...; first: datetime | None; last: datetime | None; most_found: list[FoundOften]",
         "FoundOften": "path: str; searches: int",
         "RunReport": "...; results: dict[str, list[Result]]; lost?: list[str]",
-        "ConsolidationStatus": "...; total_pending: int",
         "MemoryPage": "memories: list[Memory]; next_cursor: str | None; counts: MemoryCounts",
         "MemoryList": "memories: list[Memory]",
         "Links": "links: list[Link]",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeVar
 
 from commonplace.dataclasses import dataclass, field
@@ -101,7 +101,7 @@ def heads_of(namespace: str) -> Read:
 def next_change(space: int, last: int | None = None, *counters: int) -> Values:
     """Return the row of the change that follows the last one of a namespace, None where there is none."""
     counted = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
-    row = {"namespace": space, "number": (last or 0) + 1, "token": token_hex(8)}
+    row = {"namespace": space, "number": (last or 0) + 1, "token": os.urandom(8).hex()}
     return row | dict(zip(COUNTERS, counted, strict=True))
 
 

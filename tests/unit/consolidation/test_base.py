@@ -9,8 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 import commonplace
-from commonplace.consolidation.base import ConsolidationAgent, Plan, PlannedAgent
-from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.base import ChangeRecorder, ConsolidationAgent, Plan, PlannedAgent
 from commonplace.consolidation.results import DecayResult, Result
 from commonplace.consolidation.runner import RunOptions, run
 from commonplace.consolidation.runtime import ConfidenceConfig
@@ -269,7 +268,7 @@ def test_what_a_run_tends_counts_and_waits(three: Engine, shelf: Shelf, clock: C
     run(shelf, RunOptions(("promote",), rate_limit=1))
     assert (clock.waited, three.consolidation_status(rate_limit=5).rate_limit_remaining) == ([], 4)
     clock.now += 8 * 86_400
-    Unsure(rate_limit=0, book=shelf)._executor.close(issues(three)[0].id, "enough")
+    Unsure(rate_limit=0, book=shelf)._close(issues(three)[0].id, "enough")
     run(shelf, RunOptions(("promote",), dry_run=True, rate_limit=1))
     assert clock.waited == []
     run(shelf, RunOptions(("promote",), rate_limit=1))
@@ -279,9 +278,9 @@ def test_what_a_run_tends_counts_and_waits(three: Engine, shelf: Shelf, clock: C
 def test_the_closing_of_an_issue_counts_and_waits(three: Engine, shelf: Shelf, clock: Clock) -> None:
     agent = Unsure(rate_limit=1, book=shelf)
     proposed = str(agent.process_item("a").beads_issue_id)
-    agent._executor.close(proposed, "the memory is gone", is_moot=True)
+    agent._close(proposed, "the memory is gone", is_moot=True)
     assert clock.waited == [60.0]
-    agent._executor.close(proposed, "it is closed already, which is no operation")
+    agent._close(proposed, "it is closed already, which is no operation")
     assert (clock.waited, issues(three)[0].close_reason) == ([60.0], "nothing is left to do: the memory is gone")
 
 

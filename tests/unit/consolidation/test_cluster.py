@@ -12,11 +12,12 @@ import pytest
 
 import commonplace
 from commonplace.consolidation import ConfidenceConfig
+from commonplace.consolidation.base import Plan
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.executor import Plan
 from commonplace.consolidation.results import ClusterResult
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
+from commonplace.ledger.ledger import Ledger
 from commonplace.types import Link
 from commonplace.types.ledger import Issue, IssueSelection
 
@@ -344,10 +345,17 @@ def test_a_list_of_one_memory_is_answered_only_where_an_issue_asks(book: Engine)
 def test_a_group_is_processed_without_reading_the_whole_ledger(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """With as many proposals as there are groups, a run would take the square of their number otherwise."""
     keep(book, SAME)
-    asked = list[object]()
-    monkeypatch.setattr("commonplace.ledger.ledger.Ledger.query", lambda *given: asked.append(given) or [])
+    asked = list[IssueSelection]()
+    select = Ledger.selected
+
+    def selected(ledger: Ledger, wanted: IssueSelection) -> list[Issue]:
+        asked.append(wanted)
+        return select(ledger, wanted)
+
+    monkeypatch.setattr(Ledger, "selected", selected)
     assert ClusterDetector(book=book).process_item(item(SAME)).action == "merge"
-    assert asked == []
+    assert asked
+    assert all(each.memory_ids for each in asked)
 
 
 # What nearly says the same, but for a name, a number, a day or a negation, is a question to a person.

@@ -89,7 +89,7 @@ def test_no_claim_outlives_a_failure(kept_in_beads: Engine, monkeypatch: pytest.
     def fail(*_: object) -> None:
         raise UsageError("the disk is full of eels")
 
-    monkeypatch.setattr("commonplace.consolidation.executor.ChangeRecorder.archive", fail)
+    monkeypatch.setattr("commonplace.consolidation.base.ChangeRecorder.archive", fail)
     (failure,) = book.consolidate(["decay"]).errors
     assert failure.item == "harbour"
     (blocked,) = book.ledger.query(status="blocked")
@@ -105,7 +105,7 @@ def test_what_is_gone_meanwhile_is_closed_and_not_blocked(
     def lose(*_: object) -> None:
         raise NotFoundError("the memory is gone", remedy="leave it")
 
-    monkeypatch.setattr("commonplace.consolidation.executor.ChangeRecorder.archive", lose)
+    monkeypatch.setattr("commonplace.consolidation.base.ChangeRecorder.archive", lose)
     report = book.consolidate(["decay"])
     assert (report.errors, report.skipped, report.applied) == ((), 1, 0)
     assert [issue["memory_ids"] for issue in book.ledger.query(status="closed")] == [["harbour"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.executor import PlanExecutor
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.results import MergeResult
 from commonplace.consolidation.runtime import ConfidenceConfig
@@ -138,7 +136,7 @@ def test_a_failure_blocks_the_issue_and_leaves_the_memories_as_they_were(
     def fail(*_: object) -> None:
         raise UsageError("the disk is full of eels")
 
-    monkeypatch.setattr("commonplace.consolidation.executor.ChangeRecorder.archive", fail)
+    monkeypatch.setattr("commonplace.consolidation.base.ChangeRecorder.archive", fail)
     with pytest.raises(UsageError, match="full of eels"):
         merge(book, issue)
     blocked = issue_of(book, issue)
@@ -270,14 +268,15 @@ def test_an_issue_that_others_close_meanwhile_stops_no_run(book: Engine, monkeyp
     issue = keep_two(book)
     book.archive("short")
     agent = SemanticMerge(book=book)
-    about = Ledger.about
+    select = Ledger.selected
 
-    def look(ledger: Ledger, memory_ids: Sequence[str], of: str) -> list[dict[str, Any]]:
-        found = about(ledger, memory_ids, of)
-        ledger.close(issue, "somebody was faster")
+    def look(ledger: Ledger, wanted: IssueSelection) -> list[Issue]:
+        found = select(ledger, wanted)
+        if wanted.memory_ids:
+            ledger.close(issue, "somebody was faster")
         return found
 
-    monkeypatch.setattr(Ledger, "about", look)
+    monkeypatch.setattr(Ledger, "selected", look)
     assert (agent.run(), agent.failures) == ([], [])
     assert issue_of(book, issue).close_reason == "somebody was faster"
 
@@ -424,14 +423,14 @@ def test_what_was_merged_is_told_where_closing_what_is_moot_fails(
         book.remember(f"The {id_} dam is watched", id=id_, force=True)
     first, second = ask(book, "a", "b"), ask(book, "b", "c")
     book.archive("b")
-    close = PlanExecutor.close
+    close = SemanticMerge._close
 
-    def fail_once(carrier: PlanExecutor, issue: str, why: str, **given: bool) -> None:
+    def fail_once(agent: SemanticMerge, issue: str, why: str, **given: bool) -> None:
         if issue == first:
             raise StoreBusyError("another process writes", remedy="wait")
-        close(carrier, issue, why, **given)
+        close(agent, issue, why, **given)
 
-    monkeypatch.setattr(PlanExecutor, "close", fail_once)
+    monkeypatch.setattr(SemanticMerge, "_close", fail_once)
     report = book.consolidate(["merge"])
     assert (len(report.results["merge"]), report.applied) == (1, 1)
     assert [(each.item, "another process writes" in each.error) for each in report.errors] == [(first, True)]

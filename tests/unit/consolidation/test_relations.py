@@ -292,7 +292,7 @@ def test_two_at_once_link_a_pair_once(book: Engine) -> None:
     plan = other.plan("a:b")
     one.process_item("a:b")
     with pytest.raises(NoRelation, match="others linked"):
-        other._executor.apply(plan, lambda: plan, None)
+        other._apply(plan, None)
     [issue] = book._runtime.store.ledger("default").issues(IssueSelection())
     book.undo_consolidation(issue.id)
     assert book.links() == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -80,6 +83,38 @@ def test_a_file_that_a_person_makes_meanwhile_is_not_written_over(
     with pytest.raises(StoreError, match=r"Milk\.md was edited just now; run it again"):
         vault.write(note("a", "Tea"), never)
     assert vault.read("b") == write_note(note("b", "Milk"))
+
+
+def test_a_file_made_in_the_last_moment_is_not_written_over(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a look at the name and the rename onto it anybody may save a file there."""
+
+    def late(act: Callable[..., None]) -> Callable[..., None]:
+        def made_before(source: Path, target: Path) -> None:
+            Path(target).write_text("mine")
+            act(source, target)
+
+        return made_before
+
+    monkeypatch.setattr(os, "link", late(os.link))
+    monkeypatch.setattr(Path, "replace", late(Path.replace))
+    with pytest.raises(StoreError, match=r"Tea\.md was edited just now; run it again"):
+        vault.write(note("a", "Tea"), never)
+    assert (tmp_path / "vault" / "Tea.md").read_text() == "mine"
+    assert names(tmp_path) == ["Tea.md"]
+
+
+def test_a_note_is_written_where_the_file_system_has_no_hard_links(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    vault.write(note("a", "Tea"), never)
+    assert (tmp_path / "vault" / "Tea.md").read_text() == write_note(note("a", "Tea"))
+    assert names(tmp_path) == ["Tea.md"]
 
 
 def test_a_note_that_a_person_renamed_is_found_where_it_is_now(vault: Vault, tmp_path: Path) -> None:

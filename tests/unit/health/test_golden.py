@@ -55,7 +55,7 @@ def test_one_query_has_all_that_was_said_of_it_and_the_last_counts(book: Engine)
     assert book.golden_queries() == []
     assert book.ledger.show(kept.issue)["status"] == "closed"
     assert book.mark(QUERY, "ravens", "none").relevant == ()
-    assert len(book.ledger.every()) == 1
+    assert len(book.ledger.selected()) == 1
 
 
 def test_it_is_listed_and_closed_in_the_ledger_and_waits_for_nobody(book: Engine) -> None:
@@ -75,7 +75,7 @@ def test_forgetting_a_memory_erases_its_golden_queries(book: Engine) -> None:
     receipt = book.forget(id="wood")
     assert receipt.verified
     assert book.golden_queries() == []
-    assert "zorblax" not in str((book.ledger.every(), book.ledger.history(kept.issue)))
+    assert "zorblax" not in str((book.ledger.selected(), book.ledger.history(kept.issue)))
     book.ledger.reopen(kept.issue)
     assert book.golden_queries() == []
     assert wrong(book) == []
@@ -94,7 +94,7 @@ def test_golden_queries_are_exported_and_imported(book: Engine, tmp_path: Path) 
 def test_a_secret_in_a_query_is_replaced(book: Engine) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     assert secret not in book.mark(f"whose is {secret[:40]}", "ravens").query
-    assert secret[:40] not in str(book.ledger.every())
+    assert secret[:40] not in str(book.ledger.selected())
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_what_cannot_be_marked_is_refused(
 ) -> None:
     with pytest.raises(error):
         book.mark(query, id_, verdict)
-    assert book.ledger.every() == []
+    assert book.ledger.selected() == []
 
 
 CLINIC = "Zanzibar clinic appointment with doctor Quill on Friday"
@@ -124,7 +124,7 @@ class TestForgettingWhatAQueryQuotes:
 
     @staticmethod
     def told(book: Engine) -> str:
-        every, events = book.ledger.every(), [book.ledger.history(each.id) for each in book.ledger.every()]
+        every, events = book.ledger.selected(), [book.ledger.history(each.id) for each in book.ledger.selected()]
         return str((every, events, book.golden_queries()))
 
     @pytest.mark.parametrize("by", [{"id": "appointment-7"}, {"tag": "health"}, {"session": "talk"}])

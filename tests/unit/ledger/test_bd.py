@@ -12,10 +12,16 @@ import commonplace
 from commonplace.errors import CommonplaceError, NotFoundError, ProviderError, UsageError
 from commonplace.ledger.bd import BdLedger, open_bd
 from commonplace.settings import load
+from commonplace.types.ledger import UNFINISHED, Issue, IssueSelection
 
 STUB = Path(__file__).parents[2] / "stubs" / "bd.py"
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the program that stands in for bd is a script")
+
+
+def about(ledger: BdLedger, *memory_ids: str) -> list[Issue]:
+    wanted = IssueSelection(agents=("merge",), statuses=UNFINISHED, memory_ids=memory_ids)
+    return ledger.selected(wanted)
 
 
 @pytest.fixture
@@ -73,8 +79,15 @@ class TestOperations:
         bd.create("decay", ["b"], "gc")
         bd.close(bd.create("merge", ["b"], "merge"), "no")
         bd.block(first, "no")
-        assert [issue["id"] for issue in bd.about(["b", "x"], "merge")] == [first, second]
-        assert bd.about(["x"], "merge") == bd.about([], "merge") == []
+        assert [issue.id for issue in about(bd, "b", "x")] == [first, second]
+        assert about(bd, "x") == []
+
+    def test_issues_of_several_agents_are_listed_together(self, bd: BdLedger) -> None:
+        """`bd list` takes several labels as one condition."""
+        ids = [bd.create("merge", ["a"], "merge"), bd.create("decay", ["a"], "gc")]
+        bd.create("promote", ["a"], "promote")
+        found = bd.selected(IssueSelection(agents=("merge", "decay"), statuses=("open",)))
+        assert [issue.id for issue in found] == ids
 
     def test_one_claims_and_no_other_can(self, bd: BdLedger) -> None:
         """Blocked and closed ones neither."""

@@ -17,7 +17,7 @@ from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ImportedIssues
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
-from commonplace.types.ledger import Issue
+from commonplace.types.ledger import UNFINISHED, Issue, IssueSelection
 
 NOW = 1_767_225_600.0
 
@@ -80,6 +80,11 @@ class TestCreate:
         assert ledger.query(status=None) == []
 
 
+def about(ledger: Ledger, *memory_ids: str) -> list[Issue]:
+    wanted = IssueSelection(agents=("merge",), statuses=UNFINISHED, memory_ids=memory_ids)
+    return ledger.selected(wanted)
+
+
 class TestAbout:
     def test_unfinished_issues_are_found_by_any_of_their_memories(self, ledger: Ledger) -> None:
         """Of one agent."""
@@ -87,8 +92,8 @@ class TestAbout:
         ledger.create("decay", ["b"], "gc")
         ledger.close(ledger.create("merge", ["b"], "merge"), "no")
         ledger.block(first, "no")
-        assert {issue["id"] for issue in ledger.about(["b", "x"], "merge")} == {first, second}
-        assert ledger.about(["x"], "merge") == ledger.about([], "merge") == []
+        assert {issue.id for issue in about(ledger, "b", "x")} == {first, second}
+        assert about(ledger, "x") == []
 
 
 class TestQuery:

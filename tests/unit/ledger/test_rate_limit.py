@@ -49,7 +49,6 @@ def test_more_than_the_limit_at_once_goes_alone() -> None:
     store = MemoryStore()
     assert take(store, 100.0, count=9) == 0.0
     assert take(store, 101.0) == 59.0
-    assert take(store, 101.0, count=0) == 0.0
     assert take(store, 160.0, count=9) == 0.0
 
 

@@ -57,7 +57,7 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
         Route(ENTRANCE, partial(_enter, session), name="enter"),
         Route("/page/install", partial(_install, service, session), methods=["POST"], name="install"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
-        *(Route(each.path, partial(call, service, each), methods=[each.verb], name=each.id) for each in _OPERATIONS),
+        *(Route(each.path, partial(_call, service, each), methods=[each.verb], name=each.id) for each in _OPERATIONS),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         *(
             Route(path, partial(_page, service, session, path, title), name=f"page {title.lower()}")
@@ -87,6 +87,12 @@ async def _edit(service: Service, session: PageSession, request: Request) -> Res
         raise Problem(400, "invalid-request", "editing is neither true nor false")
     session.is_editing = editing
     return Response(json.dumps({"editing": session.is_editing}), media_type="application/json")
+
+
+async def _call(service: Service, operation: Operation, request: Request) -> Response:
+    """Answer the page alone: settings, paths and what `doctor` finds are nothing for the token of one namespace."""
+    service.access.check_visitor(request)
+    return await call(service, operation, request)
 
 
 def _store(engine: Engine) -> dict[str, Any]:
