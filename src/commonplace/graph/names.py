@@ -19,7 +19,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.extract.words import COUNTRIES, STATES, TOOLS
+from commonplace.extract.words import CONCEPT_ACRONYMS, COUNTRIES, STATES, TOOLS
 from commonplace.patterns import late_pattern
 from commonplace.text.words import entries
 from commonplace.types.graph import Alias, Entity
@@ -179,9 +179,44 @@ def has_extension(name: str) -> bool:
     return _EXTENSION.search(name) is not None
 
 
+_SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
+_ACRONYM: Final = late_pattern(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
+_LETTERS: Final = late_pattern(r"[^A-Za-z]+")
+_WORD: Final = late_pattern(r"[^\W_]+")
+_MIN_LENGTH, _MAX_LENGTH = 3, 8
+_OF_ORGANIZATIONS: Final = 2
+"""So short an acronym tells something only of organizations, whose kind of name it is."""
+
+
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
+    acronyms = () if type_ in ("person", "file") else (f"{KEY}acro:{each}" for each in initials(name))
     # What is the name itself is found under that.
-    return tuple(key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
+    looser = (key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
+    return tuple(dict.fromkeys((*looser, *acronyms)))
+
+
+def acronym(name: str) -> str:
+    """Return a name that is written as an acronym in small letters, `lotr` of LOTR; "" for all else.
+
+    Those of techniques (API, SQL) are words of their own, and stand for no name that happens to have these initials.
+    """
+    bare = cleaned(name).removeprefix("the ").removeprefix("The ")
+    letters = _LETTERS.sub("", bare)
+    is_one = (_ACRONYM.fullmatch(bare) is not None or letters.isupper()) and " " not in bare
+    known = letters.lower() in CONCEPT_ACRONYMS
+    return letters.lower() if is_one and not known and _OF_ORGANIZATIONS <= len(letters) <= _MAX_LENGTH else ""
+
+
+def initials(name: str) -> tuple[str, ...]:
+    """Return the acronyms that the words of a name make, with its small words and without, in small letters."""
+    words = [each for each in _WORD.findall(cleaned(name)) if each[0].isalpha()]
+    if words and words[0].lower() == "the":
+        words = words[1:]
+    large = [each for each in words if each.lower() not in _SMALL]
+    if len(large) < _OF_ORGANIZATIONS or not all(each[0].isupper() for each in large):
+        return ()
+    made = ("".join(each[0] for each in some).lower() for some in (words, large))
+    return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
 
 
 _LOOSE: Final = frozenset({"concept", "tool", "project", "organization"})
@@ -200,6 +235,8 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which the entities stand that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
     found = [normal(name), *(key for each in types for key in (*keys(name, each), *_looser(name, each)))]
+    if type_ not in ("person", "file") and acronym(name):
+        found.append(f"{KEY}acro:{acronym(name)}")
     return tuple(dict.fromkeys(found))
 
 
@@ -262,7 +299,9 @@ def _is_form_of(name: str, other: str, type_: str) -> bool:
     if type_ == "file":
         one, another = normal(name), normal(other)
         return one.endswith(f"/{another}") or another.endswith(f"/{one}")
-    return loose(name) == loose(other)
+    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
+    is_acronym = len(acronym(name)) >= fewest and acronym(name) in initials(other)
+    return loose(name) == loose(other) or is_acronym
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from commonplace.graph.names import (
     _SAME,
     MAX_NAME_CHARACTERS,
     Known,
+    acronym,
     are_compatible,
     better_name,
     checked,
@@ -21,6 +22,7 @@ from commonplace.graph.names import (
     cleaned,
     compare,
     forms_of,
+    initials,
     keys,
     lookups,
     loose,
@@ -247,6 +249,13 @@ def test_what_is_the_name_itself_is_no_key_beside_it() -> None:
 # Other forms of a name: which mean the same, and which only look so. A wrong "the same" joins two lives.
 
 SAME = [
+    ("WHO", "organization", "World Health Organization"),
+    ("W.H.O.", "organization", "World Health Organization"),
+    ("the WHO", "organization", "World Health Organization"),
+    ("WHO", "concept", "World Health Organization"),
+    ("DoD", "organization", "Department of Defense"),
+    ("UN", "organization", "United Nations"),
+    ("LOTR", "concept", "Lord of the Rings"),
     ("auth modules", "concept", "auth module"),
     ("the auth module", "concept", "auth modules"),
     ("modules", "concept", "module"),
@@ -310,8 +319,8 @@ def test_what_only_looks_like_another_form_is_somebody_else(name: str, type_: st
 
 
 def test_a_form_of_two_names_means_neither() -> None:
-    bodies = [known(name, type="organization") for name in ("Acme Inc", "Acme Ltd")]
-    assert found("Acme", "organization", *bodies) is None
+    bodies = [known(name, type="organization") for name in ("World Health Organization", "World Hockey Organization")]
+    assert found("WHO", "organization", *bodies) is None
 
 
 def test_who_shares_a_given_name_alone_is_somebody_else() -> None:
@@ -319,15 +328,21 @@ def test_who_shares_a_given_name_alone_is_somebody_else() -> None:
     assert found("Mira Chen", "person", known("Mira Okafor", "Mira", type="person")) is None
 
 
-def test_what_a_plural_is_the_plural_of() -> None:
+def test_how_names_are_shortened() -> None:
+    assert [acronym(name) for name in ("WHO", "DoD", "GoT", "Mira", "API", "A", "the UN")] == [
+        *("who", "dod", "got", "", "", "", "un")
+    ]
+    assert initials("The Lord of the Rings") == ("lotr", "lr")
+    assert initials("a better cache") == ()
     assert (singular("modules"), singular("redis"), singular("RPGs")) == ("module", "", "RPG")
 
 
 def test_a_graph_knows_its_entities_by_these_forms(book: Engine) -> None:
     graph = book.graph
-    graph.add_episode("Elizabeth Okafor works for Globex Inc.")
+    graph.add_episode("Elizabeth Okafor works for the World Health Organization.")
+    graph.add_episode("Elizabeth Okafor left the WHO in May.")
     assert graph.entity("Elizabeth").name == "Elizabeth Okafor"
-    assert graph.entity("Globex").uuid == graph.entity("Globex Inc").uuid
+    assert graph.entity("WHO").name == graph.entity("W.H.O.").name == "World Health Organization"
 
 
 def test_two_people_of_one_given_name_stay_two(book: Engine) -> None:
