@@ -191,13 +191,13 @@ def _default(value: object) -> str:
 
 def error_classes() -> str:
     """Return the page with the error tree: what to do about each class, and its exit code."""
-    text = "Each class in `commonplace.errors` says what to do and has a `remedy`. The exit code is in parentheses.\n"
+    text = "Each class in `commonplace.errors` says what to do and has a `remedy`. The exit code is 1 unless given.\n"
     return "\n".join(["# Errors\n", NOTE, text, *_error_tree(errors.CommonplaceError, ""), ""])
 
 
 def _error_tree(kind: type[errors.CommonplaceError], indent: str) -> Iterator[str]:
     code = exit_code(kind("", path="") if kind is errors.ConfigError else kind(""))
-    yield f"{indent}* `{kind.__name__}`: {_first(kind)} ({code})"
+    yield f"{indent}* `{kind.__name__}`: {_first(kind)}" + (f" ({code})" if code != 1 else "")
     for below in kind.__subclasses__():
         if below.__module__ == errors.__name__:
             yield from _error_tree(below, f"{indent}  ")
@@ -258,7 +258,9 @@ def python() -> str:
     parts += ["### More methods\n", *short, ""]
     for name, kind in services.items():
         parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
-        parts += [f"* `{_call(each, member)}`: {_first(member)}" for each, member in _members(kind) if callable(member)]
+        parts += [
+            f"* `{_call(each, member)}`: {_result_first(member)}" for each, member in _members(kind) if callable(member)
+        ]
         parts.append("")
     parts.append(
         "## What is returned\n\nFrozen dataclasses; `to_dict()` is the JSON form, `help()` shows the others.\n"
@@ -297,7 +299,7 @@ def _callable(name: str, function: Any) -> str:
 
 def _line(name: str, function: Any) -> str:
     arguments = "".join(f" `{each}`: {meaning}" for each, meaning in _entries(_doc(function)))
-    return f"* `{_call(name, function)}`: {_first(function)}{arguments}"
+    return f"* `{_call(name, function)}`: {_result_first(function)}{arguments}"
 
 
 def _call(name: str, function: Any) -> str:
@@ -314,6 +316,13 @@ def _call(name: str, function: Any) -> str:
 
 def _first(thing: Any) -> str:
     return " ".join(_doc(thing).partition("\n\n")[0].split())
+
+
+def _result_first(function: Any) -> str:
+    """Return the first paragraph without the verb "Return", which the arrow before it says already."""
+    text = _first(function)
+    bare = text.removeprefix("Return ")
+    return text if bare == text else bare[0].upper() + bare[1:]
 
 
 def _doc(thing: Any) -> str:

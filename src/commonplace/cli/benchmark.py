@@ -87,14 +87,12 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
 
 
 @command(benchmark, click.argument("memories", type=FILE), click.argument("questions", type=FILE), embedder_option)
-@click.option("--among", type=FILE, help="Also store 1,000 turns of this talk: a LoCoMo file, or lines {content}.")
+@click.option("--among", type=FILE, help="Also store 1,000 turns of this LoCoMo file, or of lines {content}.")
 @_vectors_option
 def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
-    Prints by style how often a relevant memory is first and among five, how many questions get nothing, and how often
-    an overtaken memory ranks above the newest.
 
     Example: commonplace benchmark recall memories.jsonl questions.jsonl
     """

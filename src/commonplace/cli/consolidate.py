@@ -222,8 +222,7 @@ def _summary(done: RunReport) -> str:
 def consolidate() -> None:
     """Archive, merge, promote and link memories.
 
-    Five background agents archive stale memories, merge duplicates, promote what is used often and link related ones.
-    They act when confident and otherwise file an issue in the ledger. Every change can be undone.
+    Five background agents act when confident and otherwise file an issue in the ledger. Every change can be undone.
 
     Example: commonplace consolidate run --all --dry-run
     """
@@ -260,8 +259,8 @@ _every = click.option(
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     """Run all agents repeatedly until stopped.
 
-    Each run prints one line, or one JSON value with --json. A failed run is reported, and the next one comes at its
-    time. One such process works on a store. SIGINT and SIGTERM let the current run finish.
+    Each run prints one line, or one JSON value with --json. A failed run does not end it. A store can have one such
+    process. SIGINT and SIGTERM let the current run finish.
 
     Example: commonplace consolidate watch --every 1h
     """

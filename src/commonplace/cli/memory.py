@@ -249,9 +249,8 @@ def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memo
 def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, reason: str, text: str) -> None:
     """Settle what waits for you, or confirm memories.
 
-    Without ID it shows contradicting facts, memories that a newer one may have overtaken, and proposals of
-    consolidation, one at a time. With ID a review counts as a use; after three, `commonplace consolidate run promote`
-    writes a memory to the vault.
+    Without ID it shows contradicting facts, overtaken memories and proposals of consolidation, one at a time. With ID a
+    review counts as a use; after three, `commonplace consolidate run promote` writes a memory to the vault.
 
     Example: commonplace review
     """
@@ -466,8 +465,8 @@ def forget(
 ) -> int:
     """Delete memories with every copy, and verify it.
 
-    Also deletes documents, artifacts, knowledge, and episodes, entities and facts of the graph. On a terminal it shows
-    what would go and asks first; elsewhere, and with --json, it needs --yes.
+    Also deletes documents, artifacts, knowledge, episodes, entities and facts. On a terminal it asks first; elsewhere,
+    and with --json, it needs --yes.
 
     The store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left or still waiting.
 

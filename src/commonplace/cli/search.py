@@ -298,8 +298,8 @@ _memory_options = options.group(
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
-    Each hit is sure, likely or weak; a weak one may only be near. If nothing is relevant, no passage is printed. Repeat
-    an option to allow alternatives; different options must all match. Options override the strategy of --agent.
+    Each hit is sure, likely or weak; a weak one may only be near. Repeat an option to allow alternatives; different
+    options must all match. Options override the strategy of --agent.
 
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
@@ -328,7 +328,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     """Find the memories that answer QUERY, best first.
 
     Each is sure, likely or weak; a weak one may only be near. A newer memory ranks before one that it may have
-    superseded. Dates in the query, such as "last May", lead to memories of that time. Sure and likely hits count as
+    superseded. Dates in the query, such as "last May", favour memories of that time. Sure and likely hits count as
     used.
 
     Example: commonplace recall "which database does billing use" --as-of 2026-01-01
@@ -418,13 +418,11 @@ _NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is in
 def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **given: Any) -> int:
     """Print what is worth knowing before TASK.
 
-    The text is fenced and labelled as data. Without a task it holds long memories, then the newest. With --agent, that
-    agent's strategy chooses the artifacts.
+    The text is fenced and labelled as data. Without a task it holds long memories, then the newest.
 
-    With --stdin-json it answers a client's hook: the prompt, working directory and agent come from the event on
-    standard input. It prints at most 500 tokens of memories that are likely relevant and new to the session; artifacts
-    with an agent or --kind. Nothing is printed if nothing is relevant, there is no store, or context.on_start is off.
-    The exit code is never 2, which would stop the client.
+    With --stdin-json it answers a client's hook: prompt, working directory and agent come from the event on standard
+    input. It prints at most 500 tokens of memories that are likely relevant and new to the session, or nothing;
+    artifacts with an agent or --kind. The exit code is never 2, which would stop the client.
 
     Example: commonplace context "write login tests" --max-tokens 4000
     """

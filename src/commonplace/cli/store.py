@@ -88,7 +88,7 @@ def init(
     """Create the store of a project.
 
     The store is `.commonplace` in DIRECTORY, by default the working directory, or where --store says. An existing store
-    stays as it is. If your own store has memories, you are asked whether to move them.
+    stays as it is.
 
     A store that lost its database is refused: restore a backup, or use --anew, which creates an empty one and imports
     the memories on its Markdown pages.
@@ -251,9 +251,9 @@ for _command in (forget_namespace, gc):
 def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
     """Check store, index and model data; repair the index.
 
-    A faulty index is rebuilt from the store, and interrupted deletions are finished. With --secrets, keys, tokens and
-    passwords in everything stored are replaced by placeholders and every copy is removed; indexed files stay as they
-    are. The exit code is 1 if something is wrong and was not repaired.
+    A faulty index is rebuilt, and interrupted deletions are finished. With --secrets, keys, tokens and passwords in
+    everything stored are replaced by placeholders; indexed files are not changed. The exit code is 1 if something is
+    wrong and was not repaired.
 
     Example: commonplace doctor --secrets
     """
@@ -297,8 +297,7 @@ def backup(engine: Engine, /, file: Path) -> BackupReport:
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """Make a store from the backup FILE.
 
-    It is the store that --store names, or the nearest one. Everything is checked before anything is touched. Close
-    other programs that have it open.
+    Everything is checked before anything is touched. Close other programs that have the store open.
 
     Example: commonplace restore ~/backups/billing.tar --replace
     """
@@ -370,11 +369,9 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
 def sync(engine: Engine, /, accept: str | None) -> SyncReport:
     """Synchronize memories with their Markdown pages.
 
-    Imports your edits of MEMORY.md and memory/, and writes memories there. Other commands do this too, unless the
-    setting memory.mirror is off.
+    Other commands do this too, unless the setting memory.mirror is off.
 
-    A damaged page (NUL characters, torn, or many entries missing) is written again, and the old one is kept beside it.
-    If you meant it, --accept imports it.
+    A page that looks damaged is written again, and the old one is kept beside it; --accept imports it.
 
     Example: commonplace sync
     """
@@ -385,8 +382,7 @@ def sync(engine: Engine, /, accept: str | None) -> SyncReport:
 def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
     """Summarize the log of searches: latency, misses, hits.
 
-    It covers command line, MCP and CSP/1 in this namespace, within log.max_bytes and log.keep. A hit that was opened or
-    touched afterwards counts as used.
+    It covers command line, MCP and CSP/1 in this namespace. A hit that was opened or touched afterwards counts as used.
 
     Example: commonplace store logs --since yesterday
     """
@@ -397,7 +393,7 @@ def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
 def health(engine: Engine, /, golden: Path | None) -> Shown:
     """Find duplicates, contradictions and stale memories.
 
-    Also lists memories that a newer one may have overtaken, notes without their memory, and junk. It changes nothing.
+    Also lists overtaken memories, notes without their memory, and junk. It changes nothing.
 
     Example: commonplace health --golden golden.jsonl
     """

@@ -212,30 +212,30 @@ class Engine:
     ) -> Memory:
         """Store a memory. It is durable and can be found by every process when the call returns.
 
-        Secrets are replaced by placeholders. What is remembered already, exactly or in nearly the same words, is
-        touched instead: the memory that is returned says so in `outcome` and `notices`. A known `id` with other words
-        makes the next version of that memory. Blocks that were recalled are cut out. What it says of what it names goes
-        into the graph in the same transaction, unless the setting graph.remember is off.
+        Secrets are replaced by placeholders, and recalled blocks cut out. A duplicate, exact or nearly so, touches the
+        existing memory instead: `outcome` and `notices` of the returned memory say so. A known `id` with other words
+        makes the next version of that memory. Facts go into the graph in the same transaction, unless the setting
+        graph.remember is off.
 
         Args:
             content: at most 1 MiB of UTF-8 (setting memory.max_bytes).
-            tier: "ultra" (this process only), "short", "medium" or "long"; the default is short, in a session medium.
+            tier: "ultra" (this process only), "short" (default), "medium" (default in a session) or "long".
             tags: at most 100, each at most 200 characters.
             source: who or what it came from; "" keeps the source of a memory with a known `id`.
             at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday" (its beginning);
                 default: now. Dates in the text are relative to it.
             metadata: a JSON object, at most 64 KiB.
             category: decision, preference, fact, context, …; sets the half-life.
-            id: your own id, kept verbatim; default: a new UUID.
+            id: your own id; default: a new UUID.
             session: the conversation; its memories keep their order and are never merged.
             entities: names of its subjects.
             origin: "user", "agent" (the default), "tool", "document" or "web".
-            trust: 0–1; default: by origin, for a derived memory the least of its sources.
+            trust: 0–1; default: by origin, or the least of `derived_from`.
             derived_from: ids of the memories that it was made from.
-            force: store it even if it is a duplicate or looks binary; the memory records this.
+            force: store it even if it is a duplicate or looks binary.
 
         Raises:
-            AdmissionError: the text is a passage of an indexed artifact, or nothing but what was recalled.
+            AdmissionError: the text is a passage of an indexed artifact, or holds only recalled blocks.
             UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
         """
         item = {
@@ -258,14 +258,14 @@ class Engine:
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False, wait: bool = True) -> Memories:
         """Store many memories in order, and return one for each.
 
-        All are checked before any is stored; 256 at a time, or 128 KiB of text, are one transaction. They are durable
+        All are checked before any is stored. Each transaction takes 256 of them, or 128 KiB of text. They are durable
         and found by their words before they are embedded.
 
         Args:
             items: mappings with `content` and other arguments of `remember`, or chat messages with `role` (user,
-                assistant, tool), which sets the origin, and `content` as a text or a list of text parts.
+                assistant, tool) and `content`.
             force: as for `remember`.
-            wait: return when all can be found by meaning; False embeds in the background.
+            wait: return when all are embedded; False embeds in the background.
 
         Raises:
             AdmissionError: as for `remember`; the message says which one.
@@ -297,7 +297,7 @@ class Engine:
     def resolve_id(self, abbreviation: str) -> str:
         """Return the id of the memory that begins with these characters, as git does.
 
-        What is no beginning, and the whole id of anything else, comes back as given.
+        If no memory begins so, the text is returned unchanged.
 
         Args:
             abbreviation: at least 4 characters of an id.
@@ -390,11 +390,11 @@ class Engine:
         Args:
             answer: one of the question's `answers`, or the id of the side that is right. "left" and "right" keep that
                 side, "both" keeps all, "edit" writes `text` instead, "accept" and "reject" answer a proposal.
-            by_agent: refuse where a user said one of the sides, or one is not trusted.
+            by_agent: refuse if a user said one of the sides, or one is not trusted.
 
         Raises:
-            NotFoundError: no such question waits.
-            UsageError: it takes no such answer, or an agent may not give it.
+            NotFoundError: there is no such question.
+            UsageError: the question does not take this answer, or an agent may not give it.
         """
         from commonplace.engine.review import answer as answered
 
@@ -427,8 +427,8 @@ class Engine:
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
         """Recompute the retention of one tier, and archive memories below a threshold.
 
-        A memory goes only when it was unused for as long as its tier keeps it: short for 7 days, medium for 90. Long
-        ones never do. `restore_memory` brings one back for 30 days.
+        Only memories that were unused for 7 days (short) or 90 (medium) are archived. `restore_memory` brings one back
+        for 30 days.
 
         Args:
             tier: "short" or "medium".
@@ -462,8 +462,8 @@ class Engine:
 
         Args:
             strength: 0–1.
-            by_agent: refuse the types "supersedes" and "holds beside" where a user said one of the memories, or one is
-                not trusted.
+            by_agent: refuse the types "supersedes" and "holds beside" if a user said one of the memories, or one is not
+                trusted.
         """
         if boolean("by_agent", by_agent) and link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
             from commonplace.engine.review import refuse_agent
@@ -524,7 +524,7 @@ class Engine:
     ) -> SearchResult:
         """Find the passages that answer a query, best first, each with the probability that it is relevant.
 
-        Filters apply before the limit. Dates in the query ("last May", "three days ago") lead to the memories of then.
+        Filters apply before the limit. Dates in the query ("last May", "three days ago") favour memories of that time.
 
         Args:
             query: words, a question or an identifier, never a query language.
@@ -532,23 +532,20 @@ class Engine:
             kinds: only hits of these kinds.
             method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
             as_of: search what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
-                Tuesday" (its end) or "two hours ago" (that moment).
+                Tuesday" (its end) or "two hours ago".
             valid_at: search only memories, in the versions that were true at that time. With `as_of`: as known then.
-            min_score: hold back hits with a lower score, 0–1; 0 keeps all. The default, setting search.min_score, is a
-                low floor; the result counts what is below.
+            min_score: hold back hits with a lower score, 0–1; 0 keeps all; default: setting search.min_score.
             types, paths: only artifacts of these types, or matching these globs.
-            phases, tags: only owners of these phases (or of none); only owners with one of these tags.
+            phases, tags: only what has one of these phases (or none), or one of these tags.
             tiers, sessions, sources: only memories of these.
             min_trust: only memories with at least this trust, 0–1.
             stage1_limit: maximum number of lexical and of dense candidates per phrasing, 1–10,000; default: setting
                 search.stage1_limit, 100, or what `limit` needs.
             per_owner: maximum number of hits from one artifact or memory.
-            rerank: "single" or "batch": a language model, to which query and passages are sent, re-ranks three times as
-                many hits, in one call each or one for all. If it fails, the result is degraded. Default: setting
-                search.rerank, "none".
+            rerank: let a language model re-rank three times as many hits: "single" (one call each), "batch" or "none";
+                default: setting models.reranker.
             agent: use this agent's strategy, else that of `default`, for limit, min_score, types, phases and tags that
-                this call leaves open; an empty list lifts a filter. It finds only artifacts, unless it has no types.
-                Its tags are not asked where files of one of its types have none; a notice says so.
+                this call leaves open; an empty list lifts a filter.
             also: one to four other phrasings; hits are ranked by the mean of all.
         """
         now = self._runtime.now()
@@ -625,8 +622,8 @@ class Engine:
     def count_use(self, hits: Sequence[Hit]) -> None:
         """Count the likely and sure memories among the first three hits as used.
 
-        Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
-        is written within a second, and at the latest when the engine is closed.
+        Each counts at most once an hour over all processes, and not if a newer one may have overtaken it. It is written
+        within a second, and at the latest when the engine is closed.
         """
         if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
             raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
@@ -641,8 +638,8 @@ class Engine:
     def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
         """Write a line about a search to the store's retrieval log.
 
-        It holds the query by hash or text, or nothing is written, as the setting `log.queries` says; of what was found
-        the paths of artifacts, and names of memories that give nothing away. A log that cannot be written is none.
+        The setting `log.queries` decides whether it has the query's hash, its text, or is not written at all. Hits are
+        logged by the paths of artifacts and digests of memories' ids. Failures to write are ignored.
 
         Args:
             call: the name of the call.
@@ -690,15 +687,15 @@ class Engine:
         """Return what is worth knowing before a task, as one fenced text for a model, labelled as data.
 
         It holds the passages that are likely to answer the task, those of one file together in reading order, and under
-        "Possibly related" a few memories that are weak, within a budget of tokens. Without a task it holds what is kept
-        long, the most present first, and then the newest of the rest.
+        "Possibly related" a few weak memories, within a budget of tokens. Without a task it holds long memories, those
+        of the highest retention first, then the newest of the rest.
 
         Args:
             task: the task in words; "" is the start of a session.
             max_tokens: 64–1,000,000; default: setting context.max_tokens, 50,000.
             agent: use this agent's search strategy for what this call leaves open.
             limit: maximum number of passages, 1–1000; default: 30, or by the strategy.
-            kinds, tags, min_score, min_trust: as in `search`. With a `min_score`, every hit that reaches it is taken.
+            kinds, tags, min_score, min_trust: as in `search`; a `min_score` admits every hit that reaches it.
             weak: maximum number of weak memories, 0–1000; default: 3.
             touch: as in `recall`.
         """
@@ -731,8 +728,8 @@ class Engine:
     ) -> Context:
         """Return what a client's hook adds to a conversation: memories that are likely relevant and new to it.
 
-        Artifacts are named in a line each. What is returned is not returned again for the same conversation within a
-        day, unless `clear_injected` is called.
+        Artifacts have one line each. Nothing is returned twice for the same conversation within a day, unless
+        `clear_injected` is called.
 
         Args:
             prompt: the user's prompt; "" is the start of a session.
@@ -760,7 +757,7 @@ class Engine:
     def injections(self, limit: int = 20) -> list[Injection]:
         """Return what `injection` gave to named conversations within a day, newest first.
 
-        A conversation is told by a digest of its name. What was asked is not kept.
+        Conversations are identified by a digest of their name. Prompts are not kept.
 
         Args:
             limit: 1–1000.
@@ -822,7 +819,7 @@ class Engine:
     def cut_tokens(self, text: str) -> list[tuple[str, int]]:
         """Return the parts of a text with the number of tokens of each.
 
-        White space stands at the beginning of a part.
+        White space belongs to the part that follows it.
         """
         if not isinstance(text, str):
             raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
@@ -856,14 +853,14 @@ class Engine:
         Args:
             root: a directory or a file.
             include: globs, in place of the setting and the default list.
-            watch: index now and after each change, in a loop: `for run in book.index(watch=True)`. Each run has a
-                `report` or an `error`; `stop()` ends the loop from any thread. Use it in a `with` block.
+            watch: index now and after each change: `for run in book.index(watch=True)`. Each run has a `report` or an
+                `error`; `stop()` ends the loop from any thread.
             force: read every file again, changed or not; when watching, in the first run only.
             keep_most: refuse to remove more than half of what is indexed there; not when watching.
 
         Raises:
-            RemovalError: it would, and nothing was changed.
-            NotFoundError: there is no such directory or file; a watch gives it as the error of a run.
+            RemovalError: `keep_most` applies. Nothing was changed.
+            NotFoundError: there is no such directory or file; a watch reports it as the error of a run.
             StoreBusyError: the directory is watched already, for this store and namespace.
             UsageError: a glob is not valid.
         """
@@ -887,18 +884,17 @@ class Engine:
     def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
         """Embed everything again with another embedder, then switch to it.
 
-        All namespaces belong to it, past versions, knowledge and the texts of graphs too. The old vectors answer
-        meanwhile, in any process, and what is written meanwhile is embedded as well. A run that was ended goes on with
-        what it had when it is called again; with the present embedder it is given up instead. Other processes that
-        have the store open take the new embedder up with their next call.
+        This includes all namespaces, past versions, knowledge and the texts of graphs. Meanwhile every process searches
+        the old vectors, and new texts get both. An interrupted run continues when it is called again; with the present
+        embedder it is abandoned instead. Other processes use the new embedder from their next call on.
 
         Args:
             embedder: a name or an object, as in `commonplace.open`; "default" is the setting of each kind.
             kinds: "memories", "knowledge", "graph" or "artifacts"; default: all.
 
         Raises:
-            ModelError, ProviderError: it cannot be used; the store keeps its own.
-            StoreBusyError: another process is at it, or writes the index all the time.
+            ModelError, ProviderError: the embedder cannot be used; the store keeps its own.
+            StoreBusyError: another process changes the embedder, or holds the lock of the index.
             UsageError: there is no such embedder.
         """
         from commonplace.engine.upgrade import EmbedderApi
@@ -942,8 +938,7 @@ class Engine:
         """Return a knowledge service with its own configuration, embedder or re-ranker.
 
         Args:
-            config: default: from the settings. If it names another store, that one is opened, and closed with this
-                engine.
+            config: default: from the settings. Another store that it names is closed with this engine.
             embedder: an object with `embed(*texts)`, or an embedder or its name; default: the store's.
             reranker: an object with `rerank(query, candidates, top_k)`; default: the configured language model.
 
@@ -972,8 +967,8 @@ class Engine:
     ) -> RunReport:
         """Run background agents over this namespace: decay, cluster, merge, promote, relations, in this order.
 
-        What they are sure of they do, the rest they propose as issues of the ledger; `undo_consolidation` takes back
-        what an issue or the whole run changed.
+        They act if their confidence is high and otherwise file an issue in the ledger. `undo_consolidation` undoes the
+        change of an issue or a whole run.
 
         Args:
             agents: which ones; default: all.
@@ -985,7 +980,7 @@ class Engine:
                 `mark`. The run is rolled back if one loses a result.
 
         Raises:
-            KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
+            KeyboardInterrupt: the run was stopped; a note on the exception says how to undo what was done until then.
         """
         from commonplace.consolidation.runner import RunOptions, agents_of
 
@@ -995,11 +990,11 @@ class Engine:
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
         """Apply what an issue proposes, whatever the confidence, and close it.
 
-        Where that fails the issue is blocked with the error, and the memories are as they were.
+        On failure the issue is blocked with the error, and no memory is changed.
 
         Raises:
-            NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
-            UsageError: it is of no agent, or asks for nothing that an agent does.
+            NotFoundError: there is no such open issue, or one of its memories no longer exists.
+            UsageError: no agent filed the issue, or its proposal is not an action of that agent.
         """
         from commonplace.consolidation.runner import RunOptions, process
 
@@ -1012,8 +1007,8 @@ class Engine:
         """Undo the change of an issue, or all remaining changes of a run, in one transaction.
 
         Raises:
-            NotFoundError: there is no such issue or run, or nothing of it stands.
-            UsageError: a later change rests on it, or a memory of it was changed by others since.
+            NotFoundError: there is no such issue or run, or everything of it was undone already.
+            UsageError: a later change depends on it, or one of its memories was changed since.
         """
         from commonplace.consolidation.undo import undo
 
@@ -1025,8 +1020,8 @@ class Engine:
         """Undo the merge that made a memory; its sources are restored exactly.
 
         Raises:
-            NotFoundError: no merge that stands made it.
-            UsageError: a later change rests on it, or a memory of it was changed by others since.
+            NotFoundError: the memory was not made by a merge, or the merge was undone already.
+            UsageError: a later change depends on it, or one of its memories was changed since.
         """
         from commonplace.consolidation.undo import undo_merge
 
@@ -1045,7 +1040,7 @@ class Engine:
     def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
         """Return recent runs that changed, proposed or failed at something, newest first.
 
-        `undo_consolidation` takes back what stands of one. Dry runs write nothing, so they are not among them.
+        Dry runs are not recorded.
 
         Args:
             limit: 1–1000.
@@ -1085,7 +1080,8 @@ class Engine:
     def mark(self, query: str, id: str, verdict: Verdict = "right") -> GoldenQuery:  # noqa: A002
         """Say whether a memory is a right result of a query, and so make a golden query.
 
-        It is an issue of the ledger: it is exported with it, closed by it, and erased with any memory that it names.
+        A golden query is an issue of the ledger: exported with it, closed like any issue, and erased with each memory
+        that it names.
 
         Args:
             query: the query as it was asked; secrets are replaced.
@@ -1102,10 +1098,10 @@ class Engine:
 
     @made_once
     def ledger(self) -> Ledger:
-        """The issues of this namespace, in the store or, where the settings say so, in beads.
+        """The issues of this namespace, in the store or, if the settings say so, in beads.
 
         Raises:
-            UsageError: the settings name beads, and there is no program or no database of it.
+            UsageError: the settings name beads, and its program or database is missing.
         """
         return self._consolidation_api.ledger
 
@@ -1126,21 +1122,22 @@ class Engine:
     def sync(self, *, accept: str | Path | None = None) -> SyncReport:
         """Synchronize the memories of this namespace with their Markdown pages.
 
-        Short memories stand in `memory/YYYY-MM-DD.md`, long ones in `MEMORY.md`. What people changed there is taken in:
-        an edit is a new version, a new note a new memory, a removed block archives its memory. What both sides changed
-        is kept on both: the store's words on the page, the others in a file beside it. With the setting memory.mirror
-        this happens by itself, at the next call and soon after a write; pages that somebody has just saved wait then.
+        Short memories are in `memory/YYYY-MM-DD.md`, long ones in `MEMORY.md`. Edits of these pages are imported: an
+        edited entry is a new version, a new note a new memory, and a removed entry archives its memory. If both sides
+        changed, the page gets the store's version, and the other is kept in a conflict file. With the setting
+        memory.mirror this happens automatically, at the next call and soon after a write; pages that somebody has just
+        saved wait then.
 
-        A page that looks damaged, because it holds NUL characters, breaks off, or lacks many entries at once, archives
-        nothing: it is written again from the store, and what stood there is kept in a file beside it.
+        A page that looks damaged, because it has NUL characters, breaks off, or lacks many entries at once, archives
+        nothing: it is written again from the store, and the damaged one is kept in a file beside it.
 
         Args:
             accept: import this page, or the file in which it was kept, as it is.
 
         Raises:
             NotFoundError: `accept` names neither a page nor a damaged one that was kept.
-            UsageError: the file that it names holds NUL characters.
-            StoreBusyError: another process was at it for longer than a minute.
+            UsageError: the file that it names has NUL characters.
+            StoreBusyError: another process held the pages for more than a minute.
             StoreError: the store cannot be written.
         """
         if self._runtime.store.is_on_server:
@@ -1163,12 +1160,11 @@ class Engine:
     ) -> ForgetReceipt:
         """Delete memories, an artifact or an agent's knowledge with every copy, and verify it.
 
-        Every version goes, live or archived, with passages, vectors, links, Markdown and log lines, and so do memories
-        that carry its words on: those that were derived from it, and archived ones that it was merged from; others that
-        were merged with it are active again. With an
-        episode goes what only it supported of the graph, with an entity every fact about it. Then every file of the
-        store is searched for the words. What another process still holds open is listed as waiting, and finished by
-        `doctor`. Nothing brings it back but a backup.
+        This includes every version, live or archived, with passages, vectors, links, Markdown and log lines, memories
+        that were derived from it, and archived ones that it was merged from; others that were merged with it become
+        active again. Deleting an episode deletes what only it supports in the graph, deleting an entity every fact
+        about it. Then every file of the store is searched for the words. Files that another process holds open are
+        listed as waiting, and finished by `doctor`. Only a backup can bring anything back.
 
         Args:
             id: one id or several, of memories, artifacts, documents, knowledge, episodes, entities or facts.
@@ -1179,7 +1175,7 @@ class Engine:
 
         Raises:
             NotFoundError: nothing matches. Nothing was changed.
-            StoreBusyError: another process held the store, or was forgetting, for too long.
+            StoreBusyError: another process held the store, or was deleting, for too long.
             UsageError: not exactly one of `id`, `tag`, `source`, `session`, `path`, `agent` is given, or one is empty.
         """
         named = {"id": id, "tag": tag, "source": source, "session": session, "path": path, "agent": agent}
@@ -1205,8 +1201,8 @@ class Engine:
     def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
         """Delete what was archived long ago, with one receipt.
 
-        What is live never goes. What was derived from an archived memory stays. Where nothing is old enough the
-        receipt has no id, and none is kept.
+        Live memories, and those derived from an archived one, stay. If nothing is old enough, the receipt has no id and
+        is not kept.
 
         Args:
             older_than_days: 0–36,500; default: setting memory.gc_after, 30.
@@ -1225,15 +1221,15 @@ class Engine:
     def backup(self, target: str | Path) -> BackupReport:
         """Write a complete, verified copy of the store to a new file while others use the store.
 
-        It holds every namespace, every version and the Markdown, but neither the index, which is built again, nor logs,
-        settings and memories of the tier ultra. `commonplace.restore` makes a store of it. The store remembers where it
-        is, so that a forgetting can name it: what is forgotten later is still in it.
+        It holds every namespace, every version and the Markdown, but not the index, which can be rebuilt, nor logs,
+        settings and `ultra` memories. `commonplace.restore` makes a store of it. The store remembers the file, so that
+        the receipt of a later deletion can name it: the backup still has what is deleted.
 
         Args:
             target: the file, in an existing directory; it appears only when complete.
 
         Raises:
-            StoreDamagedError: the store is damaged, or what was written could not be read back.
+            StoreDamagedError: the store is damaged, or the backup could not be verified.
             StoreError: the file exists already, or cannot be written.
         """
         from commonplace.exchange.backup import back_up
@@ -1252,9 +1248,8 @@ class Engine:
     def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
         """Write this namespace as JSON lines, from one state of the store.
 
-        Memories come with every version and link, other owners with the passages they were cut into, the graph with its
-        episodes, entities and facts and what happened to them. The same content gives the same bytes, whoever exports
-        it and when.
+        It contains memories with all versions and links, other owners with their passages, and the graph with episodes,
+        entities, facts and their history. The same content gives the same bytes.
 
         Args:
             target: a new file, which appears only when complete, or a text stream.
@@ -1290,14 +1285,12 @@ class Engine:
     ) -> ImportReport:
         """Import an export of Commonplace, or the files of another system.
 
-        Everything is checked first, as `remember` checks it, and nothing is written if anything is refused. What is
-        here already, the same words under the same id, stays as it is, with the use that was made of it since:
-        importing twice changes nothing, and an import that was cut short is completed by importing again. So it is with
-        an entity or a fact of which all that is imported is known here, and perhaps more. Ids, versions and times,
-        places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets are
-        replaced, so that what is exported from here again is the same up to placeholders. An export of Commonplace
-        brings its graph along; what the memories of another system say goes into the graph, as by `remember`, and so do
-        the relations that it kept between things, as by `graph.add_triplet`.
+        Everything is checked first, as `remember` checks it, and nothing is written if anything is refused. An item
+        that the store already has, with the same id and content, stays as it is: importing twice changes nothing, and
+        importing again completes an interrupted import. The same holds for entities and facts of which the store knows
+        at least as much. Ids, versions, times, positions in sessions, tiers, status and use are kept; passages and
+        vectors are made again, and secrets replaced. An export of Commonplace includes its graph. Memories of another
+        system feed the graph as by `remember`, and its relations as by `graph.add_triplet`.
 
         Args:
             format: "commonplace" or another system; "auto" recognises it.
@@ -1309,8 +1302,8 @@ class Engine:
         Raises:
             NotFoundError: there is no such file.
             StoreVersionError: a newer Commonplace wrote the export.
-            UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
-                with other content. The message says which, and where. Nothing was written.
+            UsageError: the file is damaged, truncated or of an unknown format, or one of its items cannot be stored or
+                conflicts with another one. The message says which, and where. Nothing was written.
         """
         from commonplace.exchange.import_ import ON_CONFLICT
         from commonplace.exchange.read import OWN
@@ -1340,12 +1333,12 @@ class Engine:
     def move_memories(self, to: Engine) -> int:
         """Move all memories of this namespace into another store; return how many.
 
-        They are forgotten here when they are there: whoever is stopped in between calls it again. One that somebody
-        changes meanwhile stays here as well. What they say goes into the other store's graph.
+        They are deleted here once the other store has them; after an interruption call it again. A memory that is
+        changed meanwhile stays here as well. The memories feed the other store's graph.
 
         Raises:
             StoreBusyError: another process held one of the stores for too long.
-            UsageError: something else has the id of one of them there. Nothing was moved.
+            UsageError: the other store has a different memory with one of the ids. Nothing was moved.
         """
         from commonplace.store.drafts import draft
 
@@ -1387,7 +1380,7 @@ class Engine:
 
         Args:
             secrets: also search everything stored for secrets, in all namespaces and on Markdown pages; with `mend`
-                each is replaced and every copy removed. A later call finishes an interrupted run.
+                each is replaced and every copy removed.
         """
         from commonplace.engine.doctor import Doctor
 
@@ -1463,7 +1456,7 @@ class Engine:
     def memory_uses(self, id: str, limit: int = 50) -> Sequence[MemoryUse]:  # noqa: A002 - the name of the field
         """Return when a memory was found and used, newest first.
 
-        Finds are read from the log of retrievals, as far as that goes back; of uses the memory itself knows the last.
+        Hits are read from the retrieval log, as far as it goes back; the memory itself records its last uses.
 
         Args:
             limit: 1–1,000.

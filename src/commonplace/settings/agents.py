@@ -17,21 +17,17 @@ _NAME: Final = re.compile(r"[\w-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What an agent is to find: which artifacts, how many, how relevant."""
+    """Which artifacts an agent finds, and how many."""
 
     context_types: tuple[str, ...] = setting(
         ("requirement", "architecture", "code", "test"),
-        "the types of artifacts that it finds; an empty list is all",
+        "only artifacts of these types; an empty list: all",
         choices=ARTIFACT_TYPES,
     )
-    top_k: int = setting(10, "how many artifacts it finds at most", 1, 1000)
-    threshold: float = setting(0.7, "what is scored below it is left out; 0 keeps all that was ranked", 0.0, 1.0)
-    phase_filter: tuple[str, ...] = setting(
-        (), "only artifacts of these phases, and those that have none; an empty list is all"
-    )
-    tag_filter: tuple[str, ...] = setting(
-        (), "only artifacts with one of these tags, unless files of one of the types have none; an empty list is all"
-    )
+    top_k: int = setting(10, "maximum number of artifacts", 1, 1000)
+    threshold: float = setting(0.7, "lowest score; 0 keeps all", 0.0, 1.0)
+    phase_filter: tuple[str, ...] = setting((), "only artifacts of these phases, or of none; an empty list: all")
+    tag_filter: tuple[str, ...] = setting((), "only artifacts with one of these tags; an empty list: all")
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
@@ -45,7 +41,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "integrator": Strategy(("architecture", "test", "documentation"), 12, 0.65),
     DEFAULT_AGENT: Strategy(),
 }
-"""The strategies that there are without any setting; those of the auto-retrieval contract."""
+"""The built-in strategies, from the auto-retrieval contract."""
 
 
 def agent_name(written: str) -> str:
@@ -54,9 +50,9 @@ def agent_name(written: str) -> str:
 
 
 def strategy_name(written: str, known: Mapping[str, Strategy]) -> str | None:
-    """Return by what name an agent of some client has a strategy; None where it has none.
+    """Return the name under which a client's agent has a strategy, or None.
 
-    An agent that a plugin brings is called `plugin:agent` there, and is known by either name.
+    Clients call the agent of a plugin `plugin:agent`; a strategy may use either name.
     """
     names = (agent_name(written), agent_name(written.rpartition(":")[2]))
     return next((name for name in names if name in known and name != DEFAULT_AGENT), None)

@@ -45,10 +45,7 @@ class SearchSettings:
     candidate_cache: int = setting(1000, "maximum number of cached rankings; 0: none", 0, 1_000_000)
     candidate_cache_minutes: int = setting(5, "minutes until they expire", 0, 10_080)
     cache_bytes: int = setting(
-        256 * 1024,
-        "maximum bytes of that cache and of the one of embedded questions; a ranking takes some 20 kB",
-        0,
-        1024 * MIB,
+        256 * 1024, "maximum bytes of both caches, of rankings (20 kB each) and of questions' vectors", 0, 1024 * MIB
     )
     retention_weight: float = setting(0.0, "weight of retention in the order of memories; 0: none", 0.0, 10.0)
 
@@ -59,7 +56,7 @@ class IndexSettings:
 
     enabled: str = switch(
         "on",
-        "whether files are indexed; off: `index build` reads none, and a search finds indexed ones only if asked to",
+        "whether files are indexed; off: `index build` reads none, and a search finds artifacts only by `kinds`",
     )
     include: tuple[str, ...] = setting((), "files to index; empty: the usual kinds of text", kind="globs")
     max_file_bytes: int = setting(MIB, "larger files are skipped and counted", 1, 1024 * MIB)
@@ -108,14 +105,13 @@ class GraphSettings:
     )
     backend: str = setting(
         "local",
-        "what answers graph queries: this store, or Graphiti's MCP server, which is sent what is added",
+        "what answers graph queries: this store, or Graphiti's MCP server",
         choices=("local", "graphiti-mcp"),
         project=False,
     )
     graph_uri: str = setting(
         "",
-        "address of Graphiti's MCP server, such as http://localhost:8000/mcp, or the command that starts it; with "
-        "`server`, the address of its database",
+        "address of Graphiti's MCP server, or the command that starts it; with `server`, the address of its database",
         project=False,
         environment="COMMONPLACE_GRAPH_URI",
     )
@@ -126,7 +122,7 @@ class GraphSettings:
         environment="COMMONPLACE_GRAPH_USER",
     )
     server: str = setting("", "command that starts Graphiti's MCP server, if graph_uri is its database", project=False)
-    group: str = setting("main", "Graphiti's group for what has no group here", project=False)
+    group: str = setting("main", "Graphiti's group for episodes without a group", project=False)
     embedder: str = setting("", "embedder of a started server, such as openai; empty: its own setting", project=False)
     llm_provider: str = setting(
         "", "language model provider of a started server; empty: its own setting", project=False
@@ -161,9 +157,11 @@ class ModelSettings:
     )
     reranker_model: str = setting("", "language model that re-ranks; empty: `generator`", project=False)
     openai_url: str = setting(
-        "", "address of OpenAI's API or a compatible one; empty: OPENAI_BASE_URL, or theirs", project=False
+        "", "address of OpenAI's API or a compatible one; empty: OPENAI_BASE_URL, else OpenAI", project=False
     )
-    anthropic_url: str = setting("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, or theirs", project=False)
+    anthropic_url: str = setting(
+        "", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, else Anthropic", project=False
+    )
     ollama_url: str = setting("", "address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
     timeout_s: float = setting(60.0, "seconds to wait for the next byte", 0.1, 3600.0, project=False)
     total_timeout_s: float = setting(
@@ -231,8 +229,7 @@ class StoreSettings:
 
     path: str = setting(
         "",
-        "directory, or postgresql://…; empty: the nearest `.commonplace` upward from the working directory, else "
-        "the one in the user's data directory",
+        "directory, or postgresql://…; empty: the nearest `.commonplace` upward from the working directory, else yours",
         project=False,
         environment="COMMONPLACE_STORE",
     )
@@ -256,16 +253,14 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """What the context of a task holds when the request does not say."""
+    """Defaults of the context for a task."""
 
-    max_tokens: int = setting(50_000, "the most tokens of a context that is asked for", 64, 1_000_000)
+    max_tokens: int = setting(50_000, "maximum tokens", 64, 1_000_000)
     metadata: str = switch(
         "on", "whether each text is labelled with its type, date, origin, trust, phase, tags and score"
     )
-    references: str = switch("on", "whether a last line names all that is in it, to be mentioned by @")
-    on_start: str = switch(
-        "on", "whether a client's hook gets a context for a session and a prompt, and an MCP prompt one for its task"
-    )
+    references: str = switch("on", "whether a last line lists its sources, to be mentioned by @")
+    on_start: str = switch("on", "whether hooks and MCP prompts get a context")
 
 
 @dataclass(frozen=True, slots=True)

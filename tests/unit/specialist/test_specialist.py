@@ -173,4 +173,4 @@ def test_the_verbs_are_those_of_the_manual() -> None:
     page = (Path(__file__).parents[3] / "docs" / "specialist.md").read_text("utf-8")
     assert re.findall(r"^### `(\w+)`", page, re.MULTILINE) == list(VERBS)
     codes = {code for _, code in CODES}
-    assert codes <= set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.MULTILINE))
+    assert codes <= set(re.findall(r"^\* `([A-Z_]+)`:", page, re.MULTILINE))
