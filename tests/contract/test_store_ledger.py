@@ -178,6 +178,9 @@ class TestEvents:
         assert store.ledger("n").events() == [events[0], other, events[1]]
         assert store.ledger("n").events("x") == events
         assert store.ledger("n").events("y") == []
+        with store.change_memories("n") as change:
+            change.ledger.add_event(later := replace(other, actor="another change"))
+        assert store.ledger("n").events() == [events[0], other, events[1], later]
 
     def test_an_issue_may_be_kept_by_another_program(self, store: Store) -> None:
         """Then only what was done on it stands here, and goes as that of others does."""
