@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,25 @@ from commonplace.store.store import Store
 WRITERS = 3
 KILLS = 3
 BEFORE_A_KILL = 12
+_numbers = count()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
     """A server of our own, which may be killed; not below pytest's directory, which only this user may enter."""
     with tempfile.TemporaryDirectory(prefix="commonplace-postgres-", ignore_cleanup_errors=True) as directory:
         server = postgres.start(Path(directory))
         yield server
         server._cleanup()
+
+
+@pytest.fixture
+def dsn(server: Any) -> str:
+    """The address of an empty database of that server, which runs."""
+    server.ensure_postgres_running()
+    name = f"database{next(_numbers)}"
+    postgres.run(server.get_uri(), f"CREATE DATABASE {name}")
+    return str(server.get_uri(name))
 
 
 def kill(server: Any) -> None:
@@ -44,9 +55,9 @@ def kill(server: Any) -> None:
     psutil.wait_procs(processes, timeout=600)
 
 
-def test_what_was_acknowledged_outlives_the_server(server: Any) -> None:
+def test_what_was_acknowledged_outlives_the_server(server: Any, dsn: str) -> None:
     """Writers go on when the server is back; a write that failed is whole or not there."""
-    store = Store.open_postgres(server.get_uri(), create=True)
+    store = Store.open_postgres(dsn, create=True)
     acknowledged: list[str] = []
     written, stopping = threading.Semaphore(0), threading.Event()
 
@@ -84,10 +95,10 @@ def test_what_was_acknowledged_outlives_the_server(server: Any) -> None:
     store.close()
 
 
-def test_a_server_says_that_its_database_is_gone_and_goes_on_when_it_is_back(server: Any) -> None:
+def test_a_server_says_that_its_database_is_gone_and_goes_on_when_it_is_back(server: Any, dsn: str) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     kettle = {"content": "The kettle is in the attic"}
-    with serving(postgres.url_of(server.get_uri())) as http:
+    with serving(postgres.url_of(dsn)) as http:
         assert http.post("/v1/memories", json=kettle).status_code == 201
         for _ in range(2):
             assert http.post("/v1/recall", json={"query": "kettle"}).json()["hits"]
@@ -108,9 +119,9 @@ def test_a_server_says_that_its_database_is_gone_and_goes_on_when_it_is_back(ser
         assert len(http.get("/v1/memories").json()["memories"]) == 1
 
 
-def test_a_server_may_be_started_before_its_database(server: Any) -> None:
+def test_a_server_may_be_started_before_its_database(server: Any, dsn: str) -> None:
     kill(server)
-    with serving(postgres.url_of(server.get_uri())) as http:
+    with serving(postgres.url_of(dsn)) as http:
         problem(http.get("/readyz"), 503, "store-unreachable")
         problem(http.post("/v1/recall", json={"query": "kettle"}), 503, "store-unreachable")
         server.ensure_postgres_running()

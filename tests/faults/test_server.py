@@ -293,7 +293,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_reader_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
     with serving(tmp_path / "store", limits=Limits(workers=1)) as http:
-        items = [{"content": f"Boat {number} is b{'l' * 8_500}ue"} for number in range(200)]
+        items = [{"content": f"Boat {number} is b{'l' * 85_000}ue"} for number in range(20)]
         http.post("/v1/memories/bulk", json={"items": items})
         with socket.create_connection((http.base_url.host, http.base_url.port)) as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
