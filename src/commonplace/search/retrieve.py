@@ -52,7 +52,7 @@ POOL_OWNERS: Final = 10
 CANDIDATE_BYTES: Final = 300
 CHARACTER_BYTES: Final = 30
 """About what a ranking keeps of each candidate, and a prepared query of each character, in words and terms."""
-MIN_RELATED: Final = 0.35
+MIN_RELATED: Final = 0.55
 """A rule moves no memory whose cosine with the query is lower by more than that of the one it overtook."""
 
 _NUMBER: Final = re.compile(r"[^\W_]*\d[^\W_]*")

@@ -27,7 +27,7 @@ from commonplace.search.rank import (
 )
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import Candidates
-from commonplace.types import Filter
+from commonplace.types import RULE, SUPERSEDES, Filter, Link
 
 REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)
 SIGNALS = ("lexical", "dense", "crowding", "late", "literal", "coverage", "words")
@@ -345,3 +345,17 @@ def test_a_memory_without_a_date_of_its_own_is_as_new_as_it_was_stored(book: Not
     found = book.search("what is the dose of the ten milligrams tablet").hits
     assert [hit.owner_id for hit in found[:3]] == ["undated", "later", "dose"]
     assert [hit.superseded_by for hit in found[:3]] == [None, "undated", "undated"]
+
+
+def test_what_holds_the_number_that_is_asked_for_is_not_overtaken_by_a_rule(book: Notebook) -> None:
+    """Order 20418 was placed, 20419 later: about the first only the first tells. What a person links is followed."""
+    book.remember("first", "Order 20418 of the bike shop was placed.", at=4_000.0)
+    book.remember("second", "Order 20419 of the bike shop was placed.", at=5_000.0)
+    told = {}
+    for origin in (RULE, ""):
+        with book.store.change_memories(book.namespace) as change:
+            change.link(Link("second", "first", SUPERSEDES, 0.9, 1.0, origin))
+        for query in ("order 20418 of the bike shop", "order of the bike shop"):
+            hits = {hit.owner_id: hit.superseded_by for hit in book.search(query).hits}
+            told[origin, query] = hits["first"]
+    assert [*told.values()] == [None, "second", "second", "second"]
