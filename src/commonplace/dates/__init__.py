@@ -80,7 +80,7 @@ def moment_ago(text: str, *, now: datetime) -> float | None:
 
 
 def without(text: str, found: Sequence[Mention]) -> str:
-    """Return what of a text stands in none of its mentions, its parts apart by a space."""
+    """Return a text without its mentions, the remaining parts joined by spaces."""
     starts, ends = [each.start for each in found], [each.end for each in found]
     return " ".join(text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True))
 

@@ -50,7 +50,7 @@ class Cycle:
         return [period for period in made if period is not None]
 
     def occurrence(self, number: int) -> Period | None:
-        """Return the one of a year or week, None where it or the calendar has none."""
+        """Return the period of a year or week, or None if that has none."""
         try:
             return self.make(number)
         except (ValueError, OverflowError):
@@ -84,7 +84,7 @@ def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], uni
 
 
 def chosen(value: Period | Cycle, scene: Scene) -> Period | None:
-    """Return which occurrence is meant: the last that has begun, or the first that is not over."""
+    """Return the last occurrence that has begun, or the first that is not over."""
     if isinstance(value, Period):
         return value
     near = [(bounds(period), period) for period in value.near(scene.now)]
@@ -131,10 +131,10 @@ def _until(first: Period, last: Period | Cycle) -> Period | None:
 
 
 def moved(moment: datetime, unit: str, count: int) -> datetime:
-    """Return the moment so many units later; the day of the month is cut to what the month has.
+    """Return the moment a number of units later; the day is at most the last of the month.
 
     Raises:
-        OverflowError: it lies outside the years 1–9999.
+        OverflowError: it is outside the years 1–9999.
     """
     from dateutil.relativedelta import relativedelta
 
@@ -148,7 +148,7 @@ def moved(moment: datetime, unit: str, count: int) -> datetime:
 
 
 def stretch(since: datetime, unit: str, count: int = 1) -> datetime:
-    """Return the end of so many units; it stops at the end of the calendar."""
+    """Return the end of a number of units, at most the end of the calendar."""
     try:
         return moved(since, unit, count)
     except OverflowError:
@@ -174,31 +174,31 @@ def of_unit(moment: datetime, unit: str) -> Period:
 
 
 def day(year: int, month: int, number: int) -> Period:
-    """Return a day; ValueError where there is none."""
+    """Return a day; ValueError if it does not exist."""
     since = datetime(year, month, number)  # noqa: DTZ001
     return Period(since, stretch(since, "day"), "day")
 
 
 def months(year: int, month: int, count: int, unit: Unit) -> Period:
-    """Return so many months from the first of one; ValueError where there is none."""
+    """Return a number of months from the first day of one; ValueError if it does not exist."""
     since = datetime(year, month, 1)  # noqa: DTZ001
     return Period(since, stretch(since, "month", count), unit)
 
 
 def years(year: int, count: int, unit: Unit) -> Period:
-    """Return so many whole years."""
+    """Return a number of whole years."""
     if not MINYEAR <= year <= MAXYEAR:
         raise ValueError(f"year {year} is out of range")
     return months(year, 1, 12 * count, unit)
 
 
 def days(since: datetime, count: int, unit: Unit) -> Period:
-    """Return so many whole days."""
+    """Return a number of whole days."""
     return Period(since, stretch(since, "day", count), unit)
 
 
 def weekly(weekday: int, count: int, unit: Unit) -> Cycle:
-    """Return what begins on one weekday (Monday is 0) and lasts so many days."""
+    """Return a period that begins on a weekday (Monday is 0) and lasts a number of days."""
 
     def make(week: int) -> Period:
         return days(datetime.fromordinal(week * 7 + weekday + 1), count, unit)

@@ -20,7 +20,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     """Read a date and the part of the day that may follow it.
 
     Args:
-        vouched: the kinds of doubtful dates that what stands before makes certain.
+        vouched: the kinds of doubtful dates that the words before make certain.
     """
     start = words.skip(at, "the")
     if words[start].lower == "'" and words[start + 1].glued:
@@ -34,7 +34,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     found = _core(words, start, scene) or _year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
-    # The day stands for its parts: `yesterday evening`, `on Monday morning`.
+    # Parts of a day are read as the whole day: `yesterday evening`, `on Monday morning`.
     return found._replace(end=words.skip(found.end, *vocabulary.DAYPARTS)) if found.value.unit == "day" else found
 
 
@@ -166,7 +166,7 @@ def _offset(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _beside(anchor: Period, count: int, unit: str, side: str, *, is_week: bool) -> Period | None:
-    """Return what lies so far before or after a period; `the week before` it are the seven days up to it."""
+    """Return the time at a distance before or after a period; `the week before` it are the seven days up to it."""
     since, until = calendar.bounds(anchor)
     if unit == "weekend" or unit in vocabulary.WEEKDAYS:
         near = resolve.recurring(unit).near(since)
@@ -202,7 +202,7 @@ def read(words: Words, at: int, scene: Scene) -> Found | None:
 
 
 def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
-    """Return which occurrence is meant; a day that the calendar never has is passed over."""
+    """Return the occurrence that is meant; days that do not exist are skipped."""
     return Found(calendar.chosen(value, scene), end)
 
 
@@ -249,7 +249,7 @@ def _bound(words: Words, at: int, scene: Scene) -> Found | None:
 
 
 def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
-    """Return what lies since, before, after or until a date; its own time is within `since` and `until`."""
+    """Return the time since, before, after or until a date; `since` and `until` include the date."""
     period = calendar.chosen(found.value, scene)
     if period is None:
         return None
@@ -270,7 +270,7 @@ def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
 
 
 def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
-    """Read a date, or two with `to` or a dash where the second has its year or both are days."""
+    """Read a date, or two with `to` or a dash if the second has its year or both are days."""
     loose = read_date(words, at, scene, vocabulary.ALL)
     first = loose if loose is not None and (not loose.doubt or loose.doubt in vouched) else None
     if loose is not None and words[loose.end].lower in vocabulary.THROUGH:

@@ -1,4 +1,4 @@
-"""Read one date: in digits, by calendar name, or told from now; 2024-05-06, 5 May, Christmas, last week, 3 days ago.
+"""Read one date: in digits, by calendar name, or relative to now; 2024-05-06, 5 May, Christmas, last week, 3 days ago.
 
 A date without a year (or week) is a cycle. A name that is also another word is marked as doubtful.
 """
@@ -17,7 +17,7 @@ from commonplace.patterns import late_pattern
 
 
 class Read(NamedTuple):
-    """What was read: its value, the number of the word behind it, and what must stand before it to be believed.
+    """What was read: its value, the number of the next word, and what must precede it to be accepted.
 
     Attributes:
         doubt: "" when it is a date anywhere, else the kind that a preposition or `last`, `this`, `next` must vouch for.
@@ -90,7 +90,7 @@ def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
 
 
 def is_loose(words: Words, at: int) -> bool:
-    """Return whether a number stands alone to its left: no decimal, path, price or identifier goes on in it."""
+    """Return whether no decimal, path, price or identifier precedes a number and continues in it."""
     before = words[at - 1].lower
     if before == ",":
         return not words[at].glued or not words[at - 2].text[-1:].isdigit()
@@ -389,14 +389,14 @@ def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
     return _only_with_year(found) if has_mark else found
 
 
-# Dates and amounts told from now.
+# Dates and amounts relative to now.
 
 ELAPSED = frozenset({"second", "minute", "hour"})
 """Units that are counted as time goes by; all others are counted on the calendar."""
 BEFORE_ROLLING = frozenset(
     {"", "the", "these", "in", "over", "during", "for", "within", "from", "of", "this", "our", ",", "(", '"'}
 )
-"""What stands before `last two weeks` where it is a date: after other words `last` is a verb."""
+"""Words before `last two weeks` if it is a date: after other words `last` is a verb."""
 FINEST = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
@@ -409,7 +409,7 @@ class Amount(NamedTuple):
 
 
 HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute")}
-"""Half of a unit, where people say so and there is a smaller one."""
+"""Half of a unit, if people say so and there is a smaller one."""
 
 
 def recurring(name: str) -> Cycle:
@@ -420,7 +420,7 @@ def recurring(name: str) -> Cycle:
 
 
 def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read a date that is told from now."""
+    """Read a date relative to now."""
     lower = words[at].lower
     if lower in vocabulary.DAYS and not words.is_in_name(at):
         return Read(_day_from_now(scene, vocabulary.DAYS[lower]), at + 1)
@@ -474,7 +474,7 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
         period = weekend.occurrence(weekend.number(scene.now) + side)
         return read_as(period, at + 2) if words[at + 2].lower != "of" else None
     if lower in vocabulary.DAYPARTS:
-        # `last night`, `this morning`; no other part of a day is told so.
+        # `last night`, `this morning`; no other part of a day is used like this.
         is_told = lower in ("night", "evening") if side < 0 else not side and lower != "night"
         return Read(_day_from_now(scene, side), at + 2) if is_told else None
     return _occurrence(words, at + 1, scene, side)
@@ -633,7 +633,7 @@ def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
-    """Return what is meant by so long ago: the calendar unit reached, for weeks the seven days around the day."""
+    """Return the meaning of `three weeks ago`: the calendar unit reached, for weeks the seven days around the day."""
     unit = min((amount.unit for amount in amounts), key=FINEST.index)
     near, far = (_reached(_point(scene, amounts, sign, most=most), unit) for most in (False, True))
     first, last = (far, near) if sign < 0 else (near, far)

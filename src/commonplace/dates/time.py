@@ -24,7 +24,7 @@ def moment_of(at: float) -> datetime:
 def seconds_of(moment: datetime) -> float:
     """Return a datetime as seconds since the epoch; one without a zone is UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    # Not timestamp(): it goes through local time where the zone is odd, and fails for early years on some systems.
+    # Not timestamp(): it uses local time for odd zones, and fails for early years on some systems.
     return (aware - _EPOCH).total_seconds()
 
 
@@ -32,7 +32,7 @@ def parse(text: str) -> float:
     """Return an ISO 8601 text as seconds since the epoch; one without a zone is UTC.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no time.
     """
     return seconds_of(datetime.fromisoformat(text))
 
@@ -42,7 +42,7 @@ def iso(at: float | datetime) -> str: ...
 @overload
 def iso(at: float | datetime | None) -> str | None: ...
 def iso(at: float | datetime | None) -> str | None:
-    """Return a time as JSON has it: 2026-03-01T09:30:00Z, with microseconds only where there are any; None for None."""
+    """Return a time as JSON has it: 2026-03-01T09:30:00Z, with microseconds only if there are any; None for None."""
     if at is None:
         return None
     moment = at if isinstance(at, datetime) else moment_of(at)
@@ -50,7 +50,7 @@ def iso(at: float | datetime | None) -> str | None:
 
 
 Moment = datetime | str | float | int
-"""A time: a datetime or an ISO 8601 text (UTC where it names no zone), or seconds since the epoch."""
+"""A time: a datetime or an ISO 8601 text (UTC if it names no zone), or seconds since the epoch."""
 
 _WORD = re.compile(r"\w")
 _LAST_YEAR = 9999
@@ -86,7 +86,7 @@ def moment_in_words(
     "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" is that very moment.
 
     Args:
-        is_start: something begins then, so that the beginning is meant.
+        is_start: something begins then, so a period means its beginning.
         zone: whose days and months the words mean; None is this machine's.
 
     Raises:
@@ -101,7 +101,7 @@ def moment_in_words(
 
 
 def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[float, float]:
-    """Return when what is said begins and ends, half-open; both are one where it is no longer than a moment."""
+    """Return the beginning and end of a period, half-open; both are equal for a moment."""
     if moment.strip().lower() == "now":
         return now, now
     if (period := _period(moment)) is not None:

@@ -40,7 +40,7 @@ NUMBERS = {
 } | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 ORDINALS = {name: number for number, name in enumerate("first second third fourth fifth".split(), 1)}
 VAGUE = {"few": (2, 5), "several": (3, 7)}
-"""How few and how many are meant."""
+"""Least and greatest number that each can mean."""
 
 UNITS = {
     "second": ("second", 1),
@@ -64,7 +64,7 @@ CALENDAR_UNITS = ("week", "month", "quarter", "year")
 DAYPARTS = frozenset({"morning", "afternoon", "evening", "night"})
 
 EDGES = {"beginning": 0, "start": 0, "middle": 1, "end": 2, "early": 0, "mid": 1, "late": 2}
-"""Which third is meant; the first four are followed by `of`."""
+"""The third that each means; the first four are followed by `of`."""
 EDGE_NOUNS = frozenset({"beginning", "start", "middle", "end"})
 
 ALL = frozenset({"month", "year", "season", "day"})
@@ -152,8 +152,8 @@ class Word(NamedTuple):
     """A word, a number or one punctuation mark.
 
     Attributes:
-        lower: in lower case, with plain apostrophes and dashes; "" where the text begins, ends or is parted.
-        glued: nothing stands between it and the word before.
+        lower: in lower case, with plain apostrophes and dashes; "" at the ends of the text and at breaks.
+        glued: nothing is between it and the word before.
     """
 
     text: str
@@ -176,7 +176,7 @@ BREAK = Word("", "", -1, -1, False)
 
 
 class Words:
-    """The words of a text by their number; before the first and after the last stands `BREAK`."""
+    """The words of a text by their number; `BREAK` before the first and after the last."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -216,7 +216,7 @@ class Words:
         return behind.glued and (behind.lower in "(_@/\\" or (behind.lower == "." and self[index + 2].glued))
 
     def forget(self, index: int) -> None:
-        """Drop what lies too far before a word to be looked back on."""
+        """Drop words too far before a word to matter for it."""
         spare = index - self._base - BEHIND
         if spare >= BATCH:
             del self._kept[:spare]

@@ -36,14 +36,14 @@ _MARKUP: Final = late_pattern(r"[*\"“”|<>#_]")
 _VALUE: Final = late_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = late_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
 _OWN: Final = late_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
-"""What may stand before `new job at` and `first day at` of the speaker's own."""
+"""What may precede `new job at` and `first day at` of the speaker."""
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
-"""So sure is it what a name means that stands where a value does."""
+"""Confidence in the type of a name in the place of a value."""
 
 
 _NO_FLAGS: Final = frozenset[str]()
@@ -76,7 +76,7 @@ _ROWS: Final = tuple(_read())
 GONE: Final = "GONE"
 """What is said of something that is used, owned or done no longer."""
 NOBODY: Final = "nobody"
-"""Stands for whoever it was used by."""
+"""Placeholder of whoever used it."""
 
 
 class Attributes:
@@ -338,7 +338,7 @@ class Attributes:
         )
 
     def _place(self, at: int) -> int:
-        """Return the place of the word that stands at a character of the sentence."""
+        """Return the place of the word at a character of the sentence."""
         return min(bisect_left(self._tokens.end, self._begin + at + 1), self._tokens.count - 1)
 
     def _phrase(self, at: int, said: str) -> Phrase:

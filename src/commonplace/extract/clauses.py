@@ -37,7 +37,7 @@ _ORGANIZATION: Final = frozenset({"organization"})
 
 
 def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
-    """Yield where something has come to be, and where it no longer is."""
+    """Yield the places that something reached, and those that it left."""
     tokens = line.tokens
     if PATTERNS["undone"].search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
         return
@@ -77,7 +77,7 @@ def _reached(entities: Entities, source: Phrase, target: Phrase, *, is_move: boo
 
 
 def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phrase | None]:
-    """Read what is left, what is reached, and what is moved where that is not the subject."""
+    """Read what is left, what is reached, and what is moved if that is not the subject."""
     tokens, place = line.tokens, group.verb + 1
     left: list[Phrase] = []
     reached: list[Phrase] = []
@@ -178,7 +178,7 @@ class Clauses:
         said = _CUT.split(self.tokens.text[self.tokens.start[group.first] : self.tokens.end[end - 1]], maxsplit=1)[0]
         is_move = group.form.lemma in _MOVING_AWAY
         has_span = PATTERNS["span"].search(said) is not None
-        # `lived there for two years` tells of the past anyway, and `has lived there for two years` of now.
+        # `lived there for two years` is about the past anyway, and `has lived there for two years` about now.
         is_brief = has_span and (is_move or not (group.is_perfect or group.is_past))
         is_out = group.form.lemma == "leave" and PATTERNS["going out"].search(said) is not None
         is_bygone = self._is_bygone(group)
@@ -196,7 +196,7 @@ class Clauses:
             )
 
     def _is_bygone(self, group: VerbGroup) -> bool:
-        """Return whether something is said to have happened before something else, or nobody knows when."""
+        """Return whether something is said to have happened before something else, or at an unknown time."""
         if self.tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb):
             return True
         return any(lower == "ago" and place not in self.line.dated for place, lower in enumerate(self.tokens.lower))
@@ -241,7 +241,7 @@ class Clauses:
                 return
 
     def _objects(self, rules: list[Rule], place: int) -> tuple[list[Phrase], int]:
-        """Read what stands behind a verb; who lives `in a flat in Leeds` lives in Leeds."""
+        """Read the words after a verb; who lives `in a flat in Leeds` lives in Leeds."""
         objects, stop = read_behind(self.line, place)
         is_house = objects and objects[0].mention is None and self.tokens.at(stop) in ("in", "near", "outside")
         if is_house and any(rule.relation == "LIVES_IN" for rule in rules):
@@ -391,7 +391,7 @@ class Clauses:
         return found
 
     def _is_plural(self, subject: list[Phrase], lemma: str) -> bool:
-        """Return whether a plain form may be said of a subject; of one mostly a noun, only where it is clear."""
+        """Return whether a plain form may be said of a subject; of one that is mostly a noun, only if it is clear."""
         if len(subject) != 1:
             return len(subject) > 1
         if subject[0].anaphor:
@@ -399,12 +399,12 @@ class Clauses:
         return subject[0].name[-1:] == "s" and (lemma not in NOUNS or subject[0].is_definite)
 
     def _before_insertion(self, place: int) -> int:
-        """Return where `, which …,` before a verb begins; the place itself where there is none."""
+        """Return where `, which …,` before a verb begins, else the place itself."""
         tokens = self.tokens
         for back in range(place - 2, max(place - _FURTHEST_OBJECT, 0), -1):
             if tokens.lower[back] == ",":
                 named = self.line.starting.get(back + 1)
-                # What stands before the comma says who comes behind it: `the president of Chile, Ana Soto,`.
+                # The words before the comma say who follows it: `the president of Chile, Ana Soto,`.
                 is_title = tokens.any_of(ROLES, back - _MAX_TITLE_LENGTH, back)
                 if named is not None and named.last == place - 1 and is_title:
                     return place - 1
@@ -412,7 +412,7 @@ class Clauses:
         return place
 
     def _denied(self, group: VerbGroup) -> VerbGroup:
-        """Read `is not …`, `is no longer …`: behind `be` stands what is before any other verb."""
+        """Read `is not …`, `is no longer …`: `be` precedes the words that precede any other verb."""
         if group.voice != "be":
             return group
         for place in range(group.verb + 1, min(group.verb + 4, self.tokens.count)):

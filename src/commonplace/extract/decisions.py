@@ -46,7 +46,7 @@ def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Sta
 
 
 def _team(line: Line) -> Phrase:
-    """Return who decides where nobody is named."""
+    """Return who decides if no one is named."""
     start = line.tokens.start[0]
     return Phrase(0, 0, start, start, "we", "organization", 0.8, None, "we")
 
@@ -61,7 +61,7 @@ def written_down(line: Line) -> Iterator[Statement]:
 def chosen(
     line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], stop: int
 ) -> Iterator[Statement]:
-    """Yield a decision, from what it is for where the text says so, and from who took it where they have a name."""
+    """Yield a decision, from its topic if the text names one, and from the people who took it if they have names."""
     # `For billing we chose Stripe` has it in front.
     purposes = purpose(line, stop) or (read_behind(line, 1)[0] if line.tokens.at(0) == "for" else [])
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]

@@ -53,7 +53,7 @@ class Entities:
         self.sentence = 0
 
     def type_of(self, phrase: Phrase) -> str:
-        """Return the type of what a phrase means, "" where it means nothing that is known."""
+        """Return the type of what a phrase means, "" if it is unknown."""
         if not phrase.anaphor:
             known = self._known(phrase)
             return self._all[known].type if known is not None else phrase.type
@@ -82,7 +82,7 @@ class Entities:
             self._topic.append((self.sentence, subjects[0], len(subjects) == 1))
 
     def place_of(self, phrase: Phrase, *, type_: str = "") -> int | None:
-        """Return the place of what a phrase means, which is added where it is new; None where it means nothing."""
+        """Return the place of what a phrase means, added if new, or None if it means nothing."""
         if phrase.anaphor:
             place = self._place_of_anaphor(phrase)
         else:
@@ -124,7 +124,7 @@ class Entities:
         return found, places
 
     def _is_part(self, entity: _Entity) -> bool:
-        """Return whether an abstract name stands only inside of longer ones: `API` in `the payments API`."""
+        """Return whether an abstract name occurs only inside of longer ones: `API` in `the payments API`."""
         if entity.type != "concept":
             return False
         return all(

@@ -78,7 +78,7 @@ def _is_rest(line: Line, name: Mention) -> bool:
 
 
 def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
-    """Return whether it is sure enough what both names are; of two of which the one is sure, it tells of the other."""
+    """Return whether it is sure enough what both names are; if one is sure, the fact makes the other sure."""
     guessed = [name for name in (source, target) if name.type in _GUESSED and name.confidence < _SURE]
     if not guessed:
         return True
@@ -109,7 +109,7 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
 
 
 def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Take a name for a firm's where it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`."""
+    """Take a name for a firm's if it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`."""
     tokens, types = line.tokens, (left.type, right.type)
     if types == ("concept", "person") and left.name[0].isupper() and tokens.word[left.first][0] != "`":
         is_theirs = gap != [] and gap[-1] in lists.FIRM_ROLES
@@ -228,7 +228,7 @@ def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
     same = [each for each in claims if (each.source, each.target) == (new.source, new.target)]
     if any(each.type == "WORKS_FOR" or each.is_end for each in same) or (not new.aspect and same):
         return claims
-    # Whoever leads a team that has no name of its own is its lead, and no more is known of where they work.
+    # The leader of a team without a name is its lead; where they work remains unknown.
     turned = (new.target, new.source) if new.aspect == "lead" and is_team else None
     kept = [each for each in claims if each not in same[1:] and (each.source, each.target) != turned]
     if not same:
@@ -239,12 +239,12 @@ def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
 _PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
 _ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
 _LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
-"""Who is meant by `I` behind a label; "" is the user."""
+"""Whom `I` means after a label; "" is the user."""
 _SHORT: Final = 5
 _GUESSED_KINDS: Final = 0.6
-"""No surer is it what a name in capitals is that stands in no list."""
+"""Greatest confidence in the type of a name in capitals that is in no list."""
 _MAX_RETRACTED: Final = 100
-"""A text of which more is gone is none that people write."""
+"""Maximum number of retractions read in a text; people write fewer."""
 _PAST: Final = frozenset({"was", "were"})
 _MAX_SENTENCE_LENGTH: Final = 4_000
 
@@ -257,7 +257,7 @@ def extract(text: str, *, at: float, speaker: str = "") -> Extraction:
     for; without that, of `speaker`, or of `we`. English only: other languages give names and paths, and hardly a claim.
 
     Args:
-        at: when the text was written, seconds since the epoch: dates are told from it.
+        at: when the text was written, seconds since the epoch: dates are relative to it.
         speaker: who `I` and `we` are; without, `I` is `the user`.
 
     Raises:
@@ -314,7 +314,7 @@ class _Reader:
         if not is_prose:
             self._entities.begin(mentions, [])
             return
-        # A longer sentence is English where it has one of its small words.
+        # A longer sentence is English if it has one of its small words.
         if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
             mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
         dates = self._dates_of(tokens)
@@ -332,7 +332,7 @@ class _Reader:
         for statement in self._statements(line, may_state=may_state):
             is_quoted, is_passed_on = self._is_passed_on(tokens, statement.verb)
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
-                continue  # who `I` is in a quotation, nobody knows
+                continue  # `I` in a quotation is unknown
             claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is not None:
                 self._claims.append(claim)
@@ -373,7 +373,7 @@ class _Reader:
         self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
 
     def _hear(self, line: Line) -> bool:
-        """Note who speaks from here on, and tell whether the line says it: `Mira: I moved to Oslo`."""
+        """Note who speaks from here on, and return whether the line names them: `Mira: I moved to Oslo`."""
         tokens = line.tokens
         named = line.starting.get(0)
         if named is not None and named.type == "person" and tokens.at(named.last) == ":":

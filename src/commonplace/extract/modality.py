@@ -11,7 +11,7 @@ from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPO
 from commonplace.patterns import late_pattern
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
-"""Behind one of these the sentence speaks anew."""
+"""A new clause begins after one of these."""
 
 _TRAILING: Final = frozenset("if unless whether provided assuming".split())
 _TIMES: Final = frozenset("when whenever once until".split())
@@ -90,7 +90,7 @@ def is_sensitive(text: str) -> bool:
 
 
 HEARSAY: Final = 0.45
-"""No surer is what somebody else has said, however plain their words are: it may be recorded, and ends nothing."""
+"""Greatest confidence in hearsay, however plain its words: it may be recorded, and ends nothing."""
 
 _QUOTED_LINES: Final = late_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
 _FORWARDED: Final = late_pattern(
@@ -145,7 +145,7 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def is_inside(spans: list[tuple[int, int]], place: int) -> bool:
-    """Return whether a character lies in one of the spans of `quotations`."""
+    """Return whether a character is in one of the spans of `quotations`."""
     index = bisect_right(spans, place, key=lambda span: span[0]) - 1
     return index >= 0 and place < spans[index][1]
 
@@ -159,7 +159,7 @@ def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
 
 
 def _marked(text: str, begin: int, end: int) -> list[tuple[int, int]]:
-    """Return what stands between quotation marks in a paragraph, but for what a speaker's label introduces."""
+    """Return the spans between quotation marks in a paragraph, except those that a speaker's label introduces."""
     spans: list[tuple[int, int]] = []
     opened, closing = -1, ""
     for place in range(begin, end):
@@ -179,7 +179,7 @@ def _marked(text: str, begin: int, end: int) -> list[tuple[int, int]]:
 
 
 def _is_labelled(text: str, opened: int) -> bool:
-    """Return whether only `Mira:` stands before a quotation in its line; `Mira said:` is a report."""
+    """Return whether only `Mira:` precedes a quotation in its line; `Mira said:` is a report."""
     label = _LABEL.fullmatch(text, text.rfind("\n", 0, opened) + 1, opened)
     return label is not None and _REPORTS_OF_ALL.isdisjoint(label[1].lower().split())
 

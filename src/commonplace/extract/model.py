@@ -12,7 +12,7 @@ UNMARKED: Final = "nothing says that it has changed"
 SENSITIVE: Final = "health, doses, money and access are for a person to settle"
 UNSURE: Final = "the words leave open whether it has changed, and for whom"
 BESIDE: Final = "it may hold beside others"
-"""Why a newer value ends no older one: with the last both stand, with the others both are disputed."""
+"""Why a newer value ends no older one: with the last both hold, with the others both are disputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Found:
 
 
 def outermost(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the spans that lie in no other, in order: a surname stands in the whole name, too."""
+    """Return the spans within no other, in order: a surname also occurs in the whole name."""
     kept: list[tuple[int, int]] = []
     for start, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
         if not kept or start >= kept[-1][1]:
@@ -48,7 +48,7 @@ Statement = TypeVar("Statement", bound="_OfEntities")
 
 
 class _OfEntities:
-    """What a text says of entities: by their places in `Extraction.entities`, None where it does not tell."""
+    """What a text says of entities: by their places in `Extraction.entities`, None if it does not say."""
 
     __slots__ = ()
     span: tuple[int, int]
@@ -59,7 +59,7 @@ class _OfEntities:
         return {end for name in _ENDS if (end := getattr(self, name, None)) is not None}
 
     def moved(self: Statement, places: Mapping[int, int], by: int = 0) -> Statement:
-        """Return it with the places that its entities have gone to, in a text that begins so many characters later."""
+        """Return it with the new places of its entities, in a text that begins a number of characters later."""
         ends = {name: places.get(end) for name in _ENDS if (end := getattr(self, name, None)) is not None}
         return replace(self, span=(self.span[0] + by, self.span[1] + by), **ends)  # type: ignore[type-var]
 
@@ -72,13 +72,13 @@ class Claim(_OfEntities):
         source, target: places in `Extraction.entities`.
         type: one of `RELATION_TYPES`.
         fact: the sentence that says it, understandable by itself.
-        span: where that sentence stands in the text, in characters, half-open.
+        span: the place of that sentence in the text, in characters, half-open.
         valid_from, valid_to: seconds since the epoch, in the world, half-open; None is unknown or open.
         is_end: the text says that the fact ends, at `valid_to` or by the time of the text.
         confidence: from 0 to 1.
         is_former: the text says that it was so once, from `valid_from` to `valid_to` where they are known; not what is.
-        aspect: of what the source has one target at a time; "" where the type alone tells.
-        doubt: why a rule must not end an older fact by it, "" where it may.
+        aspect: of what the source has one target at a time; "" if the type alone decides.
+        doubt: why a rule must not end an older fact by it, "" if it may.
     """
 
     source: int
@@ -101,9 +101,9 @@ class Departure(_OfEntities):
 
     Attributes:
         target: the place of what is gone in `Extraction.entities`.
-        successor: the place of what takes its place, None where the text does not tell.
-        source: the place of whoever left it, None where it is gone for all.
-        is_own: whoever says it left it, so that it is gone for their things too.
+        successor: the place of what replaces it, None if the text does not say.
+        source: the place of the person who left it, None if it is gone for all.
+        is_own: the speaker left it, so that it is gone for their things too.
         fact, span, doubt, valid_to: as those of a `Claim`.
     """
 

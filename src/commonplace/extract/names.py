@@ -38,7 +38,7 @@ def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, 
     Args:
         words: its words in small letters.
         written: its first word as written.
-        is_start: it begins a sentence, where a capital letter says nothing.
+        is_start: it begins a sentence, so its capital letter says nothing.
         before: the word before it.
     """
     whole = " ".join(words)
@@ -54,7 +54,7 @@ def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, 
 
 
 def kind_of_noun(head: str) -> str:
-    """Return the type of what a common noun names, `concept` where nothing better is known."""
+    """Return the type of what a common noun names, by default `concept`."""
     found = lists.KINDS.get(head) or (lists.KINDS.get(head[:-1]) if head.endswith("s") else None)
     return found or "concept"
 
@@ -238,7 +238,7 @@ def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield what stands before a title, and the person behind it."""
+    """Yield the name before a title, and the person after it."""
     lower = tokens.lower
     titles = [place for place in range(first, last) if _is_title(tokens, place, last)]
     ends_organisation = (
@@ -347,10 +347,10 @@ _KINDS_OF_NAMED: Final = {
 
 @dataclass(slots=True)
 class Mention:
-    """A name where it stands in a sentence, by the numbers of its words.
+    """A name in a sentence, by the numbers of its words.
 
     Attributes:
-        is_weak: too little tells that it is a name at all; counts only where a fact or another mention supports it.
+        is_weak: it may be no name; counts only if a fact or another mention supports it.
     """
 
     first: int
@@ -425,7 +425,7 @@ def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention |
 
 
 def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
-    """Return the one name that some capitalised words are; [] where they are none."""
+    """Return the one name that some capitalised words are, or []."""
     is_start = first == 0
     if is_start and last - first > 1:
         rest = kind_of_name(tokens.lower[first + 1 : last], tokens.word[first + 1])
@@ -437,7 +437,7 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
     rest_of = tokens.lower[first + 1 : last]
     is_role = last - first > 2 and tokens.lower[first] not in _NO_ROLES
     if is_role and rest_of[0] in lists.FIRST_NAMES and kind_of_name(rest_of, rest_of[0]).type == "person":
-        # What stands before a first name says who that is: `Linguist Phillip Lieberman`.
+        # The word before a first name says who that is: `Linguist Phillip Lieberman`.
         first += int(tokens.lower[first + 1] not in lists.AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
     is_town = tokens.at(last) == "," and _is_region_at(tokens, last + 1)
@@ -449,7 +449,7 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
 
 
 def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
-    """Make more of a doubtful name where the words around it tell what it is."""
+    """Resolve a doubtful name by the words around it."""
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
     if behind == "," and next_.isdigit() and len(next_) == 2 and tokens.at(last + 2) == ",":
         return Kind("person", _LISTED)
@@ -469,7 +469,7 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
 
 
 def _is_region_at(tokens: Tokens, place: int) -> bool:
-    """Return whether a country or state of up to two words stands at a place, and no list goes on there."""
+    """Return whether a country or state of up to two words is at a place, and no list continues there."""
     for last in (place + 2, place + 1):
         if last <= tokens.count and all(word[0].isupper() for word in tokens.word[place:last]):
             other = kind_of_name(tokens.lower[place:last], tokens.word[place])
@@ -479,7 +479,7 @@ def _is_region_at(tokens: Tokens, place: int) -> bool:
 
 
 def _does_as_people_do(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether what stands around a name is said of people: `… said`, `… was born`, `wife …`, `…, the owner`."""
+    """Return whether the words around a name are said of people: `… said`, `… was born`, `wife …`, `…, the owner`."""
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
     if behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE):
         return True

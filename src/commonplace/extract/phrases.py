@@ -28,7 +28,7 @@ _MAX_ITEMS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What stands before or behind a verb.
+    """The words before or after a verb.
 
     Attributes:
         first, last: its words, without determiner, half-open.
@@ -113,7 +113,7 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
 
 
 def _list_goes_on(line: Line, place: int) -> bool:
-    """Return whether behind a comma stands one more item, by the `and` that must come behind that."""
+    """Return whether one more item follows a comma, by the `and` that must follow that."""
     for _ in range(_MAX_ITEMS):
         read = _one_behind(line, place)
         if read is None:
@@ -134,7 +134,7 @@ def _is_finite(line: Line, place: int) -> bool:
 
 
 def _is_verb(line: Line, place: int) -> bool:
-    """Return whether a word is a finite verb here, which makes what stands before it a subject."""
+    """Return whether a word is a finite verb here, which makes the words before it a subject."""
     lower = line.tokens.at(place)
     if lower in _FINITE:
         return True

@@ -40,7 +40,7 @@ class Rule(NamedTuple):
     """One line of the table.
 
     Attributes:
-        is_reversed: the relation goes from what stands behind the verb to what stands before it.
+        is_reversed: the relation leads from the words after the verb to those before it.
         before, behind: the types that fit there; empty is any, `thing` any but a person.
     """
 
@@ -115,7 +115,7 @@ def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Ment
 
 
 def once(date: Mention | None, *, at: float) -> Validity:
-    """Return when something was so by a verb that tells neither how it began nor how it ended: `lived`."""
+    """Return when something was so, by a verb that says neither how it began nor how it ended: `lived`."""
     valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
     if date is None or valid.since is None or _first_word(date) in _SINCE or not isfinite(date.until):
         return valid
@@ -127,9 +127,9 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
 
     Args:
         at: the time of the text.
-        is_event: the verb tells how the fact began, or ended: `joined`, `left`.
+        is_event: the verb says how the fact began or ended: `joined`, `left`.
         is_end: the fact ends.
-        is_past: the verb stands in the past.
+        is_past: the verb is in the past tense.
     """
     if date is None:
         return Validity()
@@ -164,7 +164,7 @@ _COERCED: Final = ("person", "organization", "place", "project", "tool", "event"
 
 
 _ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
-"""Before `company` or `brother` these tell that it is another one in the next sentence."""
+"""Before `company` or `brother` these mean that the next sentence is about another one."""
 _OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
@@ -175,8 +175,8 @@ class Statement:
     Attributes:
         verb: the place of the word that says it; the date is looked for around it.
         end: the word behind all that belongs to it.
-        is_former: it was so once, which does not tell whether it is.
-        is_ever: it has been so at some time, and only a date with it tells that it still is.
+        is_former: it was so once, which does not say whether it still is.
+        is_ever: it has been so at some time; only a date shows that it still is.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
         aspect, doubt: as those of a `Claim`.
         successor: what takes the place of a target that is gone.
@@ -209,7 +209,7 @@ def stated(group: VerbGroup, source: Phrase, target: Phrase, relation: str, end:
 
 
 def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
-    """Return the type of a phrase where it is among the wanted ones, or may become one of them; else None."""
+    """Return the type of a phrase if it is among the wanted ones, or may become one of them; else None."""
     type_ = entities.type_of(phrase)
     if not type_:
         return None

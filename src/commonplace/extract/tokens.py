@@ -27,7 +27,7 @@ _TAILS: Final = frozenset("s re ve ll m d t".split())
 
 
 class Tokens:
-    """The words of one sentence: as written, in small letters with plain apostrophes, and where they stand.
+    """The words of one sentence: as written, in small letters with plain apostrophes, and their places.
 
     `lower[i]` is without the full stop of an abbreviation, but with that of an initial. `at` gives "" beyond the ends.
     """
@@ -63,7 +63,7 @@ class Tokens:
         return " ".join(self.text[self.start[first] : self.end[last - 1]].split())
 
     def any_of(self, words: frozenset[str], first: int, last: int) -> bool:
-        """Return whether one of some words stands between two places."""
+        """Return whether one of some words is between two places."""
         lower: Sequence[str] = self.lower
         return any(lower[place] in words for place in range(max(first, 0), min(last, self.count)))
 

@@ -16,7 +16,7 @@ class Form(NamedTuple):
     """What a word is as a verb.
 
     Attributes:
-        is_participle: it may stand in the passive.
+        is_participle: it may be used in the passive.
         is_past: it may be the past tense by itself.
         shape: "base", "s", "ed" (past, participle or both) or "ing".
     """
@@ -107,7 +107,7 @@ class VerbGroup:
 
 
 def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
-    """Read the group around a word that may be a verb; None where it is none."""
+    """Read the group around a word that may be a verb, or return None."""
     lower = tokens.lower[verb]
     if lower in BE and lower not in ("be", "been", "being", "am"):
         return _helped(tokens, VerbGroup(verb, verb, Form("be", "s"), "be", is_past=lower in ("was", "were")))
@@ -127,7 +127,7 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
 
 
 def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
-    """Add the words before a verb to it, one by one from the right; None where they make it no verb."""
+    """Add the words before a verb to it, one by one from the right; None if it is no verb with them."""
     place = group.verb - 1
     is_governed = False
     for _ in range(_MAX_LENGTH):
@@ -152,7 +152,7 @@ def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
 
 
 def _with_helper(group: VerbGroup, lower: str, *, is_small: bool) -> VerbGroup | None:
-    """Return the group with one more word before it; None where that does not belong to it."""
+    """Return the group with one more word before it, or None if that does not belong to it."""
     if lower in NEGATIONS:
         return replace(group, is_negative=not group.is_negative or group.is_end)
     if lower in ADVERBS or (is_small and lower.endswith("ly") and len(lower) > 4):
@@ -190,7 +190,7 @@ def _phase(governor: str, group: VerbGroup) -> VerbGroup:
 
 
 def _governed(tokens: Tokens, place: int, group: VerbGroup) -> tuple[VerbGroup, int] | None:
-    """Read what stands before `to` and a verb: `used to`, `going to`, `decided not to`, `continues to`."""
+    """Read the words before `to` and a verb: `used to`, `going to`, `decided not to`, `continues to`."""
     while tokens.at(place) in ADVERBS or tokens.at(place) in NEGATIONS:
         if tokens.at(place) in NEGATIONS:
             group = replace(group, is_negative=True)

@@ -57,7 +57,7 @@ _OVERRIDES = {
     f"{_AGENTS}.context_injection.include_references": "context.references",
     f"{_AGENTS}.context_injection.max_context_tokens": "context.max_tokens",
 }
-"""Which setting each option of the document stands for."""
+"""The setting of each option of the document."""
 
 
 def read_auto_retrieval(file: Path) -> dict[str, object]:

@@ -151,7 +151,7 @@ def memory_ids_of(notes: str) -> tuple[str, ...]:
 
 
 def _given(data: Mapping[str, Any], name: str, default: Any, what: str, where: str) -> Any:
-    """Return a value that is of the type of its default, which stands where there is none."""
+    """Return a value if it has the type of its default, else the default."""
     value = data.get(name)
     if value is not None and type(value) is not type(default):
         raise _wrong(where, f"{name} is not {what}")

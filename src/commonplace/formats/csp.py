@@ -3,10 +3,10 @@
     TASK REQ:recall project setup IN:MEM OUT:MEM_REFS
     PARAMS {"max_results": 5, "min_relevance": 0.3}
 
-A request ends at an empty line or with its text. Its grammar stands in the manual, docs/formats/csp.md.
+A request ends at an empty line or with its text. Its grammar is in the manual, docs/formats/csp.md.
 
 Nothing in a value can end its line, its list or its quotes, and control characters, marks that change the direction
-of writing and characters that nobody sees are always written as escapes of JSON.
+of writing and invisible characters are always written as escapes of JSON.
 
     STATUS OK
     SCOPE [billing]
@@ -15,7 +15,7 @@ of writing and characters that nobody sees are always written as escapes of JSON
     LINKS billing↔postgres:0.89
     SNIPPET 7d1c:"We chose Postgres for billing"
 
-RELEVANCE stands below the line that it rates: DATA, or LINKS. Other lines, such as `TIER_WRITTEN short`, are texts.
+RELEVANCE follows the line that it rates: DATA, or LINKS. Other lines, such as `TIER_WRITTEN short`, are texts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_list(text: str, key: str) -> tuple[str, ...]:
 
 
 def _read_value(text: str, at: int, key: str) -> tuple[str, int]:
-    """Return the JSON string at a place, or what stands before the next comma, and where what follows begins."""
+    """Return the JSON string at a place, or the text before the next comma, and where the rest begins."""
     at = _PAST_BLANKS.match(text, at).end()  # type: ignore[union-attr] # it matches nothing too
     if text.startswith('"', at):
         found, at = read_string_at(text, at, key)
@@ -100,7 +100,7 @@ def write_item(text: str, also: str = "") -> str:
     """Return a value as an item of a list: bare, or as a JSON string where it holds what a list needs.
 
     Args:
-        also: further characters that must not stand in it bare.
+        also: further characters that must not occur outside a JSON string.
     """
     is_bare = text and text == text.strip() and not _IN_ITEM.search(text) and not any(each in text for each in also)
     return text if is_bare else write_string(text)
@@ -166,7 +166,7 @@ def read_object(text: str, key: str) -> dict[str, Any]:
 
 
 def refuse_unfit_line(line: str, number: int) -> None:
-    """Refuse a line with characters that only a JSON string may stand for."""
+    """Refuse a line with characters that are allowed only in a JSON string."""
     if _SURROGATE.search(line):
         raise CspError(f"line {number} is not UTF-8", code=BAD_ENCODING, remedy="send the request as UTF-8")
     if control := _CONTROL.search(line):

@@ -1,7 +1,7 @@
 """Escape control and invisible characters wherever a stored text is shown.
 
 Somebody else's text may hold escape sequences that retitle or overwrite a terminal, marks that turn the direction of
-writing and so show another text than there is, and characters that nobody sees and a model reads. They are written
+writing and so show another text than there is, and characters that are invisible but read by a model. They are written
 out: `\x1b`, `\u202e`, `\U000e0041`. Letters of every script, joiners (U+200C, U+200D), the selector that follows a
 character, and flags, also those that are made of tags, are text.
 """
@@ -60,13 +60,13 @@ _CHARACTERS: Final = late_pattern(f"[\x00-\x1f{CHARACTERS}]")
 
 
 def visible(text: str) -> str:
-    r"""Return a text for a model, with all that nobody sees written out; tabs and every line end stay."""
+    r"""Return a text for a model, with invisible characters escaped; tabs and line ends stay."""
     # Most texts hold nothing of it, and a class of characters is looked for ten times as fast.
     return _IN_MODEL_TEXT.sub(_written, text) if _has_any(text) else text
 
 
 def visible_json(value: Any) -> str:
-    r"""Return the shortest JSON text of a value, in whose texts what nobody sees is written out, `\\u202e`.
+    r"""Return the shortest JSON text of a value, with invisible characters escaped, such as `\\u202e`.
 
     Raises:
         ValueError, TypeError: the value holds what JSON cannot.

@@ -60,7 +60,7 @@ class _Block:
 def fence(items: Iterable[FenceItem]) -> str:
     """Return a block of recalled texts, which no text in it can end or imitate; nothing for no items.
 
-    What nobody sees in a text is written out in it, see `escaping`.
+    Invisible characters in a text are escaped, see `escaping`.
     """
     lines = [
         f'<recalled-item ref="{_attribute(item.reference)}" label="{_attribute(item.label)}">\n'

@@ -39,7 +39,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 def _members(
     value: object, path: str, *, ids: Iterable[str], texts: Iterable[str] = (), times: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return what stands in one JSON object at a path, checked: a text that is absent is "", a time None."""
+    """Return the checked value at a path of a JSON object: a text that is absent is "", a time None."""
     if not isinstance(value, dict):
         raise ConfigError(f"{path} is {value!r:.60}", path=path, remedy="give it an object")
     found: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def episode_json(episode: Episode, content: str, relations: tuple[str, ...] = ()
 def read_episode(value: object, path: str) -> Episode:
     """Return the episode of an EpisodicNode.
 
-    An answer of the MCP server lacks `valid_at`: the time when it was taken in stands for it.
+    An answer of the MCP server lacks `valid_at`: the time of its creation replaces it.
     """
     texts = ("content", "name", "source", "source_description", "group_id")
     node = _members(value, path, ids=("uuid",), texts=texts, times=("created_at", "valid_at"))

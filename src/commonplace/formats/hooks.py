@@ -44,7 +44,7 @@ class HookEvent:
 
     Attributes:
         name: one of `EVENTS`, or "" where the client names none.
-        prompt: what is to be done; "" where nobody has said so yet.
+        prompt: the user's prompt; "" before the first one.
         directory: in which the client works, "" where it does not say.
         agent: of what type the agent is that begins or asks, "" for the client's own.
         session: of the client, "" where it does not say. An agent that is one of several in it has an `agent_id`, for
@@ -67,7 +67,7 @@ class HookEvent:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether somebody said something, be it nothing but white space."""
+        """Whether there is a prompt, even one of white space only."""
         return bool(self.prompt) or self.name in PROMPTS
 
     @property
@@ -89,7 +89,7 @@ def parse_event(data: bytes) -> HookEvent:
     """Return the event that is written as one JSON object.
 
     Raises:
-        UsageError: it is none, or one that takes no context and is no compaction.
+        UsageError: it is no event, or one that takes no context and is no compaction.
     """
     try:
         event = json.loads(data)

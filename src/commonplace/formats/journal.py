@@ -121,7 +121,7 @@ def write_footer(tags: Iterable[str], links: Iterable[str], memory_id: str) -> l
 def read_body(lines: Sequence[str], deepest: int) -> tuple[str | None, tuple[str, ...], tuple[str, ...], str]:
     """Return what the lines under a heading say: the text, None for none, tags, links and the id, "" for none.
 
-    Marks count wherever they stand; what is left is the text.
+    Marks count in any place; the rest is the text.
     """
     tags: list[str] = []
     links: list[str] = []
@@ -157,7 +157,7 @@ def read_topic(written: str) -> str:
 def write_characters(text: str, also: str = "", *, always: str = _ALWAYS) -> str:
     """Write out characters that do not belong in a file, `&#13;`, and protect what would be read as such.
 
-    With them goes what nobody sees, see `escaping`.
+    Invisible characters are removed too, see `escaping`.
 
     Args:
         also: more characters to write out.
@@ -264,7 +264,7 @@ class Entry:
     Attributes:
         id: the memory's, or "" where a person wrote a new note.
         at_minutes: local wall time in a day's page, minutes since midnight; None where the heading has none.
-        topic: the rest of the heading; "" where there is none.
+        topic: the rest of the heading, or "".
         tags, links: in their order, none of them empty.
         section: in the long-term page, ours in our spelling; else "".
         day: the memory's date in the long-term page; None in a day's page.
@@ -299,7 +299,7 @@ def render_bullet(entry: Entry) -> str:
 
 
 def read_heading(words: str, kind: PageKind) -> tuple[int | None, date | None, str]:
-    """Return minutes, day and topic of what stands behind a heading's `#` signs."""
+    """Return minutes, day and topic of a heading without its `#` signs."""
     words = words.strip(" \t")
     when = _WHEN[kind].match(words)
     if not when:
@@ -375,7 +375,7 @@ def _shortened(words: str) -> str:
 
 
 SECTIONS: Final = ("Decisions", "Preferences", "Lessons", "Events")
-"""In the order of the page. A person may add others, which are kept where they stand."""
+"""In the order of the page. A person may add others, which keep their place."""
 
 MAX_TOKENS: Final = 5000
 
@@ -427,7 +427,7 @@ _BULLET: Final = late_pattern(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One entry as it stands in a page.
+    """One entry of a page.
 
     Attributes:
         start_line, end_line: from 1, both included.
@@ -458,7 +458,7 @@ class Page:
     """A page that was read.
 
     Attributes:
-        preamble: what stands before the first block, a byte order mark included.
+        preamble: the text before the first block, a byte order mark included.
     """
 
     preamble: str

@@ -61,7 +61,7 @@ def digest(entry: Entry) -> str:
 def merge(base: str, file: Entry | None, store: Entry | None, *, store_base: str | None = None) -> Verdict:
     """Return whose version of a memory holds.
 
-    None stands for an entry that is not there: removed from the page, archived in the store, or never written to it. A
+    None is an entry that is absent: removed from the page, archived in the store, or never written to it. A
     block left without a word counts as removed. What only one side changed is taken from that side. Where both changed,
     the store is the truth, and a text that the file alone has is a conflict: keep it as a conflict copy.
 
@@ -155,7 +155,7 @@ def with_changes(
     A block that says the same already stays as it is. An entry without a block is added, in a day's page before the
     first that is later, in the long-term page likewise within its section, which is made if need be; an entry whose
     section has changed moves. Equal times keep the order given. An empty page gets `# title` first. A section of ours
-    goes with its last block, unless something else stands in it.
+    is removed with its last block, unless it contains something else.
 
     Args:
         changes: by the ids of memories.

@@ -50,7 +50,7 @@ def read_json(text: str | bytes, **options: Any) -> Any:
         options: as of `json.loads`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not one.
         RecursionError: it is nested too deeply.
     """
     return json.loads(text, parse_constant=_refuse, parse_float=_finite, **options)

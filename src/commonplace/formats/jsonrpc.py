@@ -148,7 +148,7 @@ def error_of(call_id: RequestId | None, error: ProtocolError) -> Answer:
 
 
 def shortened(message: str) -> str:
-    """Return a message, without its middle if it is long: a problem stands at its beginning, the remedy at its end."""
+    """Return a message, without its middle if it is long: the problem is at its beginning, the remedy at its end."""
     if len(message) <= MAX_MESSAGE_LENGTH:
         return message
     half = (MAX_MESSAGE_LENGTH - 1) // 2
@@ -156,14 +156,14 @@ def shortened(message: str) -> str:
 
 
 def notification(method: str, params: Mapping[str, Any]) -> Answer:
-    """Return a message that nobody answers."""
+    """Return a message that expects no answer."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 def encode(message: Answer) -> bytes:
     """Return a message as one line without its end; JSON escapes every newline within.
 
-    What nobody sees in its texts is written out, see `escaping`; only its id is as the client gave it.
+    Invisible characters in its texts are escaped, see `escaping`; only its id is as the client gave it.
 
     Raises:
         ValueError: a value in it is no JSON: not a number, or of a type that JSON lacks.
@@ -190,7 +190,7 @@ class TooLong:
 def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
     """Yield each line without its end; blank ones are passed over, and one that is too long is told, not kept.
 
-    What stands after the last newline is yielded too: a writer that died in the middle of a message is answered that
+    The text after the last newline is yielded too: a writer that died in the middle of a message is answered that
     it is not JSON, and one that only forgot the newline is served.
     """
     while line := stream.readline(MAX_LINE_LENGTH + 1):
@@ -216,7 +216,7 @@ class LineWriter:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether nobody reads what is written any more."""
+        """Return whether the reader has closed the stream."""
         return self._broken.is_set()
 
     def write(self, line: bytes) -> None:
@@ -230,5 +230,5 @@ class LineWriter:
                     left = left[self._stream.write(left) :]
                 self._stream.flush()
             except (OSError, ValueError):
-                # ValueError: the stream was closed. Either way the client is gone, and with it whoever could be told.
+                # ValueError: the stream was closed. Either way the client is gone, and no error can be reported to it.
                 self._broken.set()

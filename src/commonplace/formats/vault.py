@@ -27,7 +27,7 @@ Names differ where a file system that takes no notice of capitals, or of how acc
 What would begin a section, hide what follows, or link somewhere gets a backslash, as in Markdown, and shows what the
 text says: headings of the first two levels and lines that make one of the line above; fences that nothing closes;
 `[[`, `%%`, `$$` and `<` before a tag. Text inside of fences that are closed is left as it is. Backslashes that stand
-there already are doubled, so that they show. What nobody sees is written `&#8238;`.
+there already are doubled, so that they show. Invisible characters are written `&#8238;`.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ _MARKS: Final = (
 
 
 def are_fenced(lines: Iterable[str]) -> list[bool]:
-    """Return for each line whether it belongs to fenced code, its fences included; code that nothing closes is none."""
+    """Return for each line whether it belongs to fenced code, its fences included; an unclosed fence is not code."""
     return paired_fences([line.rstrip("\r\n") for line in lines])
 
 
@@ -192,7 +192,7 @@ _MEMORY_ID: Final = late_pattern(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A memory as the vault tells it.
+    """A memory as a note of the vault has it.
 
     Attributes:
         created, modified: aware, in UTC; to the second.
@@ -223,7 +223,7 @@ def write_note(note: Note) -> str:
 
 
 def memory_id_of(beginning: str) -> str | None:
-    """Return the memory that a note is of, by a line of its front matter; None where there is none.
+    """Return the memory that a note is of, by a line of its front matter, or None.
 
     Args:
         beginning: of a note, or the whole; its front matter need not be whole.

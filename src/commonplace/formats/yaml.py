@@ -23,7 +23,7 @@ DEEPEST: Final = 64
 def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
     """Return the value of a YAML text and "", or None and why it cannot be read. Never raises.
 
-    Aliases are refused: with them a few lines stand for a value without end, or for billions of values.
+    Aliases are refused: with them a few lines can describe an endless value, or billions of values.
 
     Args:
         first_line: the number of the text's first line in its file, for the message.
@@ -52,7 +52,7 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
 def fault_of(error: Exception) -> str:
     """Return in words why YAML or JSON cannot be read, or a value not be written as such."""
     told = " ".join(str(error).split())
-    # Python's own words name a function to call, which whoever wrote the document cannot.
+    # Python's own message names a function to call, which does not help the author of a document.
     return LONG_NUMBER if "integer string conversion" in told else told or "nested too deeply"
 
 
@@ -164,7 +164,7 @@ class FrontMatter:
 
     Attributes:
         values: by lower-case key; empty where there is no front matter or it is broken.
-        lines: how many lines it takes, its marks included; 0 where there is none.
+        lines: how many lines it takes, its marks included; 0 if there is none.
         fault: why it could not be read, or "".
     """
 

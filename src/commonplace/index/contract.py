@@ -76,7 +76,7 @@ class LexicalIndex(Protocol):
         ...
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
-        """Return numbers of passages that hold a term at most so many edits away from the given one, 1 or 2.
+        """Return numbers of passages that hold a term at most 1 or 2 edits away from the given one.
 
         An edit is a character more, less or other, or two exchanged. In no particular order; at most `limit`.
         """

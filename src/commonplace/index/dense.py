@@ -94,7 +94,7 @@ def label(name: str) -> str:
 
 
 def label_unit(name: str) -> bytes:
-    """Return what stands for a label behind the terms of a row; it counts in no field."""
+    """Return the pseudo-term of a label, after the terms of a row; it counts in no field."""
     return code_of(label(name)).to_bytes(UNIT.itemsize, "little")
 
 
@@ -312,7 +312,7 @@ class ChunkFile:
         return dict(each for each, held in zip(names, is_held.tolist(), strict=True) if held)
 
     def alike(self, space: int, term: str, distance: int) -> list[str]:
-        """Return those terms of a namespace that may be at most so many edits away from the given one.
+        """Return the terms of a namespace that may be within this number of edits of the given one.
 
         An edit changes a length by one at most, and which letters there are by two.
         """
@@ -376,7 +376,7 @@ def _aligned(offset: int) -> int:
 DEAD = IN_USE
 """Rows that no longer count, int32, chunk after chunk."""
 CANDIDATES = 400
-"""Up to this many passages in scope are all scored exactly, and so many of more."""
+"""Maximum number of passages in scope that are scored exactly; of more, those with the nearest signs."""
 CANDIDATES_PER_HIT = 4
 _FARTHEST = np.iinfo(np.uint16).max
 
@@ -467,7 +467,7 @@ class ChunkedDenseIndex:
             found = np.flatnonzero((everywhere <= bound) & mask)
             distance = everywhere[found]
             if len(found) > wanted and len(chunks) > 1:
-                # Whatever is farther than so many of one chunk is not among the nearest of all.
+                # A row with that many nearer ones in its own chunk is not among the nearest of all.
                 bound = int(np.partition(distance, wanted - 1)[wanted - 1])
                 found, distance = found[distance <= bound], distance[distance <= bound]
             rows.append(found)

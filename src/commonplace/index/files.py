@@ -117,7 +117,7 @@ def read_manifest(directory: Path, *, store_id: str, embedding: Embedding) -> Ma
 
 
 def published_generation(directory: Path) -> int:
-    """Return the number of the generation in use, whoever made it; 0 where nobody can tell."""
+    """Return the number of the generation in use, even of another store; 0 if it cannot be read."""
     try:
         return int(json.loads((directory / CURRENT).read_bytes())["body"]["generation"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -179,7 +179,7 @@ _OF_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 class OpenFiles:
-    """Open files of one generation, closed when nobody holds this object any more. Safe for threads.
+    """Open files of one generation, closed when this object is no longer referenced. Safe for threads.
 
     Attributes:
         records: the files as they are: what was published, with the present times.
@@ -212,7 +212,7 @@ class OpenFiles:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Check the files, and let nobody empty them for the length of a `with` block, which others may share.
+        """Check the files, and hold a shared lock against emptying them for the length of a `with` block.
 
         Raises:
             IndexFaultError: one was damaged, or is being removed.
@@ -237,11 +237,11 @@ class OpenFiles:
             except BlockingIOError as error:
                 raise IndexFaultError("is being removed") from error
             except OSError:
-                pass  # no locks here: nobody empties what he cannot lock
+                pass  # no locks on this file system: nothing is emptied without one
 
     def check(self) -> None:
         """Check that no file has changed its size since it was opened; a fraction of a microsecond for each."""
-        # Seeking tells the size three times as fast as fstat; nothing reads from the position it leaves.
+        # Seeking finds the size three times as fast as fstat; nothing reads from the position it leaves.
         sizes = [os.lseek(descriptor, 0, os.SEEK_END) for descriptor in self._descriptors.values()]
         if sizes != self._sizes:
             for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
@@ -262,7 +262,7 @@ class OpenFiles:
 
 
 def remove_unless_open(directory: Path) -> bool:
-    """Remove the files of a generation unless somebody has them open, in this process or another.
+    """Remove the files of a generation unless this process or another has them open.
 
     Returns:
         Whether it is gone.
@@ -282,7 +282,7 @@ def remove_unless_open(directory: Path) -> bool:
         except BlockingIOError:
             return False
         except OSError:
-            pass  # no locks here: nobody holds one
+            pass  # no locks on this file system
         shutil.rmtree(directory, ignore_errors=True)
     finally:
         os.close(descriptor)
@@ -290,7 +290,7 @@ def remove_unless_open(directory: Path) -> bool:
 
 
 def empty_and_remove(directory: Path) -> bool:
-    """Empty the files of a generation and remove them unless somebody reads in it at this moment.
+    """Empty the files of a generation and remove them unless a reader uses it at this moment.
 
     Nothing of them is on the disk then, even where a process that rests has them open. A file that is also another
     generation's is left to that one.
@@ -318,7 +318,7 @@ def empty_and_remove(directory: Path) -> bool:
 
 
 def _is_removed_link(directory: Path) -> bool:
-    """Remove a link that stands where a generation may: what it leads to is none of ours."""
+    """Remove a link in the place of a generation, but nothing behind it: its target is not ours."""
     if directory.is_symlink():
         directory.unlink()
         return True

@@ -123,7 +123,7 @@ class Index:
     def reading(self) -> Iterator[Generation]:
         """Give the current generation to search in, and keep its files for the length of a `with` block.
 
-        Blocks may stand inside one another: those of a thread have the outermost one's generation.
+        Blocks may be nested: those of a thread have the outermost one's generation.
 
         Raises:
             IndexFaultError: a file was damaged; `condemn` the generation.
@@ -149,7 +149,7 @@ class Index:
             yield generation
 
     def condemn(self, fault: str, generation: Generation | None = None) -> None:
-        """Stop using a generation that failed while it was read; `reader` tells the fault until another is published.
+        """Stop using a generation that failed while it was read; `reader` reports the fault until another is published.
 
         Args:
             generation: the one that failed; nothing happens where it is no longer in use. None is the one in use.
@@ -176,7 +176,7 @@ class Index:
         """Become the only writer, waiting at most `timeout_s` seconds; return whether that succeeded.
 
         Raises:
-            StoreError: the directory cannot be created, or that of the store is gone, which is never made anew.
+            StoreError: the directory cannot be created, or that of the store is missing, which is never created.
         """
         try:
             self._directory.mkdir(exist_ok=True)

@@ -21,7 +21,7 @@ from commonplace.text.query import edits
 MAX_TERMS = 64
 """Of a longer query only its rarest terms are searched, so that a pasted page costs no more than a paragraph."""
 _MAX_HELD = 10_000
-"""So many terms' frequencies are kept, some 2 MB; then it begins anew."""
+"""Maximum number of terms whose frequencies are cached, some 2 MB; then the cache is emptied."""
 
 
 class PackedLexicalIndex:
@@ -73,7 +73,7 @@ class PackedLexicalIndex:
             rows = distinct(chunk.find_terms(code, alike).rows) if alike else np.empty(0, np.int64)
             found += chunk.numbers[_in_scope(chunk, dead, rows, scope, code)].tolist()
             if len(found) >= limit:
-                break  # each chunk's names are inflated anew
+                break  # each chunk's names are decompressed separately
         return found[: max(0, limit)]
 
     def languages(self, namespace: str) -> frozenset[str]:

@@ -324,7 +324,7 @@ class Update:
     def _remove_leftovers(self) -> None:
         """Remove every generation but the published one and the one before it, which others may be opening.
 
-        What somebody still has open stays until he lets go, so that nobody takes for gone what is on the disk.
+        Files that a reader has open stay until it closes them, so that no one believes them deleted before they are.
         """
         published = published_generation(self._directory)
         earlier = sorted(number for path in self._directory.glob("g*") if (number := _number(path)) <= published)

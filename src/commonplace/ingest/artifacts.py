@@ -314,7 +314,7 @@ class _Run:
 
 
 def _unwanted(text: str, language: Language) -> str:
-    """Return why a text is not indexed unless somebody asks for it, or ""."""
+    """Return why a text is indexed only on request, or ""."""
     if language in {"python", "code"}:
         return "generated" if looks_generated(text) else ""
     return "data" if language in PROSE and looks_like_data(text) else ""

@@ -125,7 +125,7 @@ def discover(selection: Selection) -> Discovery:
 
     Raises:
         NotFoundError: there is nothing at its root.
-        UsageError: a glob is not valid, or the root is an excluded directory or lies in one.
+        UsageError: a glob is not valid, or the root is an excluded directory or below one.
     """
     root = os.path.realpath(selection.root)
     project = None if selection.project is None else os.path.realpath(selection.project)

@@ -146,7 +146,7 @@ class EmbeddingBacklog:
         self.stopped = threading.Event()
 
     def catch_up(self) -> None:
-        """Embed what waits if that is one slice and nobody else embeds; else leave it to the thread."""
+        """Embed pending passages if they are one slice and no thread embeds already; else leave them to the thread."""
         if not self._store.is_read_only and 0 < self._store.count_pending() <= SLICE:
             with suppress(CommonplaceError):
                 self._slice(wait_s=0.0)

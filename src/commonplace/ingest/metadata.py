@@ -132,7 +132,7 @@ def _other_imports(text: str, path: str, directory: str, known: Collection[str])
 
 
 RULES: Final = 2
-"""Which rules these are; it grows with every change that describes an old file anew."""
+"""Version of these rules; raise it with every change that describes a file differently."""
 
 MAX_SUMMARY_LENGTH: Final = 500
 MAX_TITLE_LENGTH: Final = 200

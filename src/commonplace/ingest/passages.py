@@ -53,7 +53,7 @@ class Destination:
         store: its embedding stamp must be the embedder's already.
         tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
         at: from when on what is written counts as known, seconds since the epoch.
-        renew: returns the destination anew, with the store's embedder of now.
+        renew: returns the destination with the store's current embedder.
         later_above: where the embedder is slow, memories with more tokens than this, and texts of graphs, are stored
             without vectors, which `embed_pending` makes; None makes all vectors at once.
     """
@@ -69,7 +69,7 @@ class Destination:
     later_above: int | None = None
 
     def defers(self, kind: str, tokens: int = MAX_TOKENS) -> bool:
-        """Return whether the vectors of an owner with so many tokens are made later."""
+        """Return whether the vectors of an owner with this number of tokens are made later."""
         if self.later_above is None or kind in ("artifact", "knowledge"):
             return False
         embedder = for_kind(self.embedder, kind)

@@ -19,7 +19,7 @@ class ProjectionReport:
     """What was done to the index.
 
     Attributes:
-        rebuilt: it was made anew from a store that held something.
+        rebuilt: it was built again from a store that was not empty.
         fault: why it was rebuilt, a clause that continues "the index …", or "".
     """
 
@@ -42,7 +42,7 @@ def bring_up_to_date(
     """Write to the index what the store holds and it does not; rebuild it if it is unusable or mostly deleted.
 
     Args:
-        rebuild: make it anew in any case.
+        rebuild: build it from the beginning in any case.
         purge: leave nothing of what was deleted in its files, where terms of it linger otherwise.
         timeout_s: how long to wait for another process that writes.
 

@@ -111,6 +111,6 @@ def looks_generated(text: str) -> bool:
 
 
 def looks_like_data(text: str) -> bool:
-    """Return whether a long text is figures and signs with hardly a letter, which nobody wrote or will read."""
+    """Return whether a long text is figures and signs with hardly a letter: data, not prose."""
     signs = "".join(text[:_SAMPLE].split())
     return len(signs) > _SAMPLE // 10 and sum(map(str.isalpha, signs)) < _MIN_LETTERS * len(signs)

@@ -26,9 +26,9 @@ QUIET_S: Final = 0.5
 UNREST_S: Final = 30.0
 """So long at most is waited for that."""
 POLL_S: Final = 2.0
-"""Between two looks where the system tells nothing."""
+"""Seconds between two polls if the system reports no changes."""
 CHECK_S: Final = 60.0
-"""Between two looks where it tells of changes, in case that one was lost; and until a failed run is tried again."""
+"""Seconds between two polls if it reports them, in case one was lost; and until a failed run is repeated."""
 LOOKING_SHARE: Final = 0.05
 """At most this part of the time is spent on looking, however large the directory is."""
 
@@ -108,7 +108,7 @@ class Watch:
 
     @property
     def is_told(self) -> bool:
-        """Whether the system tells of changes; else they are looked for every two seconds, or less often."""
+        """Whether the system reports changes; if not, files are polled every two seconds, or less often."""
         return self._waiting.is_told
 
     def stop(self) -> None:
@@ -185,7 +185,7 @@ class Watch:
             return error
 
     def _wait(self, seen: Look | CommonplaceError) -> None:
-        # A root that is gone or was replaced is one that the system tells nothing about.
+        # The system reports nothing about a root that was deleted or replaced.
         is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
         most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
         if self._retry_at is not None:
@@ -198,7 +198,7 @@ def _key(seen: Look | CommonplaceError) -> Look | str:
 
 
 def _place(seen: Look) -> tuple[object, ...]:
-    """Return what the system is asked to tell about: of another directory, or a new disk in it, it tells nothing."""
+    """Return the identity of the watched directory; of another one, or a new disk in it, the system reports nothing."""
     return seen.root, seen.devices
 
 
@@ -239,7 +239,7 @@ class Alarm:
         return self._source is not None
 
     def arm(self) -> None:
-        """Have the system tell of changes at the root as it is now; where it cannot, waits just end."""
+        """Have the system report changes below the present root; if it cannot, waits time out."""
         self._disarm()
         try:
             self._source = self._open(Path(self._root))
@@ -248,7 +248,7 @@ class Alarm:
             _log.info("polling %s, native file events are unavailable: %s", self._root, error)
 
     def wait(self, most_s: float) -> None:
-        """Return when something may have changed, after so many seconds, or when it is time to stop."""
+        """Wait until something may have changed, the seconds have passed, or it is time to stop."""
         end = time.monotonic() + most_s
         while not self.is_stopped and (left_s := end - time.monotonic()) > 0:
             if self._source is None:
@@ -267,7 +267,7 @@ class Alarm:
                 return
 
     def rest(self, seconds: float) -> None:
-        """Return after so many seconds, or when it is time to stop."""
+        """Wait until the seconds have passed, or it is time to stop."""
         self._stopped.wait(seconds)
 
     def stop(self) -> None:
@@ -275,7 +275,7 @@ class Alarm:
         self._stopped.set()
 
     def close(self) -> None:
-        """Stop, and let the system tell nothing more."""
+        """Stop, and end the reports of the system."""
         self.stop()
         self._disarm()
 

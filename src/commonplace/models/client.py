@@ -24,7 +24,7 @@ _HOPELESS: Final = ("insufficient_quota", "billing")
 """How a server's code or type of an error begins where waiting mends nothing. Its message may speak of anything."""
 _MAX_SHOWN: Final = 300
 _MIN_KEY_LENGTH: Final = 12
-"""What is shorter keeps nobody out: it is a word such as `none`, for servers that want any, and may be in a text."""
+"""A shorter key is no secret: servers that want any key get a word such as `none`, which may occur in a text."""
 
 MIB: Final = 1024 * 1024
 FIRST_WAIT_S: Final = 0.5
@@ -185,7 +185,7 @@ class JsonClient:
             deadline: until when it may take, retries and waits included; None is as long as the settings allow.
 
         Raises:
-            ProviderError: no answer, one that says no (`status` tells), or one that is no JSON object; or the budget
+            ProviderError: no answer, a refusal (see `status`), or an answer that is no JSON object; or the budget
                 of the run is spent.
         """
         # A lone surrogate, which Python's texts can hold and UTF-8 cannot, goes out as the escape that JSON has.
@@ -282,7 +282,7 @@ def _is_hopeless(document: object) -> bool:
 
 
 def batches_of(sizes: Sequence[int], most: int, most_size: int) -> list[tuple[int, int]]:
-    """Return where each request's texts begin and end: so many at most, and of so much size together."""
+    """Return where each request's texts begin and end, within the limits of their number and total size."""
     found, start, total = [], 0, 0
     for place, size in enumerate(sizes):
         if place > start and (place - start >= most or total + size > most_size):

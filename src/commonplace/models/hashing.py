@@ -1,6 +1,6 @@
 """The hashing embedder: random signs of tokens, without data. For tests and tiny machines.
 
-Each token stands for a fixed vector of +1 and -1, and a text for their sum (random indexing, Kanerva et al. 2000):
+Each token has a fixed vector of +1 and -1, and a text is their sum (random indexing, Kanerva et al. 2000):
 texts that share words are alike, others are nearly orthogonal.
 """
 

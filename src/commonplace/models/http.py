@@ -69,7 +69,7 @@ def send(
 
     Raises:
         OSError, HTTPException: no connection, or no whole answer.
-        ProviderError: the answer is larger than `max_bytes`, or the proxy is none or refuses.
+        ProviderError: the answer is larger than `max_bytes`, or the proxy is invalid or refuses.
     """
     left = patience.deadline - patience.clock()
     if left <= 0:
@@ -86,11 +86,11 @@ def send(
                 outcome.put(Answer(response.status, named, _body(response, patience, max_bytes)))
         except URLError as error:
             outcome.put(_reason(error, address))
-        except Exception as error:  # it is raised where somebody waits
+        except Exception as error:  # raised again in the waiting thread
             outcome.put(error)
 
     # A socket's timeout holds for each single step, and the look-up of a name has none: a server that sends a byte a
-    # second would hold whoever asks. So the steps have a thread of their own, and who asks waits until the deadline.
+    # second would block the caller. So the steps have a thread of their own, and the caller waits until the deadline.
     threading.Thread(target=exchange, name="commonplace-http", daemon=True).start()
     try:
         found = outcome.get(timeout=left)
@@ -132,7 +132,7 @@ def _opener(address: Address, sockets: list[socket.socket]) -> OpenerDirector:
 
 
 def _proxy(address: Address) -> str:
-    """Return the proxy of an address, "" for none: this machine is never behind one, and Ollama stands here."""
+    """Return the proxy of an address, "" for none: the local machine, where Ollama runs, never has one."""
     if address.is_loopback or proxy_bypass(address.authority):
         return ""
     proxies = getproxies()

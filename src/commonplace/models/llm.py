@@ -40,7 +40,7 @@ class Read:
     """What an answer says.
 
     Attributes:
-        spent: the tokens that it cost, sent and received, 0 where the server does not tell.
+        spent: the tokens that it cost, sent and received, 0 if the server does not say.
         reason: why it ended.
         refusal: why the model refused, "" if it did not.
     """

@@ -43,7 +43,7 @@ START, END = 101, 102
 MAX_WINDOWS: Final = 40
 """Windows of one text that are read at most, some three seconds; a question can be longer, no passage is."""
 ROWS_AT_ONCE: Final = 4
-"""Products are computed for a multiple of so many rows: what is left over takes a BLAS longer than as many more."""
+"""Products are computed for a multiple of this number of rows: a BLAS takes longer for a remainder than for padding."""
 SMALL_PRODUCT: Final = 1_000_000
 """Multiplications up to which OpenBLAS, where it has AVX-512, multiplies without copying the weights into an order of
 its own, which takes as long as the product of a question. The result is the same, bit by bit."""

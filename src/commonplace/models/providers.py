@@ -40,7 +40,7 @@ class Address:
 
     @property
     def is_inside(self) -> bool:
-        """Whether it is this machine or one of a private network, as far as its name tells."""
+        """Whether its name is that of this machine or of one in a private network."""
         number = _number(self.host)
         if number is None:
             return "." not in self.host or self.host.endswith(_INSIDE)
@@ -60,7 +60,7 @@ def address_of(text: str, what: str = "the address") -> Address:
     """Read an http or https address.
 
     Raises:
-        UsageError: it is none, or holds a user name, a query or a fragment, which could be keys.
+        UsageError: it is no address, or holds a user name, a query or a fragment, which could be keys.
     """
     found = _split(text)
     if found is None or found.scheme not in _PORTS or not found.hostname:
@@ -136,7 +136,7 @@ class Named:
 def named(text: str) -> Named:
     """Read a model's name: `provider:model` or `provider/model`; without a provider it is OpenAI's.
 
-    What stands before the first colon or slash is a provider only if it is one of ours: models of OpenAI and of servers
+    The part before the first colon or slash is a provider only if it is one of ours: models of OpenAI and of servers
     that speak like it are called `ft:gpt-4o:team` and `meta-llama/Llama-3` too.
 
     Raises:

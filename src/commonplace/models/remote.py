@@ -37,7 +37,7 @@ BATCH_TOKENS: Final = 50_000
 MAX_TOKENS: Final = 6_000
 """A longer text is embedded by its beginning: OpenAI's models read 8,191 tokens of their own."""
 ALONE_S: Final = 15.0
-"""Seconds for a single text: somebody waits for the answer to a query, and can have one by words."""
+"""Seconds for a single text, as of a query: a user waits, and words alone can answer it."""
 MAX_BYTES: Final = 64 << 20
 CACHED_QUERIES: Final = Bounds(max_entries=5_000, max_bytes=64 << 20, ttl_s=30 * 60)
 """As the auto-retrieval contract has it."""

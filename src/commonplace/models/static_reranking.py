@@ -21,9 +21,9 @@ from commonplace.text.tokens import analyse, without_unspaced
 _LITERAL = 0.999
 """A similarity from here on is the token itself."""
 PASSAGES = 100
-"""The texts are judged as if they were found among so many."""
+"""Number of passages among which the texts are assumed to have been found."""
 MEANT = 50
-"""The meaning of so many texts at most is judged by a transformer, which takes milliseconds for each."""
+"""Maximum number of texts that a transformer embeds, which takes milliseconds for each."""
 MEANT_TOKENS = 508
 """So many tokens of a text are read for its meaning, two windows of the transformer; its words are all looked at."""
 MEANINGS_CACHE = Bounds(max_entries=1_000, max_bytes=4 << 20, ttl_s=5 * 60)

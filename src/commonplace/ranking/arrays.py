@@ -52,7 +52,7 @@ _SPARSE: Final = 16
 
 
 def ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each value once, ascending, and where each of those given stands there."""
+    """Return each value once, ascending, and the position there of each of those given."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low >= _SPARSE * len(values):
         held = distinct(values)
@@ -114,7 +114,7 @@ ONE_BLAS_THREAD: Final = _OneBlasThread()
 
 @cache
 def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return the functions that tell and set the number of threads of the OpenBLAS in NumPy's own wheels."""
+    """Return the functions that get and set the number of threads of the OpenBLAS in NumPy's own wheels."""
     try:
         library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
         return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_

@@ -46,7 +46,7 @@ def inverse_document_frequency(documents: int, frequency: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What BM25 knows of the passages of one namespace; whole numbers, so that parts add up to the same in any order.
+    """BM25's statistics of the passages of one namespace; whole numbers, so that parts add up to the same in any order.
 
     Attributes:
         documents: how many there are.
@@ -83,7 +83,7 @@ class Statistics:
         return inverse_document_frequency(self.documents, max(self.frequencies.get(term, (0,))))
 
     def rarest(self, terms: Sequence[str], count: int) -> Counter[str]:
-        """Return how often each of so many terms is asked for, the rarest of those that any passage holds."""
+        """Return how often each of the rarest terms that any passage holds occurs in the query, up to the maximum."""
         counts = Counter(terms)
         held = {term: sum(self.frequencies[term]) for term in counts}
         rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))
@@ -94,7 +94,7 @@ NOTHING: Final = Statistics(0, np.zeros(len(NAMES), np.int64), {})
 
 
 def code_of(term: str) -> int:
-    """Return the number that stands for a term in a passage's row."""
+    """Return the number of a term in a passage's row."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
@@ -155,7 +155,7 @@ class TermRows:
         return rows, self._units["value"][places], self._units["mark"][places]
 
     def find(self, terms: Collection[str]) -> Matches:
-        """Return where the given terms stand, each of them once."""
+        """Return the positions of the given terms, each of them once."""
         distinct = list(dict.fromkeys(terms))
         codes = np.fromiter(map(code_of, distinct), np.uint32, len(distinct))
         # Few of the rows' terms are asked for: a table of the lower halves finds them in one pass.

@@ -33,7 +33,7 @@ SURE, LIKELY = 0.60, 0.25
 """From these probabilities on a hit is called `sure` and `likely`; below it is `weak`."""
 
 RIVALS: Final = 5
-"""A cosine stands out from the mean of so many of the best others."""
+"""Number of the best other cosines with whose mean a cosine is compared."""
 
 STRANGER: Final = np.float32(0.1)
 """The cosine of a question with a text about something else; about the mean of either embedder."""
@@ -82,14 +82,14 @@ than those of another, so each has weights of its own; "" is a query without a v
 
 def calibration_of(embedder: str) -> Calibration:
     """Return the weights that were fitted for an embedder of that name; for any other, those of a query without a
-    vector: nobody knows what its cosines mean."""
+    vector: the meaning of its cosines is unknown."""
     return BY_EMBEDDER.get(embedder, BY_EMBEDDER[""])
 
 
 def leads(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return how far each cosine lies above the mean of the `RIVALS` best others, float32, shape (n,).
+    """Return how far each cosine exceeds the mean of the `RIVALS` best others, float32, shape (n,).
 
-    Where there are fewer others, strangers stand for the rest: in a store of two copies each is as good as alone.
+    If there are fewer others, unrelated cosines fill the rest: in a store of two copies each is as good as alone.
     """
     padded = np.concatenate([cosines, np.full(max(0, RIVALS + 1 - len(cosines)), STRANGER)])
     best = -np.sort(-padded)[: RIVALS + 1]
@@ -182,7 +182,7 @@ _STATIC_TEXTS: Final = TextScale(-1.969, coverage=3.295, words=2.663, dense=6.58
 _TEXTS_BY_EMBEDDER: Final[Mapping[str, TextScale]] = {
     "static": _STATIC_TEXTS,
     "minilm": TextScale(-2.185, coverage=3.262, words=3.014, dense=7.381, size=-0.392, anchor=-0.26),
-    # Without a vector, how well its words are covered stands for how alike they are.
+    # Without a vector, the share of covered words replaces the similarity.
     "": replace(_STATIC_TEXTS, coverage=_STATIC_TEXTS.coverage + _STATIC_TEXTS.dense, dense=0.0),
 }
 

@@ -16,7 +16,7 @@ class Matches:
 
     Attributes:
         similarities: to each token of the query; float32, shape (m, q).
-        places: how many tokens stand before each in its passage; int64, shape (m,).
+        places: how many tokens precede each in its passage; int64, shape (m,).
         starts: where the matches of a passage begin, of those that have any; int64, shape (p,), ascending.
         passages: which passages these are; int64, shape (p,), ascending.
         count: how many passages there are, n.

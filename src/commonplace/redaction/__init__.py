@@ -105,7 +105,7 @@ def _apart(secrets: Iterator[Secret], placeholders: list[tuple[int, int]]) -> It
 
 
 def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
-    """Return what JSON holds without secrets; the key that a text stands under may tell that it is one."""
+    """Return what JSON holds without secrets; the key of a text may show that it is one."""
     if isinstance(value, str):
         text, before = clean(value), f"{name}: "
         named = clean(before + text) if name else ""

@@ -26,7 +26,7 @@ _URL_PASSWORD: Final = late_pattern(
 _TEMPLATE: Final = late_pattern(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
 
 _QUOTE: Final = r"""\\{0,7}["'`]"""
-"""A quotation mark, escaped or not: a string may stand in a string."""
+"""A quotation mark, escaped or not: strings may be nested."""
 _HEADER: Final = late_pattern(
     rf"(?i:authorization)(?:{_QUOTE}|\]){{0,2}}[ \t]{{0,4}}[:=,][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:(bearer|basic|token|apikey))[ \t]{1,4})?([A-Za-z0-9._~+/=:-]{6,}+)"
@@ -54,7 +54,7 @@ _SEPARATOR: Final = (
     rf"(?:(?:=>|:=|={{1,3}}+|:|(?<=[ ])is:?+(?=[ ])|,?[\s\\]{{0,40}}+(?:{_QUOTE})?value(?:{_QUOTE})?[ ]?[:=])"
     r"[*]{0,2}+[ \t]{0,8}+|>(?=[^\s<>]{6,256}</)|(?P<space>(?<=[ \t])))"
 )
-"""What stands between a name and its value; after `--password` and `ENV PASSWORD` a space is enough."""
+"""The separator of a name and its value; after `--password` and `ENV PASSWORD` a space is enough."""
 _NAMES: Final = "(?:passwor[dt]|passwd|passphrase|pwd|secret|token|key)"
 _VALUE: Final = (
     r"""(?:[rbu]{0,2}(?P<quote>\\{0,7}(?:"{1,3}|'{1,3}|`))(?P<quoted>[^\s"'`\\]{6,}+)(?P=quote)|"""
@@ -91,12 +91,12 @@ _NO_SECRET: Final = late_pattern(
 """What makes another thing of the `token` or `key` that follows: a page's mark, a lock, the name of a type."""
 _BEFORE: Final = 48
 _JUDGED: Final = 128
-"""By so many characters of a value it is told whether it is a secret; all of it is then one."""
+"""Number of first characters of a value that decide whether all of it is a secret."""
 _PUNCTUATION: Final = ".:*|\\"
 _CODE: Final = late_pattern(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w+(?:Key|Token|Secret|Type)s?"
 )
-"""What stands unquoted and is an attribute or the name of a constant or a type."""
+"""An unquoted attribute, or the name of a constant or a type."""
 
 
 _GIVEN: Final = r"""(?P<given>[^\s"'`\\]{4,256}+)"""
@@ -118,7 +118,7 @@ _COMMANDS: Final = tuple(
         (" login", rf"-p[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
     )
 )
-"""A command, the flag that gives it a password, and what tells one."""
+"""A command, its flag for a password, and the pattern of one."""
 _COMMAND: Final = late_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")
 _MAX_COMMAND_LENGTH: Final = 1_000
 _NETRC: Final = late_pattern(

@@ -81,7 +81,7 @@ def places(text: str, anchor: str) -> Iterator[int]:
 
 
 def runs(drawing: bytes, mark: bytes, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of every run of one mark that has at least so many of it."""
+    """Yield the (start, end) of every run of a mark that has at least the given length."""
     needle = mark * shortest
     whole = re.compile(mark + b"++")
     at = drawing.find(needle)
@@ -123,7 +123,7 @@ _UNITS: Final = late_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
 def is_stand_in(value: str) -> bool:
-    """Return whether a value is a template, or a word that stands where a secret would."""
+    """Return whether a value is a template, or a placeholder for a secret."""
     return bool(_TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
 
 
@@ -145,12 +145,12 @@ def may_be_password(value: str) -> bool:
 
 
 def is_given(value: str) -> bool:
-    """Return whether a value that certainly stands where a password does is one, and no name or stand-in."""
+    """Return whether a value in the place of a password is one, and not a name or placeholder."""
     return not (_is_name(value) or is_stand_in(value))
 
 
 def may_be_token(value: str) -> bool:
-    """Return whether a value is disordered and no stand-in."""
+    """Return whether a value is disordered and no placeholder."""
     return is_disordered(value) and not is_stand_in(value)
 
 
@@ -186,7 +186,7 @@ _HEX: Final = "[0-9a-f]"
 
 _FREE: Final = "(?<![A-Za-z0-9].)"
 _APART: Final = "(?<![A-Za-z0-9_-].)"
-"""What may not stand before a token, looked for behind its first character."""
+"""Characters that may not precede a token; a lookbehind after its first character."""
 _SNOWFLAKE: Final = "[MNO][DTjz][AEIMQUYcgk][w-z0-5]"
 """Three digits in base64, as which a Discord bot's token begins with its number."""
 _BOT: Final = rf"(?:{_SNOWFLAKE}){{4,5}}[A-Za-z0-9]{{0,4}}\.{_WORD}{{6,7}}\.{_WORD}{{27,40}}+"
@@ -226,9 +226,9 @@ _FORMS: Final = (
     ),
     ("json web token", f"e{_APART}", "yJ", rf"{_WORD}{{12,}}+\.{_WORD}++\.{_WORD}*+(?:\.{_WORD}++){{0,2}}"),
 )
-"""A kind; its first character and what may stand before it; the rest of its prefix; what follows.
+"""A kind; its first character and what may precede it; the rest of its prefix; what follows.
 
-The search compares one character, then looks at what stands before it, and only then at more.
+The search compares one character, then the one before it, and only then the rest.
 """
 
 
@@ -262,7 +262,7 @@ _PATHS: Final = (
     ("discord token", "/api/webhooks/", rf"[0-9]{{17,20}}/{_WORD}{{60,}}+"),
 )
 _AFTER: Final = tuple((kind, anchor, late_pattern(pattern)) for kind, anchor, pattern in _PATHS)
-"""A kind, what it stands behind, and its pattern."""
+"""A kind, what precedes it, and its pattern."""
 
 _INNER: Final = tuple(
     (kind, before, late_pattern(pattern))
@@ -278,7 +278,7 @@ _INNER: Final = tuple(
         ("stripe key", 0, r"whsec_(?<![A-Za-z0-9].{6})[A-Za-z0-9+/]{24,}+=*"),
     )
 )
-"""A kind, the characters of it that stand before what is searched for, and the pattern."""
+"""A kind, its characters before the searched word, and the pattern."""
 
 _FILLING: Final = r"""(?:[ \t\r\n>|#*"'`,\\]|\\[rn])*+"""
 _LINE: Final = late_pattern(

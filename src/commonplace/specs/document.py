@@ -34,7 +34,7 @@ REQUEST_CODES: Final = frozenset(
 class SpecError(Exception):
     """What ends a run, at any point of it; `CODES` says when.
 
-    It never leaves the package: whoever asked gets its envelope.
+    It never leaves the package: callers get its envelope.
     """
 
     def __init__(self, message: str, code: str, stage: str, task: str | None = None) -> None:

@@ -170,7 +170,7 @@ def _fetched(address: str) -> bytes:
 
 
 MAX_STEPS: Final = 100
-"""Tasks that one call runs; a few specs could otherwise stand for millions of calls to a model."""
+"""Tasks that one call runs; a few specs could otherwise cause millions of calls to a model."""
 
 
 @dataclass(frozen=True, slots=True)

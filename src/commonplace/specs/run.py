@@ -99,7 +99,7 @@ def output_of(task: Task, text: str) -> object:
     """Return a task's output: the text itself where that is its format, else the JSON value that it is or holds.
 
     Where no schema is promised, nothing can tell a value from an aside: the value must be all there is, bare or in a
-    fence, and any other reply is the output as it stands.
+    fence, and any other reply is the output unchanged.
     """
     if task.is_text:
         return text
@@ -151,7 +151,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def written(value: object) -> str:
-    """Return a value as it stands in a prompt: text as it is, everything else as JSON."""
+    """Return a value as a prompt has it: text unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

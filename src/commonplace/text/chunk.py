@@ -47,7 +47,7 @@ _MAX_SIGNATURE_LENGTH: Final = 300
 
 
 def _with_comments(lines: Sequence[str], line: int) -> int:
-    """Return the first of the comment and annotation lines that stand directly above `line`, or `line`."""
+    """Return the first of the comment and annotation lines directly above `line`, or `line`."""
     while line > 0 and lines[line - 1].lstrip().startswith(_COMMENT):
         line -= 1
     return line
@@ -109,7 +109,7 @@ def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[st
 CountTokens = Callable[[str], int]
 
 CHUNKER: Final = 2
-"""Which way of cutting this is; it grows with every change that cuts an old text anew."""
+"""Version of the way of cutting; raise it with every change that cuts a text differently."""
 
 SMALL_TOKENS: Final = 40
 """A section with fewer tokens is joined to a neighbour: alone it says too little to be found or understood."""
@@ -128,7 +128,7 @@ def chunk(
     Args:
         text: with "\n" as its only line end.
         max_tokens: no chunk has more, by `count_tokens` and by its characters (8 make a token).
-        overlap: at most so many tokens are repeated where a section had to be cut.
+        overlap: maximum number of tokens that neighbouring chunks of one section share.
         count_tokens: the number of tokens of a text; that of two lines is at most the sum of theirs.
 
     Returns:
@@ -185,7 +185,7 @@ class _Part:
 
 
 def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
-    """Join each tiny part to the one after it, or, at the end of what it stands in, to the one before."""
+    """Join each tiny part to the one after it, or, at the end of its section, to the one before."""
     joined: list[_Part] = []
     for part in parts:
         last = joined[-1] if joined else None

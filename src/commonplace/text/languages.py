@@ -16,7 +16,7 @@ ENGLISH: Final = "english"
 _WORDS: Final = word_lists(Path(__file__).with_name("stopwords.txt"))
 
 TASK_WORDS: Final = _WORDS.pop("task")
-"""English words by which people ask for work, whatever it is about; beside them stands what it is about."""
+"""English words by which people ask for work, whatever it is about; the other words are the subject."""
 
 FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(_WORDS)
 """The function words of each language by the name of its Snowball stemmer, as they are written, in small letters."""
@@ -69,7 +69,7 @@ _CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
 def programming_language(path: str, text: str) -> str:
     """Return the names of the programming language that a text is written in, "" for none: by its path, else by itself.
 
-    A text without a path tells its language by the first function in it that looks like one.
+    A text without a path is in the first language whose hint it contains and whose pattern of a function matches.
     """
     if path:
         return _PROGRAMMING_BY_SUFFIX.get(path.rpartition(".")[2].lower(), "")
@@ -77,13 +77,13 @@ def programming_language(path: str, text: str) -> str:
 
 
 _LOOKED_AT: Final = 600
-"""So many of a text's first characters tell its language."""
+"""Number of first characters by which the language of a text is recognised."""
 
 _WORD: Final = late_pattern(r"[^\W\d_]+")
 _LETTER: Final = late_pattern(r"[^\W\d_]")
 _FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS
 _MIN_SHARE: Final = 0.15
-"""Of the different words of a text at least so many are function words; names and code hold some by chance."""
+"""Least share of function words among the different words of a text; names and code hold some by chance."""
 
 # Of Cyrillic, Arabic and Devanagari the letters that Russian, Arabic and Hindi do not have tell that it is another one.
 _SCRIPTS: Final = (
@@ -100,9 +100,9 @@ NATURAL_LANGUAGES: Final = tuple(sorted({*FUNCTION_WORDS, *(name for name, _, _ 
 
 
 def natural_language(text: str) -> str:
-    """Return the language of a text by the name of its Snowball stemmer; English where nothing tells another one.
+    """Return the language of a text by the name of its Snowball stemmer; English unless another one is recognised.
 
-    A script that one language has tells it by its letters. Among those written in Latin letters the one with most
+    A script that only one language uses is enough. Among those written in Latin letters the one with most
     function words in the text is chosen, if it has two that English has not and more of them than English.
     """
     text = text[:_LOOKED_AT].casefold()

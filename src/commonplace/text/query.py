@@ -112,7 +112,7 @@ def _task_terms() -> frozenset[str]:
 
 
 def _spaced(written: list[str], own: str, languages: Iterable[str]) -> list[tuple[str, ...]]:
-    # The same stop words whatever the stems, so that the terms of a word stand side by side.
+    # The same stop words whatever the stems, so that the terms of a word are adjacent.
     each = [
         chain.from_iterable(map(words_in(language, own).__getitem__, written))
         for language in dict.fromkeys((ENGLISH, *languages))
@@ -121,7 +121,7 @@ def _spaced(written: list[str], own: str, languages: Iterable[str]) -> list[tupl
 
 
 def _within_repeats(items: Iterable[_Repeated]) -> tuple[_Repeated, ...]:
-    """Return the items, those that stand there more often than `MAX_REPEATS` only so often."""
+    """Return the items, each at most `MAX_REPEATS` times."""
     counts: Counter[_Repeated] = Counter()
     kept = []
     for item in items:
@@ -210,7 +210,7 @@ WORDS: Final = late_pattern(r"[^\W\d_]+")
 
 
 def slips(word: str) -> int:
-    """Return how many edits a word may be away from what is meant."""
+    """Return how many edits a misspelt word may be away from the intended one."""
     return 0 if len(word) < MIN_LENGTH else 1 if len(word) < _LONG else 2
 
 
@@ -236,11 +236,11 @@ def edits(one: str, other: str, most: int) -> int:
 
 
 def respelled(query: str, is_word: Callable[[str], bool], near: Callable[[str], Iterable[str]]) -> str:
-    """Return a query with the words that it may have been meant to have; a long one as it is.
+    """Return a query with its misspelt words corrected; a long one unchanged.
 
     Args:
-        is_word: tells whether a word is one, so that it is left as it is.
-        near: returns texts that may hold what a word that is none is meant for.
+        is_word: returns whether a word is known, so that it is left as it is.
+        near: returns texts that may hold the correct spelling of an unknown word.
     """
 
     if len(WORDS.findall(query)) > MAX_WORDS:
@@ -254,7 +254,7 @@ def respelled(query: str, is_word: Callable[[str], bool], near: Callable[[str], 
 
 
 def meant(word: str, texts: Iterable[str]) -> str:
-    """Return the word of the texts that a misspelt one is meant for: the nearest, then the commonest; "" for none.
+    """Return the word of the texts that corrects a misspelt one: the nearest, then the commonest; "" for none.
 
     Both begin alike, and differ by one character in length at most: few slips are other than that, and most words that
     are ("methane", "methadone") are other words.

@@ -1,6 +1,6 @@
 """Compare texts: equality of meaning, near-duplicate signatures, containment.
 
-A wrong "same" loses what somebody knew; a wrong "different" only keeps a memory twice.
+A wrong "same" loses knowledge; a wrong "different" only keeps a memory twice.
 
 Everything that is written counts unless it is known not to: case, punctuation, contractions and a few words that carry
 nothing. So does the order: a word in another place may say another thing.
@@ -204,7 +204,7 @@ def signature(text: str) -> Signature:
 
 
 def is_near_duplicate(new: str, old: str) -> bool:
-    """Return whether the two say the same, as far as their words can tell; symmetric, and true of equal texts.
+    """Return whether the words of both say the same; symmetric, and true of equal texts.
 
     Any number, name, path, unit, negation, preposition or tense that differs makes them different, as does any word
     added, left out, replaced or moved.
@@ -216,7 +216,7 @@ def is_near_duplicate(new: str, old: str) -> bool:
 
 
 def contained_share(text: str, passage: str) -> float:
-    """Return which share, 0–1, of the text's runs of five words stand in the passage too.
+    """Return the share, 0–1, of the text's runs of five words that the passage contains.
 
     A text of fewer than eight words is contained as a whole (1.0) or not at all.
     """

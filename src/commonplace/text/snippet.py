@@ -13,7 +13,7 @@ from commonplace.text.tokens import analyse
 
 SNIPPET_CHARACTERS = 300
 LEAD_CHARACTERS = 60
-"""How much of what stands before the first matching word is shown, so that it is read in its sentence."""
+"""How much text before the first matching word is shown, so that it is read in its sentence."""
 
 ELLIPSIS = "…"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FIELDS: Mapping[str, float] = SEARCH_FIELDS
 
 ANALYSIS = 1
-"""Rises with every change of the terms of a text, and of how they are counted: what was made before is made anew."""
+"""Rises with every change of the terms of a text, and of how they are counted: stored terms are then made again."""
 MAX_TERM_LENGTH = 64
 """Longer words are cut to this many characters, in texts and queries alike."""
 _MAX_COMPOUND_LENGTH = 256
@@ -160,7 +160,7 @@ def analyse(text: str, language: str = ENGLISH) -> list[str]:
 
 
 def written_words(text: str) -> list[str]:
-    """Return what stands between spaces and ASCII punctuation, in NFKC."""
+    """Return the runs between spaces and ASCII punctuation, in NFKC."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode("utf-8", "surrogatepass").split()
@@ -293,8 +293,8 @@ _IDEOGRAPH = late_pattern(
 class WordPiece:
     """A tokenizer over one vocabulary, safe to share between threads.
 
-    What stands between two white spaces is looked up as one run in a bounded cache; a run gives the same ids wherever
-    it stands, so the cache never changes a result.
+    The text between two white spaces is looked up as one run in a bounded cache; a run gives the same ids in every
+    place, so the cache never changes a result.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -1,7 +1,7 @@
 """Read conversations: exports of ChatGPT and Claude, and chat messages as JSON or JSON Lines.
 
 Each message that a person or a model wrote is a memory with its conversation as session and its place there. Messages
-have the form of the chat APIs (`role`, `content`); in Claude Code's transcripts they stand under `message`.
+have the form of the chat APIs (`role`, `content`); in Claude Code's transcripts they are under `message`.
 """
 
 from __future__ import annotations

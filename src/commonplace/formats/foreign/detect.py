@@ -72,7 +72,7 @@ def _of_folder(folder: Path) -> str:
     if days.is_dir() and any(openclaw.DAY.fullmatch(entry.name) for entry in days.iterdir()):
         return "openclaw"
     looked_at = list(islice(markdown_files(folder, []), _NOTES_LOOKED_AT))
-    # Obsidian's notes link each other as basic-memory's do; its own folder tells them apart.
+    # Obsidian's notes link each other as basic-memory's do; only its own folder distinguishes them.
     if not (folder / ".obsidian").is_dir() and any(_is_basic_memory(folder / name) for name in looked_at):
         return "basic-memory"
     return "markdown" if looked_at else ""
@@ -93,7 +93,7 @@ def _of_file(file: Path) -> str:
     text = read_text(file)
     value, fault = load_json(text)
     if fault:
-        # JSON Lines, whatever the file is called: its first line tells.
+        # JSON Lines are recognised by their first line, not by the name of the file.
         first_line = next((line for line in text.split("\n") if line.strip()), "")
         value, is_no_line = load_json(first_line)
         if is_no_line and file.suffix.lower() in _JSON_SUFFIXES:

@@ -2,7 +2,7 @@
 
 A note is one memory, each link between two notes a link. basic-memory's notes hold observations (`- [kind] text #tag
 (context)`), each a memory that is linked to its note, and relations (`- type [[Note]]`), as docs.basicmemory.com
-describes them: both are known by their form, wherever they stand. In other notes such lines are text like any other.
+describes them: both are recognised by their form in any place. In other notes such lines are text like any other.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Item:
     Attributes:
         text: as written, without the mark and the indentation of its first line.
         line: the number of its first line in the file, from 1.
-        headings: those it stands under, the outermost first.
+        headings: those above it, the outermost first.
     """
 
     text: str

@@ -33,11 +33,11 @@ _MAX_INTEGER_DIGITS: Final = 1024  # bits; Python refuses to write out much larg
 
 @dataclass(slots=True)
 class Notes:
-    """Collects what is to be told, and makes ids: a text that stands twice in one place gets two, always the same two.
+    """Collect notices and problems, and make ids: a text that occurs twice in one place gets two, always the same two.
 
     Attributes:
         problems: what cannot be kept as it is said.
-        notices: what nobody loses anything by.
+        notices: remarks on what lost no data.
     """
 
     problems: list[FileProblem] = field(default_factory=list)
@@ -234,7 +234,7 @@ class Foreign:
     Attributes:
         links: both ends are among `memories`.
         problems: what could not be read or kept, with its place: a file, or file and line (`notes/a.md:12`).
-        notices: what somebody may want to know, likewise; nothing is lost by it.
+        notices: remarks on what lost no data, likewise.
     """
 
     memories: tuple[ForeignMemory, ...] = ()
@@ -327,7 +327,7 @@ def _items(value: object) -> Iterable[object]:
 
 
 def folder_of(path: Path) -> Path:
-    """Return the folder with its links resolved: it may itself be one, what lies in it may not lead out."""
+    """Return the folder with its links resolved: it may itself be one, but nothing in it may lead out."""
     if not path.exists():
         raise NotFoundError(f"there is no folder {path}", remedy="check the path")
     if not path.is_dir():
@@ -338,7 +338,7 @@ def folder_of(path: Path) -> Path:
 def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = "") -> Iterator[str]:
     """Yield the Markdown files of a folder, or below a part of it, relative to the folder; not the hidden ones.
 
-    Links are named among the problems and not followed: a folder that somebody sent must not make us read others.
+    Links are named among the problems and not followed: a foreign folder must not make us read others.
     """
     count = 0
 
