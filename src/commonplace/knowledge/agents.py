@@ -51,7 +51,7 @@ def read_agent(given: Given) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is told before a conversation.
+    """The system prompt of a conversation.
 
     Attributes:
         text: the agent's instructions, and behind them what was retrieved, fenced and labelled as data.
@@ -115,7 +115,7 @@ class Agent:
 
 
 def last_text(conversation: object) -> str:
-    """Return the text of the last message of a conversation, "" where it has none."""
+    """Return the text of the last message of a conversation, or ""."""
     if isinstance(conversation, str):
         return conversation
     if not isinstance(conversation, Sequence):

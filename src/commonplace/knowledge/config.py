@@ -46,7 +46,7 @@ class MemoryConfig:
         rerank_enabled: whether a language model puts what was found into a better order.
         rerank_model: its name; without a provider it is OpenAI's.
         rerank_top_k: how many lines a retrieval returns that names no limit, 1–1000.
-        retrieval_factor: so many times more candidates than lines are found for re-ranking, 1–100.
+        retrieval_factor: number of candidates for re-ranking per line returned, 1–100.
         use_batch_rerank: one call for all candidates, in place of one for each.
 
     Raises:
@@ -82,7 +82,7 @@ class MemoryConfig:
     def from_json(cls, document: object) -> MemoryConfig:
         """Return the configuration in a JSON object, or in one that was parsed already.
 
-        What is absent, or null, has its default; what is false is false. Names are taken in camelCase and snake_case,
+        Absent and null options have their defaults; false is false. Names are taken in camelCase and snake_case,
         in any case of letters.
 
         Raises:
@@ -128,18 +128,18 @@ def _camel(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeRuntime:
-    """What a service stands on, and what it works with.
+    """The store, models and settings of a service.
 
     Attributes:
-        place: where the store is, "" for one that is in no file.
+        place: the path of the store, "" for one in memory.
         stored_embedder: returns the name of what makes the store's vectors.
-        destination: makes passages; asked for before each writing.
+        destination: makes passages; called before each write.
         search: answers a request from the store.
         after: called with how many items were written or deleted.
-        vectors: of an embedder of its own, None where the store's makes them.
-        no_vectors: why an embedder that was asked for by name cannot be had, or "".
-        reranker: opens what re-ranks; a `ProviderError` says why there is none. None is not to re-rank.
-        reranker_name: by which it is told.
+        vectors: of an embedder of its own, None if the store's makes them.
+        no_vectors: why the named embedder cannot be used, or "".
+        reranker: opens the re-ranker; a `ProviderError` says why it cannot. None: no re-ranking.
+        reranker_name: its name in status and notices.
     """
 
     store: Store
@@ -169,7 +169,7 @@ AT_ONCE: Final = 128
 
 
 class Embedder(Protocol):
-    """The contract's embedder. It may have a `name` or a `model` that tells its vectors from others'."""
+    """The contract's embedder. It may have a `name` or a `model` that distinguishes its vectors from others."""
 
     def embed(self, *texts: str) -> Sequence[Sequence[float]]:
         """Return one vector for each text."""
@@ -179,7 +179,7 @@ class Embedder(Protocol):
 class Vectors:
     """Vectors of one embedder that is not the store's: one of the contract's, or one of ours, with a stamp.
 
-    Safe for threads where the embedder is.
+    Safe for threads if the embedder is.
 
     Attributes:
         name: of the embedder; vectors of different names are never compared.
@@ -237,7 +237,7 @@ class Vectors:
 
 
 class NoVectors:
-    """Stands in a store's embedder's place where nothing is to be embedded: every text has the vector zero."""
+    """Replaces a store's embedder if nothing is to be embedded: every text has the vector zero."""
 
     def __init__(self, stamp: Embedding) -> None:
         self.stamp = stamp
@@ -250,7 +250,7 @@ class Reranker(Protocol):
     """The contract's re-ranker; ours are of this kind too."""
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> Sequence[Any]:
-        """Return results with `content` and `score`, best first; an `index` tells equal contents apart."""
+        """Return results with `content` and `score`, best first; an `index` distinguishes equal contents."""
         ...
 
 
@@ -293,7 +293,7 @@ def _scores(results: Sequence[object], candidates: Sequence[str]) -> dict[int, f
 
 
 def _score(given: Any) -> float:
-    """Return a score; what is no finite number, NumPy's and decimal ones among them, is 0."""
+    """Return a score as a float; 0 if it is not a finite number, of NumPy's and decimal types too."""
     try:
         score = 0.0 if isinstance(given, bool) else float(given)
     except (TypeError, ValueError, OverflowError):

@@ -23,7 +23,7 @@ STANDARD_FIELDS: Final = ("content", "description", "title", "summary", "text", 
 
 
 def text_of(values: Mapping[str, Any]) -> str:
-    """Return the text of a map, "" where it holds no text.
+    """Return the text of a map, or "".
 
     Texts of the standard fields are joined by spaces. A map that has none gives all its texts as `key: value`, sorted
     by key; keys of nested maps are dotted, and the texts of a list each have the key of the list.
@@ -59,7 +59,7 @@ class KnowledgeMap:
     """A map, ready to be compared with what is stored.
 
     Attributes:
-        content: its text, "" where it has none.
+        content: its text, or "".
         metadata: the map as JSON, keys sorted.
         digest: of agent and map.
     """
@@ -115,7 +115,7 @@ def checked_maps(agent: str, given: object) -> CheckedMaps:
         given = json.dumps(values, sort_keys=True)
         metadata = storable_json(given)  # here, for the digest is of what is stored
         is_mended |= metadata != given
-        # What stands apart in a map may be a secret where it stands together.
+        # Values that are harmless apart in a map may form a secret together.
         content = storable(clean(text_of(values).strip()))
         maps.append(KnowledgeMap(content, metadata, digest_of(agent, metadata)))
     return CheckedMaps(tuple(maps), tuple(dict.fromkeys(kinds)), is_mended)

@@ -56,7 +56,7 @@ class _Ranked(NamedTuple):
 class KnowledgeService:
     """What the agents of one namespace know. Thread-safe.
 
-    Every call raises a `StoreError` where the store cannot be read or written, and a `UsageError` for a value of the
+    Every call raises a `StoreError` if the store cannot be read or written, and a `UsageError` for a value of the
     wrong kind or out of its range; then nothing was changed.
     """
 
@@ -113,7 +113,7 @@ class KnowledgeService:
     def retrieve_relevant_knowledge(self, agent_name: str, query: str, limit: int | None = None) -> RelevantKnowledge:
         """Return the texts of an agent's knowledge that answer a query, best first.
 
-        The list knows ids, scores, and whether a part of the search could not be used; `retrieve` tells more.
+        The list has ids, scores, and whether a part of the search could not be used; `retrieve` returns more.
 
         Args:
             limit: how many at most, up to 1000; None, or less than 1, is the configuration's `rerank_top_k`.
@@ -252,9 +252,9 @@ class KnowledgeService:
         return limit if limit is not None and limit > 0 else self.config.rerank_top_k
 
     def _by_own_vectors(self, agent: str, query: str, count: int, notices: list[str]) -> list[_Ranked] | None:
-        """Return the best items of an agent by cosine, where an embedder of the service's own makes its vectors.
+        """Return the best items of an agent by cosine, if the service has an embedder of its own.
 
-        None where there is none, or where it cannot be used, which a notice tells.
+        None if it has none, or if it cannot be used, which a notice says.
         """
         vectors = self._runtime.vectors
         if vectors is None or not self._runtime.embedder:

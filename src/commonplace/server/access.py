@@ -49,8 +49,8 @@ class PageSession:
     """The secrets of one page, which live as long as its process, and whether it may change anything.
 
     Attributes:
-        cookie: its name, another one for each process: browsers do not tell ports apart.
-        csrf: stands in the page, where no other site can read it; requests that are more than a look carry it.
+        cookie: its name, different for each process, because browsers share cookies between ports.
+        csrf: embedded in the page, where no other site can read it; requests that change something carry it.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Caller:
         name: of the token, "" without one.
         scopes: what it may do.
         namespaces: which it sees; None is all.
-        namespace: where it is when it names none.
+        namespace: the default of requests that name none.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Caller:
 
     @property
     def is_visitor(self) -> bool:
-        """Whether the request comes from the page, where showing a memory does not count as a use."""
+        """Whether the request comes from the page, on which showing a memory does not count as a use."""
         return self.name == _PAGE
 
     @property
@@ -110,7 +110,7 @@ class Caller:
         """Reject what the caller may not do.
 
         Raises:
-            Problem: the scope or the namespace is none of the caller's.
+            Problem: the caller does not have the scope or the namespace.
         """
         if self.namespaces is not None and namespace not in self.namespaces:
             message = f"this token does not reach the namespace {namespace!r:.80}"
@@ -128,7 +128,7 @@ class Access:
     Args:
         engine: returns the engine of the store, which has the tokens.
         hosts: names in `Host` that are answered; None is any.
-        is_local: nobody but this machine's users reaches the server, so that a store without tokens is open.
+        is_local: only users of this machine reach the server, so that a store without tokens is open.
         per_minute: how many requests each token may send; 0 is without limit.
         page: whose visitor needs no token, and everybody else one.
     """

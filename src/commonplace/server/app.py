@@ -75,7 +75,7 @@ class Limits:
         workers: how many calls of the engine run at a time; more than there are processors take turns at one
             interpreter, so that each takes longer and all together do less, unless they wait for a database.
         long_workers: how many calls that may take minutes run beside them.
-        waiting: how many more may wait for one; others are told to come again.
+        waiting: how many more may wait for one; others get a 503.
         long_waiting: the same of those that may take minutes.
         max_body_bytes: of a request.
         body_timeout_s: how long a client may take to send one.
@@ -124,7 +124,7 @@ class EnginePool:
         """Yield the engine of a namespace; it stays open meanwhile.
 
         Raises:
-            UsageError: the name is none.
+            UsageError: the name is not a valid one.
         """
         root = self.root()
         with self._lock:
@@ -239,7 +239,7 @@ class Service:
         """Return what work returns, or what it returned within a day for the same key.
 
         Args:
-            request: what is asked, as a text that is the same for the same request.
+            request: the request as a text, equal for equal requests.
 
         Raises:
             Problem: a request with this key is being answered, or another one came with it.

@@ -74,12 +74,12 @@ class Operation:
 
     Attributes:
         id: the operation's name, unique.
-        path: below `/v1`, with `{name}` for arguments that stand in it.
+        path: below `/v1`, with `{name}` for arguments in it.
         call: the call of the engine, dotted (`graph.add_episode`), or a function that gets the engine and arguments
             under the names of its signature.
         fixed: arguments that the server gives and a client may not; it also gives `file`, the lines that go in or out.
         status: of success.
-        member: of the answer, under which what the call returns stands; "" where that is the answer.
+        member: of the answer, which holds what the call returns; "" if that is the answer.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Operation:
         return self.scope != "read" and self.verb != "DELETE" and not self.has_file
 
     def is_long(self, body_bytes: int) -> bool:
-        """Whether it may take minutes where there is much to do."""
+        """Whether it may take minutes."""
         return self.has_file or self.id in _LONG or (self.id == "remember_many" and body_bytes > SMALL_BODY)
 
     @cached_property
@@ -140,7 +140,7 @@ class Operation:
 
     @cached_property
     def body_schema(self) -> Schema | None:
-        """The JSON Schema of the body; None where the operation takes none."""
+        """The JSON Schema of the body, or None."""
         return self._object("body") if any(each.place == "body" for each in self.parameters) else None
 
     @cached_property
@@ -261,7 +261,7 @@ class Cursor:
 
     Attributes:
         until: the page begins with memories before this time.
-        skip: so many of the first ones are known already, since they are of the same moment.
+        skip: how many of the first ones were returned already, being of the same moment.
     """
 
     until: Any

@@ -34,7 +34,7 @@ _RETRY_AFTER_S: Final = 1
 
 
 class Problem(Exception):  # noqa: N818 - the name of RFC 9457
-    """A request that is refused before the engine is asked.
+    """A request that is refused before it reaches the engine.
 
     Attributes:
         status: of the response.
@@ -75,7 +75,7 @@ def response_of(error: Problem | errors.CommonplaceError) -> Response:
 
 
 def error_of(document: Mapping[str, Any]) -> errors.CommonplaceError:
-    """Return the error that a problem document tells of; a `ProviderError` with the status for one of the server's."""
+    """Return the error of a problem document; a `ProviderError` with the status for an error of the server itself."""
     name = str(document.get("type", "")).removeprefix(TYPE_PREFIX)
     detail, remedy = str(document.get("detail", "")), str(document.get("remedy", ""))
     kind = next((each for each, (_, known) in STATUSES.items() if known == name), None)

@@ -61,7 +61,7 @@ def run(
         allowed_hosts: further names by which it is reached, as behind a proxy.
         per_minute: how many requests each token may send a minute; 0 is without limit.
         waits_for_database: the store is on a server, for whose answers other calls need not wait.
-        has_page: serve the page too; whoever has not opened its link is then asked for a token.
+        has_page: serve the page too; clients that have not opened its link then need a token.
         ready: is called with the address when the server listens; with a page, with the link to it.
 
     Raises:

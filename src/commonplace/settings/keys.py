@@ -19,7 +19,7 @@ _RANGES: Final[Mapping[Kind, str]] = {
     "path": "a path",
 }
 _KINDS: Final[Mapping[type, Kind]] = {int: "integer", float: "number", str: "text", tuple: "names"}
-"""The kind of a setting by the type of its default, where its declaration names none."""
+"""The kind of a setting by the type of its default, unless its declaration names one."""
 
 AUTO: Final = "auto"
 """Written for a score to ask for the calibrated default."""
@@ -34,7 +34,7 @@ class Rule:
         choices: the only values of a `choice`, and of what a list of names holds.
         prefixes: what else a `choice` may begin with, outside a project's own file.
         project: whether a project's own file may set it; such a file arrives with someone else's clone.
-        environment: the variable's name where it is not COMMONPLACE_<SECTION>_<KEY>.
+        environment: the variable's name if it is not COMMONPLACE_<SECTION>_<KEY>.
     """
 
     description: str
@@ -101,7 +101,7 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
     Args:
         raw: as it came: a TOML value, a flag's value, or text.
         origin: where it came from, for the message.
-        textual: whether `raw` is text that stands for a number or a list, as in an environment variable.
+        textual: whether `raw` is the text of a number or a list, as in an environment variable.
 
     Raises:
         SettingsError: the value is of the wrong kind or out of range; names value, limit, remedy and origin.

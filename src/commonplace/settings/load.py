@@ -69,7 +69,7 @@ def load(
         flags: by dotted key; None values count as not given.
         overrides: taken in place of what the store's own file says; None reads that file.
         environment: None reads the process's own.
-        start: where the search for a project begins; None is the working directory.
+        start: the directory in which the search for a project begins; None is the working directory.
         user_file: None is the one in the user's configuration directory.
 
     Raises:
@@ -100,7 +100,7 @@ def load(
 
 
 def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield (dotted key, value) of a settings document; what is no table on the first level keeps its bare name."""
+    """Yield (dotted key, value) of a settings document; top-level keys that are no tables keep their bare names."""
     for section, content in document.items():
         if section == AGENTS and isinstance(content, Mapping):
             yield from flat({f"{AGENTS}.{agent}": strategy for agent, strategy in content.items()})

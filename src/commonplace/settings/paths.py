@@ -49,7 +49,7 @@ def project_of(store: Path) -> Path | None:
 def refuse_links(store: Path) -> None:
     """Refuse a store that holds a link, which may have come with a clone and lead to anybody's files.
 
-    Pages and notes are looked at where they are read: a person may have put a link there, and it is passed over.
+    Pages and notes are checked when they are read: a link that a person put there is skipped.
 
     Raises:
         StoreError: the message names the link.
@@ -82,7 +82,7 @@ def user_store() -> Path:
 def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
     """Return our directory of one kind.
 
-    On Linux the XDG base directory specification tells it; platformdirs would tell the same, and load a megabyte of
+    On Linux the XDG base directory specification gives it; platformdirs would give the same, and load a megabyte of
     modules into every process. What is not plain is left to it.
 
     Args:
@@ -105,7 +105,7 @@ class Address(str):
     """Where a database server keeps a store. Its text has no password, so that it may be shown anywhere.
 
     Attributes:
-        password: "" where the server asks for none, or libpq finds it elsewhere.
+        password: "" if the server needs none, or libpq finds it elsewhere.
     """
 
     password: str
@@ -133,14 +133,14 @@ WRITE_ADDRESS = "write postgresql://user@host:5432/database"
 
 
 def address_of(named: object) -> Address | None:
-    """Return the address of a database server that a store is named by; None where it is a directory."""
+    """Return the address of the database server of a store, or None if the store is a directory."""
     if isinstance(named, Address):
         return named
     return Address(named) if isinstance(named, str) and named.startswith(_SCHEMES) else None
 
 
 def directory_of(named: str | Path) -> Path:
-    """Return the directory of a store; of one on a server, where this machine keeps its locks and settings for it."""
+    """Return the directory of a store; for one on a server, that of this machine's locks and settings for it."""
     address = address_of(named)
     if address is None:
         return Path(named)
@@ -164,7 +164,7 @@ def sqlite_directory(path: str) -> Path:
     """Return the directory of the store that a `sqlitePath` names.
 
     A store is a directory. `memory.db`, as a single database is called, names the store `memory` beside it, unless it
-    is a directory itself; `store.db` names the store that it lies in.
+    is a directory itself; `store.db` names the store that contains it.
 
     Raises:
         UsageError: the path is a file and no store.
@@ -214,7 +214,7 @@ def _forbidden(target: Path, project: Path, store: Path) -> str:
     """Return why a settings file may not name a file for exports, or ""."""
     if not target.is_relative_to(project):
         return f"outside the project {project}"
-    # In lower case, for a file system that does not tell .GIT from .git.
+    # In lower case, for file systems on which .GIT is .git.
     below = {part.lower() for part in target.relative_to(project).parts}
     if target.is_relative_to(store) or STORE_NAME in below:
         return "inside the store"

@@ -265,7 +265,7 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of one run, with the origin of each. Made by `load`, which alone finds out which store is meant.
+    """All settings of one run, with the origin of each. Made by `load`, which also finds the store.
 
     `Settings()` holds the defaults and names no store: its `store.path` is "".
 

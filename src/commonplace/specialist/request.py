@@ -19,7 +19,7 @@ _REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 class Parts:
     """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left.
 
-    Each method takes one part, and raises a UsageError that says how to write what is missing or wrong.
+    Each method reads one part, and raises a UsageError that says how to correct a missing or wrong one.
 
     Attributes:
         is_last: the process ends with this request.
@@ -88,7 +88,7 @@ class Parts:
         return fraction(name, self._params.pop(name, default))
 
     def flag(self, name: str) -> bool:
-        """Take true or false from PARAMS; false where it is not given."""
+        """Read true or false from PARAMS; false by default."""
         given = self._params.pop(name, False)
         if not isinstance(given, bool):
             raise UsageError(f"{name} is {given!r:.60}", remedy="give true or false")

@@ -62,7 +62,7 @@ def fits(engine: Engine, response: Response) -> bool:
 
 
 def largest(engine: Engine, make: Callable[[int], Response], count: int) -> int:
-    """Return the largest size, up to `count`, whose response fits; 0 where none does.
+    """Return the largest size, up to `count`, whose response fits; 0 if none does.
 
     Args:
         make: returns the response of a size; a larger one has more tokens.
@@ -102,7 +102,7 @@ class Found:
         passage: the part of it to be shown.
         scope: the names that it is about.
         links, pairs: how it is linked, and which entities it names together.
-        confidence: "sure", "likely" or "weak"; "none" of a fact, and where nothing is known of it.
+        confidence: "sure", "likely" or "weak"; "none" of a fact, or if unknown.
     """
 
     reference: Reference

@@ -96,7 +96,7 @@ async def _call(service: Service, operation: Operation, request: Request) -> Res
 
 
 def _store(engine: Engine) -> dict[str, Any]:
-    """Return what the settings are and where they come from, which clients there are, and which backups."""
+    """Return the settings with their origins, the clients and the backups."""
     settings = engine.settings
     return {
         "settings": [[key.dotted, settings.value(key), settings.origin(key)] for key in settings.all_keys()],
