@@ -208,12 +208,13 @@ def tools() -> str:
     parts = [
         "# Tools reference\n",
         NOTE,
-        "The tools of `commonplace mcp`, as an agent reads them. A name with `?` may be absent.\n",
+        "The tools of `commonplace mcp`, as an agent reads them. `?`: may be absent. `openWorldHint` is false.\n",
     ]
     for tool in registry_of(Host(lambda _: commonplace.open())).tools:
         form = tool_form(tool)
-        hints = ", ".join(f"{name} {str(value).lower()}" for name, value in form["annotations"].items())
-        parts.append(f"## {tool.name}\n\n{tool.description}\n\nHints: {hints or 'none, so it may destroy'}.\n")
+        hints = {name: str(value).lower() for name, value in form["annotations"].items() if name != "openWorldHint"}
+        written = ", ".join(f"`{name}` {value}" for name, value in hints.items())
+        parts.append(f"## {tool.name}\n\n{tool.description}\n\nHints: {written or 'none, so it may destroy'}.\n")
         parts += [_fields("Arguments", form["inputSchema"]), _fields("Result", form["outputSchema"])]
     return "\n".join(parts)
 
