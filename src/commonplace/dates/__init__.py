@@ -64,7 +64,7 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
 def moment_ago(text: str, *, now: datetime) -> float | None:
     """Return the moment that a text names by the hours, minutes or seconds that it is ago, seconds since the epoch.
 
-    None where it says anything else: `three days ago` is a day, which `mentions` tells.
+    None if it says anything else: `three days ago` is a day, which `mentions` finds.
 
     Args:
         now: aware; what it is counted from.

@@ -31,8 +31,8 @@ class Cycle:
     """What comes once in every year or week, the words not saying in which.
 
     Attributes:
-        make: gives the one of a year, or of a week counted from the first Monday of year 1; None or ValueError where
-            there is none.
+        make: returns the period of a year, or of a week counted from the first Monday of year 1; None or ValueError
+            if there is none.
     """
 
     every: Literal["year", "week"]

@@ -237,7 +237,7 @@ class Settler:
         self._at = at
 
     def settle(self, statement: Statement, *, is_reported: bool = False) -> Claim | None:
-        """Return the claim, or None where it is not known who is meant, or what has not happened has no date."""
+        """Return the claim, or None if it is not known who is meant, or what has not happened has no date."""
         is_common = statement.source.type == "person" and not (statement.source.mention or statement.source.anaphor)
         if is_common and statement.relation == "LIVES_IN" and not (statement.is_event or statement.doubt):
             statement = replace(statement, doubt=UNMARKED)  # of two brothers both may be meant
@@ -293,7 +293,7 @@ class Settler:
         )
 
     def ended_at(self, subject: int, verb: int) -> float | None:
-        """Return when something is said to have been left, None where no date tells it."""
+        """Return when something is said to have been left, None if no date tells it."""
         tokens = self.line.tokens
         date = nearest(self._dates, subject, tokens.start[verb], tokens.end[-1])
         return validity(date, at=self._at, is_event=True, is_end=True, is_past=False).until
@@ -311,7 +311,7 @@ class Settler:
         return before in _ANYBODY or (phrase.type == "person" and before == "our")
 
     def _owned(self, phrase: Phrase) -> Phrase | None:
-        """Return a thing of somebody under its owner's name, None where nobody knows whose it is; all else as it is.
+        """Return a thing of somebody under its owner's name, None if nobody knows whose it is; all else as it is.
 
         `Our house` is the house of which everybody here speaks.
         """

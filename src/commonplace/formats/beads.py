@@ -127,7 +127,7 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
 
 
 def split_notes(notes: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON object in front of notes, {} where there is none, and the text behind it."""
+    """Return the JSON object in front of notes, {} if there is none, and the text behind it."""
     start = len(notes) - len(notes.lstrip())
     try:
         found, end = _DECODER.raw_decode(notes, start)
@@ -137,7 +137,7 @@ def split_notes(notes: str) -> tuple[dict[str, Any], str]:
 
 
 def agent_of(labels: Sequence[str]) -> str:
-    """Return whose an issue with these labels is, "" where it is of no agent."""
+    """Return whose an issue with these labels is, "" if it is of no agent."""
     found = [agent for agent in AGENTS if f"{AGENT_LABEL}{agent}" in labels]
     return found[0] if len(found) == 1 else ""
 

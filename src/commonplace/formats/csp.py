@@ -204,7 +204,7 @@ class Request:
     """What is asked of the specialist.
 
     Attributes:
-        words: what follows the verb, "" where nothing does.
+        words: what follows the verb, "" if nothing does.
         scope: where it is to be looked for, after IN:.
         output: what is expected back, after OUT:.
         values: what the lines below say, by key, in their order.

@@ -120,7 +120,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _read_block(lines: list[str], opening: int) -> _Block | None:
-    """Read the block that opens on a line; None where the line only speaks of one."""
+    """Read the block that opens on a line; None if the line only speaks of one."""
     before, _, after = lines[opening].partition(OPENING)
     if after.strip():
         return None
@@ -146,7 +146,7 @@ def _read_block(lines: list[str], opening: int) -> _Block | None:
 
 
 def _read_item(lines: list[str], first: int, prefix: str, ending: str) -> tuple[str, int] | None:
-    """Return an item's text and the line behind it; None where it has no end of its own or its block's."""
+    """Return an item's text and the line behind it; None if it has no end of its own or its block's."""
     body: list[str] = []
     for number in range(first, len(lines)):
         line = _bare(lines[number], prefix, ending)

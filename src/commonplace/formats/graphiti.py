@@ -83,7 +83,7 @@ def _is_texts(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RelationItem:
-    """A fact, the ids of the episodes that say it, and when it was told, where Graphiti knows."""
+    """A fact, the ids of the episodes that say it, and when it was said, if Graphiti knows."""
 
     relation: Relation
     episodes: tuple[str, ...] = ()

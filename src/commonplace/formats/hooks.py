@@ -43,11 +43,11 @@ class HookEvent:
     """What happened in a client.
 
     Attributes:
-        name: one of `EVENTS`, or "" where the client names none.
+        name: one of `EVENTS`, or "" if the client names none.
         prompt: the user's prompt; "" before the first one.
-        directory: in which the client works, "" where it does not say.
+        directory: in which the client works, "" if it does not say.
         agent: of what type the agent is that begins or asks, "" for the client's own.
-        session: of the client, "" where it does not say. An agent that is one of several in it has an `agent_id`, for
+        session: of the client, "" if it does not say. An agent that is one of several in it has an `agent_id`, for
             it reads a conversation of its own.
         source: why a session starts, in the client's words.
     """
@@ -62,7 +62,7 @@ class HookEvent:
 
     @property
     def conversation(self) -> str:
-        """The name of the conversation that the answer goes into, "" where the client names no session."""
+        """The name of the conversation that the answer goes into, "" if the client names no session."""
         return f"{self.session}\n{self.agent_id}" if self.session else ""
 
     @property

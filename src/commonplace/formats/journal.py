@@ -65,7 +65,7 @@ def is_blank(line: str) -> bool:
 
 
 def id_in(line: str) -> str:
-    """Return the memory's id of a comment line, or "" where the line is no such comment."""
+    """Return the memory's id of a comment line, or "" if the line is no such comment."""
     match = _ID.match(line)
     return read_characters(match[1], _IN_ID) if match else ""
 
@@ -220,7 +220,7 @@ def _items(pattern: str, line: str) -> list[str]:
 
 
 def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
-    """Return where the backslashes before a mark begin, were there any; None where the line is no mark at all."""
+    """Return where the backslashes before a mark begin, were there any; None if the line is no mark at all."""
     match = (_MARK_IN_FENCE if fenced else _mark_outside(deepest)).match(line)
     return match.end() if match else None
 
@@ -262,8 +262,8 @@ class Entry:
     """What a page says of one memory.
 
     Attributes:
-        id: the memory's, or "" where a person wrote a new note.
-        at_minutes: local wall time in a day's page, minutes since midnight; None where the heading has none.
+        id: the memory's, or "" if a person wrote a new note.
+        at_minutes: local wall time in a day's page, minutes since midnight; None if the heading has none.
         topic: the rest of the heading, or "".
         tags, links: in their order, none of them empty.
         section: in the long-term page, ours in our spelling; else "".

@@ -66,7 +66,7 @@ def merge(base: str, file: Entry | None, store: Entry | None, *, store_base: str
     the store is the truth, and a text that the file alone has is a conflict: keep it as a conflict copy.
 
     Args:
-        base: the digest of what the file said when they last agreed, "" where they never did.
+        base: the digest of what the file said when they last agreed, "" if they never did.
         store_base: what the store said then, if that was not the same: a note as a person wrote it has no time.
     """
     file = file if file and file.text.strip() else None
@@ -91,7 +91,7 @@ def conflict_copy(
 
     Args:
         page: the file name of the page.
-        kept: the store's version; None where the memory was archived.
+        kept: the store's version; None if the memory was archived.
         when: aware; written with its offset.
     """
     told_apart_by = sha256((lost.id + digest(lost)).encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -106,7 +106,7 @@ def tags_of(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def link_to(name: str) -> str:
-    """Return a link to a note with that name, which shows the name as it is; "" where no letter or digit is in it."""
+    """Return a link to a note with that name, which shows the name as it is; "" if no letter or digit is in it."""
     if not re.search(r"[^\W_]", name):
         return ""
     target = file_stem(name)

@@ -140,7 +140,7 @@ class Index:
                     held.enter_context(generation.in_use())
                     break
                 except IndexFaultError:
-                    # Whoever forgets removes older ones, and may have come between.
+                    # A deletion removes older ones, and may have run in between.
                     tried, generation = generation, self.reader()
                     if generation is tried:
                         raise
@@ -284,7 +284,7 @@ _open_generations: weakref.WeakValueDictionary[tuple[object, ...], Generation] =
 
 
 def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
-    """Return what changes when a file is damaged, replaced or emptied; () where one is missing."""
+    """Return what changes when a file is damaged, replaced or emptied; () if one is missing."""
     try:
         found = [(directory / name).stat() for name in names]
     except OSError:

@@ -336,7 +336,7 @@ class Update:
 def remove_older(directory: Path) -> list[str]:
     """Empty and remove every generation but the published one; return the names of those that are read at this moment.
 
-    Whoever is about to open or to read one of them finds it missing, and looks again. The caller is the only writer.
+    A reader that is about to open one of them finds it missing and tries again. The caller is the only writer.
     """
     published = published_generation(directory)
     return [

@@ -127,11 +127,11 @@ class EmbeddingBacklog:
 
     Args:
         lock: names the lock that a slice takes; see `Store.lock`.
-        embedder: returns the store's embedder of now.
+        embedder: returns the store's current embedder.
         after: called after every slice that was written, and before the thread ends.
 
     Attributes:
-        may_wait: False where nothing waited when `start` looked last.
+        may_wait: False if nothing waited when `start` looked last.
     """
 
     def __init__(self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]) -> None:
@@ -199,7 +199,7 @@ class EmbeddingBacklog:
                 _log.warning(_WAITING, error)
                 is_faulty = True
             with self._starting:
-                # Whoever stored something since the last look has seen this thread, and started none.
+                # A writer that stored something since the last check saw this thread running, and started none.
                 if is_faulty or self.stopped.is_set() or not (self._is_due or self._store.count_pending()):
                     self._thread = None
                     return

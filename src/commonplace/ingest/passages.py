@@ -76,7 +76,7 @@ class Destination:
         return is_broken(embedder) or (tokens > self.later_above and is_slow(embedder))
 
     def renewed(self) -> Destination:
-        """Return the same with the store's embedder of now."""
+        """Return the same with the store's current embedder."""
         if self.renew is None:
             held = self.store.embedding()
             raise EmbedderMismatchError(f"the store changed its embedder to {held} meanwhile", remedy="open it again")

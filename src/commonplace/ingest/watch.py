@@ -24,13 +24,13 @@ from commonplace.types import IndexReport
 QUIET_S: Final = 0.5
 """Files are indexed when they have not changed for so long: a branch switch or a build is one run, not hundreds."""
 UNREST_S: Final = 30.0
-"""So long at most is waited for that."""
+"""Maximum seconds to wait for that."""
 POLL_S: Final = 2.0
 """Seconds between two polls if the system reports no changes."""
 CHECK_S: Final = 60.0
 """Seconds between two polls if it reports them, in case one was lost; and until a failed run is repeated."""
 LOOKING_SHARE: Final = 0.05
-"""At most this part of the time is spent on looking, however large the directory is."""
+"""Maximum share of the time that polling takes, however large the directory is."""
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error

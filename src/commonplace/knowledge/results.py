@@ -20,7 +20,7 @@ class KnowledgeReport:
         embedded: were there already, and got new vectors.
         deleted: were there and were not given any more.
         skipped: hold no text, and cannot be found.
-        embedder: what made the vectors, "" where there are none.
+        embedder: what made the vectors, "" if there are none.
         is_replaced: False where something could not be embedded, and the agent has what it had.
         degraded: something was asked for and could not be had; `notices` say what.
     """
@@ -54,7 +54,7 @@ class KnowledgeHit:
     Attributes:
         content: its text; of one with more than 4,000 characters the passage that answers. The whole is in `metadata`.
         score: 0–1, of the re-ranker where there was one, else of the first stage.
-        similarity: the cosine of its vector and the query's, -1 to 1; None where it was found by words alone.
+        similarity: the cosine of its vector and the query's, -1 to 1; None if it was found by words alone.
         confidence: "sure", "likely" or "weak", by the first stage; None where vectors of another embedder found it.
         metadata: the map itself.
     """
@@ -79,7 +79,7 @@ class Retrieval:
 
     Attributes:
         candidates: how many the first stage found.
-        reranked_by: what put them into their order, "" where nothing did.
+        reranked_by: what put them into their order, "" if nothing did.
         degraded: a part of the search could not be used; `notices` say which.
     """
 
@@ -111,7 +111,7 @@ class Retrieval:
         }
 
     def to_text(self) -> str:
-        """Return the texts for a model to read: fenced and labelled as data, "" where there are none."""
+        """Return the texts for a model to read: fenced and labelled as data, "" if there are none."""
         return fence(
             FenceItem(
                 hit.id,
@@ -129,7 +129,7 @@ class RelevantKnowledge(list[str]):
         retrieval: all of that.
         ids: of the items, in their order; equal texts have different ones.
         scores: 0–1, in the order of the texts.
-        degraded: True where a part of the search could not be used.
+        degraded: True if a part of the search could not be used.
         notices: one sentence each, for people.
     """
 

@@ -89,7 +89,7 @@ def wait_before(attempt: int, share: float) -> float:
 
 
 def asked_wait(header: str, now: float) -> float:
-    """Return the seconds that a Retry-After header asks for, as a number or as a date; 0 where it says neither."""
+    """Return the seconds that a Retry-After header asks for, as a number or as a date; 0 if it says neither."""
     text = header.strip()
     try:
         seconds = float(text)

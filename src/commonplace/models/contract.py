@@ -109,7 +109,7 @@ class Generator(Protocol):
         Args:
             schema: a JSON schema that the answer is asked to fulfil; whether it does is for the caller to check.
             options: further fields of the request, such as `temperature` and `max_tokens`.
-            total_s: seconds for all of it, retries included, where the model's own limits allow more.
+            total_s: seconds for the whole call, retries included, if the model's own limits allow more.
 
         Raises:
             ProviderError: no answer came, after the retries that are worth making.

@@ -33,7 +33,7 @@ from commonplace.errors import ProviderError, UsageError
 from commonplace.models.providers import Address, address_of
 
 FAULTS: Final = (OSError, HTTPException)
-"""What `send` raises where no whole answer came; TimeoutError, an OSError, where it did not come in time."""
+"""What `send` raises if no complete answer came; TimeoutError, an OSError, if it did not come in time."""
 _AT_ONCE: Final = 1 << 16
 _PROXY: Final = re.compile(r"(?:https?://)?(?:[^/]*@)?([^/@]+)/?", re.IGNORECASE)
 

@@ -209,7 +209,7 @@ class RemoteGenerator:
         options: Mapping[str, Any] | None = None,
         total_s: float | None = None,
     ) -> Generated:
-        """Return the model's answer to a conversation; where our key is in it, something else is.
+        """Return the model's answer to a conversation, our key replaced if the answer contains it.
 
         A server that refuses a schema is asked in words; one that refuses an option is asked without it, and a warning
         is logged. `total_s` and the settings hold for all of that together.
@@ -244,7 +244,7 @@ class RemoteGenerator:
     def _eased(
         self, learned: _Learned, error: ProviderError, taken: Mapping[str, Any], *, has_schema: bool
     ) -> _Learned | None:
-        """Return what to ask for after a refusal; None where nothing is left to give up."""
+        """Return what to ask for after a refusal; None if nothing is left to give up."""
         message = str(error)
         if error.status not in _REFUSED or _TOO_LONG.search(message):
             return None

@@ -45,7 +45,7 @@ MAX_WINDOWS: Final = 40
 ROWS_AT_ONCE: Final = 4
 """Products are computed for a multiple of this number of rows: a BLAS takes longer for a remainder than for padding."""
 SMALL_PRODUCT: Final = 1_000_000
-"""Multiplications up to which OpenBLAS, where it has AVX-512, multiplies without copying the weights into an order of
+"""Multiplications up to which OpenBLAS, if it has AVX-512, multiplies without copying the weights into an order of
 its own, which takes as long as the product of a question. The result is the same, bit by bit."""
 SCORES_AT_ONCE: Final = 1 << 16
 """Attention scores held at a time: a text of 256 tokens has as many for each head."""

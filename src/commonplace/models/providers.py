@@ -166,7 +166,7 @@ def access(
 
     Args:
         base_url: in place of the provider's own address; "" is the one that settings, environment or provider name.
-        sends_key: False where the address comes from someone who may not have the key, such as a foreign file.
+        sends_key: False if the address comes from someone who may not have the key, such as a foreign file.
         environ: None is the process's own.
 
     Raises:

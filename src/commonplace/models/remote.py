@@ -151,7 +151,7 @@ def _shortened(text: TokenizedText) -> str:
 
 
 def _vectors(data: Any, count: int) -> list[list[float]] | None:
-    """Return the vectors of an answer in the order of the texts; None where they are not one for each."""
+    """Return the vectors of an answer in the order of the texts; None if they are not one for each."""
     if not isinstance(data, list) or len(data) != count:
         return None
     found: dict[int, list[float]] = {}

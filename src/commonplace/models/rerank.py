@@ -29,7 +29,7 @@ BATCH_CHARACTERS: Final = 60_000
 """Of all candidates of one call together; more of them go into further calls."""
 MAX_BATCH: Final = 100
 TOGETHER: Final = 4
-"""Calls under way at the same time, where each candidate has one of its own."""
+"""Simultaneous calls if each candidate has one of its own."""
 TOTAL_S: Final = 120.0
 """Default seconds for all calls of one re-ranking: a user waits for it."""
 
@@ -176,7 +176,7 @@ def _lone_number(answer: str) -> float | None:
 
 
 def _entries(answer: Any) -> list[tuple[int, float]] | None:
-    """Return the pairs of index and score in an answer; None where it has none and is no empty list.
+    """Return the pairs of index and score in an answer; None if it has none and is no empty list.
 
     A list may be wrapped in an object, as models like to do, and a single entry may come without a list.
     """

@@ -25,9 +25,9 @@ PASSAGES = 100
 MEANT = 50
 """Maximum number of texts that a transformer embeds, which takes milliseconds for each."""
 MEANT_TOKENS = 508
-"""So many tokens of a text are read for its meaning, two windows of the transformer; its words are all looked at."""
+"""Maximum number of tokens of a text that are embedded, two windows of the transformer; all its words are compared."""
 MEANINGS_CACHE = Bounds(max_entries=1_000, max_bytes=4 << 20, ttl_s=5 * 60)
-"""Whoever asks several questions of the same texts waits for their vectors once."""
+"""Cache of texts' vectors, so that several questions about the same texts compute them once."""
 UNRELATED = 0.2
 """A cosine below this says nothing: nine in ten pairs of unrelated sentences of STS-B have less than 0.17."""
 

@@ -74,7 +74,7 @@ class Statistics:
 
     @property
     def mean_lengths(self) -> NDArray[np.float64]:
-        """The mean number of terms by field, float64, shape (fields,); 1 where there are none."""
+        """The mean number of terms by field, float64, shape (fields,); 1 if there are none."""
         means = self.lengths / max(1, self.documents)
         return np.where(means > 0, means, 1.0)
 
@@ -214,7 +214,7 @@ class Matches:
     def scores(
         self, wanted: Mapping[str, int], statistics: Statistics, fields: Collection[str] = NAMES
     ) -> NDArray[np.float32]:
-        """Return the BM25 scores of the passages, float32, shape (n,), 0 where no term matches.
+        """Return the BM25 scores of the passages, float32, shape (n,), 0 if no term matches.
 
         Args:
             wanted: how often each term is asked for; one that is asked for twice counts twice.

@@ -83,7 +83,7 @@ def strategies(given: Mapping[str, Mapping[str, object]]) -> dict[str, Strategy]
     """Return the strategy of every agent, by name.
 
     Args:
-        given: what is set, by agent and option. What an agent of the user's own leaves out is that of `default`.
+        given: what is set, by agent and option. A user's own agent has the options of `default` that it leaves out.
     """
     changed: dict[str, Any] = {name: dict(options) for name, options in given.items()}
     default = replace(STRATEGIES[DEFAULT_AGENT], **changed.get(DEFAULT_AGENT, {}))

@@ -195,7 +195,7 @@ def index_watch_lock(root: Path, namespace: str) -> str:
 def export_target(project: Path, store: Path, written: str, *, setting: str, origin: str) -> Path:
     """Return the file that a setting names below a project, with all links followed.
 
-    A settings file arrives with somebody else's clone, and so may a link: neither leads out of the project, into
+    A settings file or a link may come with somebody else's clone: neither may lead out of the project, into
     a store or a repository's own files, or to a file that anybody but an export wrote.
 
     Raises:

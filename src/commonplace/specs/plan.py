@@ -51,7 +51,7 @@ class Source:
 
     Attributes:
         name: its resolved path or its address; two sources with one name are the same.
-        directory: where its local references lead; None where it has no directory.
+        directory: where its local references lead; None if it has no directory.
     """
 
     name: str

@@ -91,7 +91,7 @@ def terms_of_words(text: str, languages: Iterable[str] = ()) -> dict[str, tuple[
 def subject_of(text: str) -> str:
     """Return what a long task is about: its words without those by which people ask for work, in order.
 
-    "" where it is short, holds few of these or hardly anything else, or is not in English. Judged by all its words, a
+    "" if it is short, holds few of these or hardly anything else, or is not in English. Judged by all its words, a
     long task seems to be answered by little of what answers it: nothing repeats how it asks.
     """
     if natural_language(text) != ENGLISH:

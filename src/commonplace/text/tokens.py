@@ -187,7 +187,7 @@ def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
     tags: who asks for a Python function is answered by every one in Python.
 
     Args:
-        language: its `passage_language`, where that is known.
+        language: its `passage_language`, if known.
     """
     language = language or passage_language(entry)
     named = (*_indexed(entry.title, language), *_indexed(entry.heading, language), *_indexed(entry.path, ENGLISH))

@@ -168,13 +168,13 @@ def wikilinks(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ForeignMemory:
-    """One memory of another system. Times are seconds since the epoch, None where the file gives none.
+    """One memory of another system. Times are seconds since the epoch, None if the file gives none.
 
     Attributes:
         id: the one given, or a UUIDv5 of where it stood and what it says: the same at every reading.
         session, position: the conversation it was said in, and where; session "" is none.
-        origin: who said it, where that is known.
-        tier: "" where the other system has nothing like it.
+        origin: who said it, if known.
+        tier: "" if the other system has nothing like it.
         category: a single word for the kind of statement, or "".
         source: who or what it came from, in the file's words, or "".
         metadata: JSON values only; what the file says and no other attribute holds.
@@ -212,7 +212,7 @@ class ForeignLink:
 
 @dataclass(frozen=True, slots=True)
 class ForeignFact:
-    """A relation between two things, by their names; types are the file's words, "" where it has none.
+    """A relation between two things, by their names; types are the file's words, "" if it has none.
 
     Attributes:
         place: file and entry.
@@ -255,7 +255,7 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
 
     Args:
         follow: whether the path may be a link; what a folder merely holds may not.
-        name: what messages call it, where that is not the whole path.
+        name: what messages call it, if that is not the whole path.
     """
     named = name or path
     try:
