@@ -148,7 +148,7 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
     if word.text[:1].isdigit():
         if not is_loose(words, at):
             return None
-        return _day_before_month(words, at, scene)
+        return _day_before_month(words, at, scene) or _year_before_month(words, at, scene)
     if word.lower not in vocabulary.NAMES:
         return None
     for read in (_weekday, _month_first, _season, _holiday, _quarter):
@@ -269,6 +269,14 @@ def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
     if is_verb and not is_ordinal and words[behind].lower not in vocabulary.LOOSE_FOLLOWERS:
         return _only_with_year(_yearly(words, behind, scene, "day", make))
     return _yearly(words, behind, scene, span.unit, make, "" if is_ordinal or _is_name(name) else "day")
+
+
+def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `2024 May 5`, which without its year would be another day."""
+    found = _month_first(words, at + 1, scene) if _is_near_year(words[at]) else None
+    if found is None or not isinstance(found.value, Cycle) or not words[at + 1].is_capitalised:
+        return None
+    return read_as(found.value.occurrence(int(words[at].text)), found.end)
 
 
 def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
@@ -579,7 +587,11 @@ def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | 
 
 
 def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
-    """Read amounts of time that add up: `2 years and 3 months`."""
+    """Read amounts of time that add up: `2 years and 3 months`, `a year and a half`, `two and a half years`."""
+    count = _count(words, at)
+    if count is not None and _says_half(words, count[2]):
+        name, _ = vocabulary.UNITS.get(words[count[2] + 3].lower, ("", 1))
+        return ([Amount(count[0], count[1], name), HALVES[name]], count[2] + 4) if name in HALVES else None
     amounts: list[Amount] = []
     end = at
     while len(amounts) <= 3:
@@ -588,7 +600,14 @@ def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
             break
         amounts.append(found[0])
         end = found[1]
+    if amounts and amounts[-1].unit in HALVES and _says_half(words, end):
+        amounts.append(HALVES[amounts[-1].unit])
+        end += 3
     return (amounts, end) if amounts else None
+
+
+def _says_half(words: Words, at: int) -> bool:
+    return [words[place].lower for place in range(at, at + 3)] == ["and", "a", "half"]
 
 
 def read_moment_ago(text: str, scene: Scene) -> datetime | None:
@@ -601,12 +620,14 @@ def read_moment_ago(text: str, scene: Scene) -> datetime | None:
 
 
 def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `three days ago`, `two weeks from now`, `10 minutes ago`."""
+    """Read `three days ago`, `a year ago today`, `two weeks from now`, `10 minutes ago`."""
     found = read_amounts(words, at)
     if found is None:
         return None
     amounts, end = found
     if words[end].lower == "ago":
+        if words[end + 1].lower == "today" and amounts[-1].unit not in ELAPSED:
+            return Read(calendar.of_unit(_point(scene, amounts, -1, most=True), "day"), end + 2)
         return Read(_around(scene, amounts, -1), end + 1)
     if words[end].lower == "from" and words[end + 1].lower in ("now", "today"):
         return Read(_around(scene, amounts, 1), end + 2)

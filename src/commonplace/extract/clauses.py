@@ -132,7 +132,7 @@ _STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 _THINGS: Final = frozenset({"thing"})
 _OF_PEOPLE: Final = frozenset({"LIVES_IN", "WORKS_FOR"})
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
-_TAIL_ENDS: Final = frozenset(", ; . ! and but so because — –".split())
+_TAIL_ENDS: Final = frozenset(", ; . ! and but so because to — –".split())
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
 _FORMER: Final = frozenset("former ex".split())
 _MAX_TITLE_LENGTH: Final = 8
@@ -180,11 +180,13 @@ class Clauses:
         has_span = PATTERNS["span"].search(said) is not None
         # `lived there for two years` is about the past anyway, and `has lived there for two years` about now.
         is_brief = has_span and (is_move or not (group.is_perfect or group.is_past))
-        is_out = group.form.lemma == "leave" and PATTERNS["going out"].search(said) is not None
+        is_leaving = group.form.lemma == "leave"
+        is_out = is_leaving and PATTERNS["going out"].search(said) is not None
+        is_gone = is_leaving and PATTERNS["for good"].search(said) is not None
         is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
             is_state = statement.relation in _STATES
-            if is_state and (is_brief or is_out):
+            if is_state and (is_brief or is_out or (is_leaving and statement.relation == "LIVES_IN" and not is_gone)):
                 continue
             is_former = is_bygone and not statement.is_end and (is_state or statement.relation == "DECIDED")
             yield replace(
@@ -378,7 +380,9 @@ class Clauses:
             return read_before(self.line, place)[0][-1:]
         if before == "," and group.is_reduced:
             return read_before(self.line, place - 1)[0][-1:]
-        if before in ("and", "but", ",", "then") and self._subject and not group.is_bare:
+        # `I work at Acme and live in Oslo`: behind a comma, or of somebody else, a plain form may be an order.
+        is_finite = not group.is_bare or (before == "and" and self._is_plural(self._subject, group.form.lemma))
+        if before in ("and", "but", ",", "then") and self._subject and is_finite:
             inner = self._before_insertion(place) if before == "," else place
             if inner == place:
                 return self._subject

@@ -71,8 +71,9 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
 
 _LASTING: Final = frozenset(
     "now already finally since from in on as of today yesterday , . ! good these days nowadays onwards instead too "
-    "also next week with because after near".split()
+    "also next week with because after near at around : am pm a.m p.m noon midday the morning afternoon evening".split()
 )
+_CLOCK: Final = late_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")
 _WHY: Final = frozenset("with because since after near".split())
 _NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
 
@@ -81,7 +82,7 @@ def is_lasting(tail: list[str]) -> bool:
     """Return whether the words behind a new value, without dates, leave no doubt that it holds from now on."""
     if tail[:1] == ["as"]:
         return _NO_STAFF.isdisjoint(tail)
-    return not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(tail)
+    return not _WHY.isdisjoint(tail[:1]) or _LASTING.issuperset(word for word in tail if not _CLOCK.fullmatch(word))
 
 
 def is_sensitive(text: str) -> bool:

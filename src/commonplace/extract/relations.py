@@ -16,7 +16,7 @@ from commonplace.extract.modality import HEARSAY, is_sensitive
 from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
 from commonplace.extract.verbs import FORMS, VerbGroup
-from commonplace.extract.words import FRESH
+from commonplace.extract.words import FRESH, PATTERNS
 from commonplace.patterns import late_pattern
 from commonplace.text.words import entries
 
@@ -239,8 +239,10 @@ class Settler:
     def settle(self, statement: Statement, *, is_reported: bool = False) -> Claim | None:
         """Return the claim, or None if it is not known who is meant, or what has not happened has no date."""
         is_common = statement.source.type == "person" and not (statement.source.mention or statement.source.anaphor)
-        if is_common and statement.relation == "LIVES_IN" and not (statement.is_event or statement.doubt):
-            statement = replace(statement, doubt=UNMARKED)  # of two brothers both may be meant
+        if is_common and statement.relation == "LIVES_IN" and not statement.doubt:
+            is_change = statement.is_event or PATTERNS["change"].search(self._said()) is not None
+            if not is_change or " " in statement.source.name:
+                statement = replace(statement, doubt=UNMARKED)  # of two brothers both may be meant
         source_type = fitting_type(self.entities, statement.source, statement.source_types)
         target_type = fitting_type(self.entities, statement.target, statement.target_types)
         if source_type is None or target_type is None:
@@ -298,10 +300,14 @@ class Settler:
         date = nearest(self._dates, subject, tokens.start[verb], tokens.end[-1])
         return validity(date, at=self._at, is_event=True, is_end=True, is_past=False).until
 
-    def _is_sensitive(self, statement: Statement) -> bool:
+    def _said(self) -> str:
         tokens = self.line.tokens
-        said = tokens.text[tokens.start[0] : tokens.end[-1]]
-        return statement.relation in _TOUCHY and is_sensitive(f"{said} {statement.aspect} {statement.target.name}")
+        return tokens.text[tokens.start[0] : tokens.end[-1]]
+
+    def _is_sensitive(self, statement: Statement) -> bool:
+        return statement.relation in _TOUCHY and is_sensitive(
+            f"{self._said()} {statement.aspect} {statement.target.name}"
+        )
 
     def _is_anybody(self, phrase: Phrase) -> bool:
         """Return whether a phrase means somebody or some organization that its words do not tell from others."""

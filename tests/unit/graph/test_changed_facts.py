@@ -74,6 +74,12 @@ def test_the_current_fact_tells_what_held_before_it_and_when(book: Engine) -> No
         ("I work at Initech.", "Today was my first day at Globex.", "disputed"),
         ("We live in Boston.", "We're living in Seattle these days.", "overtaken"),
         ("We live in Boston.", "We are living in Seattle now.", "overtaken"),
+        ("We live in Boston.", "I moved to Seattle to be near my parents.", "overtaken"),
+        ("We live in Boston.", "I moved to Seattle last Monday at noon.", "overtaken"),
+        ("I work at Initech.", "I joined Globex last Monday at 9:30.", "overtaken"),
+        ("I work at Initech.", "I joined Globex at 9 am last Monday.", "overtaken"),
+        ("My sister lives in Boston.", "My sister lives in Seattle now.", "overtaken"),
+        ("My sister lives in Boston.", "My older sister moved to Seattle.", "disputed"),
     ],
 )
 def test_a_new_job_or_home_is_told_in_many_ways(book: Engine, older: str, newer: str, pair: str) -> None:
