@@ -409,7 +409,7 @@ FINEST = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
 class Amount(NamedTuple):
-    """So many of a unit, at least and at most."""
+    """A number of a unit, at least and at most."""
 
     least: int
     most: int

@@ -18,11 +18,11 @@ _FILES: Final = frozenset("module file script component class".split())
 _MANY: Final = frozenset({"they", "them", "these", "those"})
 _SINGLE: Final = frozenset("it this that".split())
 _ACRONYM: Final = 0.5
-"""So sure is it that unknown capitals are an organisation; among tools and files they hardly are."""
+"""Confidence that unknown capitals are an organisation; among tools and files they rarely are."""
 _MAX_PEOPLE: Final = 20
 _MAX_NAME_LENGTH: Final = 60
 _RECENT: Final = 3
-"""So many sentences back a pronoun may reach."""
+"""Maximum number of sentences between a pronoun and its name."""
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ from commonplace.types import Embedding, Head, IndexEntry
 
 _ATTEMPTS = 10
 _SPARED_DEAD = 1_000
-"""So many deleted passages are never worth a rebuild."""
+"""Up to this number of deleted passages an index is never rebuilt."""
 
 
 @dataclass(frozen=True)

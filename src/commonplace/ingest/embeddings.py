@@ -21,7 +21,7 @@ from commonplace.store.store import Store
 from commonplace.types import Embedding, IndexEntry, Progress
 
 BATCH: Final = 256
-"""So many passages are embedded between two transactions; a process that is killed loses no more."""
+"""Passages embedded between two transactions; a killed process loses no more than these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ _log = logging.getLogger(__name__)
 _WAITING: Final = "passages wait for their vectors, and are found by their words: %s"
 
 SLICE: Final = 32
-"""So many passages are embedded between two transactions; a process that is killed repeats no more."""
+"""Passages embedded between two transactions; a killed process repeats no more than these."""
 LEASE_WAIT_S, YIELD_S = 60.0, 0.002
 """How long a slice waits for that of another process, which ends with it, and for other threads after each slice."""
 LEFT_AT_CLOSE, CLOSING_S = 64, 2.0
-"""So many passages are still embedded when an engine closes, in so long at most; the rest waits for the next one."""
+"""Maximum number of passages, and seconds, of embedding when an engine closes; the next one continues."""
 
 
 def embed_pending(store: Store, embedder: Embedder) -> int:

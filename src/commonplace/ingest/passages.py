@@ -29,7 +29,7 @@ PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 
 MAX_TOKENS: Final = 1 << 62
 MAX_NAME_LENGTH: Final = 300
-"""So many characters of a title or heading are embedded, as headings have; more would take the passage's own place."""
+"""Maximum characters of a title or heading that are embedded; more would displace the passage's own text."""
 
 WORDING: Final = 1
 """Which way of putting together what is embedded this is; it grows with every change of `passage_text`."""

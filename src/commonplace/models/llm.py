@@ -278,8 +278,8 @@ _FENCE: Final = re.compile(r"(?s)```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)")
 _START: Final = re.compile(r"[\[{]")
 _MAX_STARTS: Final = 1_000
 _MAX_READINGS: Final = 20
-"""So many brackets of prose are tried as the beginning of a value, and so many times the answer's length is read in
-all, so that no answer costs quadratic time."""
+"""Maximum number of brackets tried as the beginning of a value, and of characters read in all, as a multiple of the
+answer's length, so that no answer costs quadratic time."""
 
 
 def json_of(text: str) -> Any:

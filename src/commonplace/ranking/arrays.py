@@ -48,7 +48,7 @@ def union(first: NDArray[Number], second: NDArray[Number]) -> NDArray[Number]:
 
 
 _SPARSE: Final = 16
-"""Of numbers that are fewer than every so many-th, to sort them is faster than a table of all between."""
+"""If fewer than one in this number of the values in a range occur, sorting is faster than a table of the range."""
 
 
 def ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

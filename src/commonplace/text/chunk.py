@@ -115,7 +115,7 @@ SMALL_TOKENS: Final = 40
 """A section with fewer tokens is joined to a neighbour: alone it says too little to be found or understood."""
 
 CHARACTERS_PER_TOKEN: Final = 8
-"""So many characters count as a token at least: a long run that the tokenizer sees as one unknown word has a limit."""
+"""Each run of this many characters counts as a token at least: a long run that is one unknown word has a limit."""
 
 _PIECE_CHARACTERS: Final = 240
 

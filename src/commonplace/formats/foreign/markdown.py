@@ -129,7 +129,7 @@ def _text(lines: list[str], *, is_entry: bool) -> str:
 
 
 MAX_NAMED_LINKS: Final = 10
-"""So many links that lead to no note are named, the others counted: a vault holds hundreds."""
+"""Maximum number of broken links that are named; the others are counted, because a vault has hundreds."""
 
 PART_OF: Final = "part_of"
 """The type of the link from an observation to its note."""
