@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field
@@ -402,7 +403,8 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
         (SCHEMA["links"], {"target": plan.memories}),
     ]
     links, paths, passages = set[tuple[str, ...]](), set[str](), list[int]()
-    for table, row in (*store.hanging_rows(SCHEMA["owners"], namespace, owners), *store.rows_of(beside, namespace)):
+    hanging = store.hanging_rows(SCHEMA["owners"], namespace, owners)
+    for table, row in chain(hanging, store.rows_of(beside, namespace)):
         if table.name == "links":
             link = (row["source"], row["target"], row["type"])
             if link in links:  # both of its memories go

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -282,7 +283,9 @@ def _held(store: Store) -> Iterator[bytes]:
         if table.name not in _OF_ITSELF
     }
     before: dict[tuple[str, str], Any] = {}
-    for table, row in store.rows_of([(table, {}) for table in TABLES if erased.get(table.name)]):
+    # Table by table: of a server, all rows of all tables would be in memory at once.
+    tables = (table for table in TABLES if erased.get(table.name))
+    for table, row in chain.from_iterable(store.rows_of([(table, {})]) for table in tables):
         for column in erased[table.name]:
             place, value = (table.name, column.name), row[column.name]
             if value and value != before.get(place):  # of a kind or a tier, most rows have the same

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ from commonplace.engine import Engine
 from commonplace.erasure.scan import LABEL, MIN_LENGTH, Collector
 from commonplace.erasure.verify import own_words, still_stored
 from commonplace.settings.schema import keys
+from commonplace.store.rows import Asked, Values
+from commonplace.store.schema import Table
+from commonplace.store.store import Store
 
 WORD = re.compile(rb"[A-Za-z_./-]{%d,}" % MIN_LENGTH)
 RANDOM = re.compile(rb"[0-9a-f-]{32,}")
@@ -136,3 +139,18 @@ def test_what_was_said_is_looked_for_in_receipts_all_the_same(book: Engine) -> N
 
 def test_the_settings_of_a_store_are_its_own_words(own: bytes) -> None:
     assert [key.name for key in keys() if json.dumps(key.name).encode() not in own] == []
+
+
+def test_all_that_is_stored_is_read_table_by_table(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is asked for several whole tables sends all of them, and this process has to hold them at once."""
+    memory = book.remember("The gate is shut at ten", tags=["SQLite format"])
+    asked, read = list[int](), Store.rows_of
+
+    def counted(self: Store, some: Iterable[Asked], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
+        whole = list(some)
+        asked.append(sum(not among for _, among in whole))
+        return read(self, whole, namespace)
+
+    monkeypatch.setattr(Store, "rows_of", counted)
+    assert book.forget(memory.id).verified
+    assert max(asked) == 1
