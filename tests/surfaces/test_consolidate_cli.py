@@ -115,6 +115,24 @@ def test_wrong_use_is_an_error_of_exit_code_2(faded: Program, arguments: tuple[s
 
 
 @pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("run", {"--dry-run", "--rate-limit"}),
+        ("watch", {"--dry-run", "--rate-limit"}),
+        ("process", {"--dry-run", "--rate-limit"}),
+        ("status", {"--rate-limit"}),
+        ("runs", set()),
+        ("undo", set()),
+        ("unmerge", set()),
+    ],
+)
+def test_help_offers_a_command_only_the_shared_options_that_it_heeds(command: str, offered: set[str]) -> None:
+    """Who reads of a preview of undoing asks for it, and would be refused."""
+    printed = contract(command, "--help").stdout
+    assert {option for option in ("--dry-run", "--rate-limit") if option in printed} == offered
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("process", "commonplace-00000000"), "there is no issue"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -70,15 +70,18 @@ _DECAY_ACTIONS: Final = {
 
 
 class _Command(Command):
-    """A command that takes the options of all agents, too: before or after its name, as the contract has it."""
+    """A command that takes the options of all agents, too: before or after its name, as the contract has it.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    Its help lists those that it heeds.
+    """
+
+    def __init__(self, *args: Any, heeds: Collection[str] = ("dry_run", "rate_limit"), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        dry_run = shared_option(
-            "dry_run", "--dry-run", is_flag=True, help="Show a diff of every change; change nothing."
-        )
+        text, is_hidden = "Show a diff of every change; change nothing.", "dry_run" not in heeds
+        dry_run = shared_option("dry_run", "--dry-run", is_flag=True, hidden=is_hidden, help=text)
         limit, text = click.IntRange(0, 1_000_000), "Maximum operations a minute; 0 is unlimited. [default: 100]"
-        rate_limit = shared_option("rate_limit", "--rate-limit", type=limit, metavar="N", help=text)
+        is_hidden = "rate_limit" not in heeds
+        rate_limit = shared_option("rate_limit", "--rate-limit", type=limit, metavar="N", hidden=is_hidden, help=text)
         self.params = [dry_run, rate_limit, *self.params]
 
 
@@ -289,7 +292,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     return SUCCESS
 
 
-@ask(consolidate, _status)
+@ask(consolidate, _status, heeds=("rate_limit",))
 @click.argument("agent", required=False, type=click.Choice(AGENTS))
 def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
     """Show what is pending, in progress or blocked.
@@ -299,7 +302,7 @@ def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
     return engine.consolidation_status(agent, rate_limit=invocation_of(click.get_current_context()).rate_limit)
 
 
-@ask(consolidate, _runs)
+@ask(consolidate, _runs, heeds=())
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
 def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
     """List recent runs that changed or proposed something.
@@ -336,7 +339,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
     return FAILURE if done.errors else SUCCESS
 
 
-@ask(consolidate, _UNDONE, click.argument("id_", metavar="ISSUE|RUN"), has_notices=True)
+@ask(consolidate, _UNDONE, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
 def undo(engine: Engine, /, id_: str) -> Undone:
     """Undo what ISSUE or RUN changed.
 
@@ -346,7 +349,7 @@ def undo(engine: Engine, /, id_: str) -> Undone:
     return engine.undo_consolidation(id_)
 
 
-@ask(consolidate, _UNDONE, click.argument("memory", metavar="MEMORY"), has_notices=True)
+@ask(consolidate, _UNDONE, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
 def unmerge(engine: Engine, /, memory: str) -> Undone:
     """Undo the merge that made MEMORY.
 
