@@ -613,7 +613,7 @@ def _says_half(words: Words, at: int) -> bool:
 def read_moment_ago(text: str, scene: Scene) -> datetime | None:
     """Read a text that is nothing but how many hours, minutes or seconds ago; the latest moment that it may mean."""
     words = Words(text)
-    amounts, end = read_amounts(words, 0) or ([], 0)
+    amounts, end = read_amounts(words, words.skip(0, "about", "around", "roughly")) or ([], 0)
     is_all = words[end].lower == "ago" and not text[words[end].end :].strip(" \t\n.")
     is_exact = any(amount.unit in ELAPSED for amount in amounts)
     return _point(scene, amounts, -1, most=False) if is_all and is_exact else None

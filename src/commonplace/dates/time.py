@@ -53,6 +53,9 @@ Moment = datetime | str | float | int
 """A time: a datetime or an ISO 8601 text (UTC if it names no zone), or seconds since the epoch."""
 
 _WORD = re.compile(r"\w")
+_CLOCK = re.compile(r"(?:, *| +)(?:at +)?(?:(\d\d?):(\d\d)|(\d\d?)(?::(\d\d))? ?([ap])m)\s*", re.IGNORECASE)
+"""A time of day behind a day."""
+_LONGEST_DAY_S = 25 * 3_600.0
 _LAST_YEAR = 9999
 _REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
 """A year or a month of ISO 8601, which `datetime` does not read."""
@@ -83,7 +86,8 @@ def moment_in_words(
 ) -> float:
     """Return a time that may also be said in words.
 
-    "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" is that very moment.
+    "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" and "yesterday at
+    5 pm" are that very moment.
 
     Args:
         is_start: something begins then, so a period means its beginning.
@@ -113,6 +117,13 @@ def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[floa
     if known is not None:
         return known, known
     found = mentions(moment, now=moment_of(now).astimezone(zone))
+    clock = _CLOCK.fullmatch(moment, found[0].end) if len(found) == 1 and not found[0].start else None
+    if clock is not None and found[0].until - found[0].since <= _LONGEST_DAY_S:
+        hour = int(clock[1]) if clock[1] else int(clock[3]) % 12 + (12 if clock[5] in "pP" else 0)
+        minute = int(clock[2] or clock[4] or 0)
+        if hour <= 23 and minute <= 59 and int(clock[3] or 1) in range(1, 13):
+            at = seconds_of(moment_of(found[0].since).astimezone(zone).replace(hour=hour, minute=minute))
+            return at, at
     if len(found) != 1 or _WORD.search(without(moment, found)):
         raise _unread(name, moment)
     return found[0].since, found[0].until

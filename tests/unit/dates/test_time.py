@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 import commonplace
 from commonplace.dates.time import EARLIEST, LATEST, iso, moment_in_words, moment_of, parse, seconds_of
+from commonplace.errors import UsageError
 
 NOON_OF_THE_LAST_DAY = datetime(9999, 12, 31, 12, tzinfo=UTC)
 
@@ -71,3 +73,32 @@ def test_a_period_in_words_is_its_last_moment_or_now_where_that_comes_first() ->
     assert moment_in_words("as_of", "2026-03", now) == pytest.approx(parse("2026-04-01T00:00:00Z") - 0.001, abs=1e-6)
     assert moment_in_words("as_of", "2026-05", now) == now
     assert moment_in_words("since", "2026-03", now, is_start=True) == parse("2026-03-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("words", "at"),
+    [
+        ("yesterday at 5 pm", "2026-03-14T17:00:00Z"),
+        ("yesterday 10:30", "2026-03-14T10:30:00Z"),
+        ("last Monday at 12 am", "2026-03-09T00:00:00Z"),
+        ("3 March, at 9:05 PM", "2026-03-03T21:05:00Z"),
+        ("about two hours ago", "2026-03-15T10:00:00Z"),
+    ],
+)
+def test_a_time_of_day_behind_a_day_is_that_moment(words: str, at: str) -> None:
+    """What is remembered `--at "yesterday at 5 pm"` must not be refused, nor be of the whole day."""
+    now = parse("2026-03-15T12:00:00Z")
+    assert moment_in_words("at", words, now) == moment_in_words("at", words, now, is_start=True) == parse(at)
+
+
+@pytest.mark.parametrize("words", ["yesterday at 25:00", "yesterday at 13 pm", "March at 5 pm", "yesterday at 5"])
+def test_what_is_no_time_of_a_day_is_refused(words: str) -> None:
+    with pytest.raises(UsageError):
+        moment_in_words("at", words, parse("2026-03-15T12:00:00Z"))
+
+
+def test_a_time_of_day_is_that_of_the_zone() -> None:
+    now = parse("2026-03-15T12:00:00Z")
+    assert moment_in_words("at", "yesterday at 5 pm", now, zone=ZoneInfo("Europe/Oslo")) == parse(
+        "2026-03-14T16:00:00Z"
+    )
