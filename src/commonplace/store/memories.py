@@ -111,7 +111,7 @@ STATEMENTS = f"""
                 FROM episodes a
                     CROSS JOIN mentions k ON k.namespace = a.namespace AND k.episode = a.id AND k.kind = 'relation'
                     CROSS JOIN relations r ON r.namespace = k.namespace AND r.id = k.subject
-                WHERE a.namespace = m.namespace AND a.memory = m.id
+                WHERE a.namespace = m.namespace AND a.memory = m.id AND a.memory != ''
                     AND (r.valid_to IS NULL OR r.is_retracted = 1)
             )
         ORDER BY h.number DESC
@@ -119,7 +119,7 @@ STATEMENTS = f"""
     ) END
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
-        LEFT JOIN links l
+        LEFT JOIN links l INDEXED BY links_by_target
             ON l.namespace = m.namespace AND l.target = m.id AND l.created_at <= COALESCE(:as_of, l.created_at)
                 AND (l.expired_at IS NULL OR l.expired_at > :as_of)
                 AND l.type IN ('{SUPERSEDES}', '{CONFLICTS}', '{HOLDS_BESIDE}')
