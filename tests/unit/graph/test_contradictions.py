@@ -43,6 +43,8 @@ CLOSING = [
     Pair("Mira works for Acme.", "Mira no longer works for Acme.", JUNE),
     Pair("Mira works for Acme.", "Mira left Acme in April.", "2026-04-01"),
     Pair("Mira works for Acme.", "Mira quit Acme.", JUNE),
+    Pair("Mira lives in Berlin.", "Mira left Berlin for good.", JUNE),
+    Pair("Mira lives in Berlin.", "Mira left Berlin in May.", "2026-05-01"),
     Pair("Mira lives in Berlin.", "Mira no longer lives in Berlin.", JUNE),
     Pair("auth.ts depends on token.ts.", "auth.ts no longer depends on token.ts.", JUNE),
     Pair("The billing service uses Redis.", "The billing service no longer uses Redis.", JUNE),
