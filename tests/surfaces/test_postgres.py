@@ -25,7 +25,7 @@ from commonplace.settings.paths import Address
 from commonplace.store.owners import STATE_UPTO_DATE
 from commonplace.store.postgres import Session as StoreSession
 from commonplace.store.store import Store
-from commonplace.types import Document
+from commonplace.types import Document, Filter
 
 OTHERWISE = {"stages", "store", "outside", "blocks", "files", "store_bytes", "index_bytes"}
 """Keys whose values tell where a store is, which files it has, and which part of it an index holds."""
@@ -294,10 +294,20 @@ def test_a_copy_of_an_artifact_is_known_without_a_look_at_all_of_them(
         book.index_documents([Document(f"d{number}", f"Note {number} on herons.") for number in range(30)])
         book.index_documents([Document("copied", text)])
         book.remember("Herons nest beside the river Vltava.")
-        monkeypatch.setattr(Store, "matching_owners", None)
+        asked: list[Filter] = []
+        matching = Store.matching_owners
+
+        def of_memories(store: Store, namespace: str, wanted: Filter) -> list[int]:
+            asked.append(wanted)
+            return matching(store, namespace, wanted)
+
+        monkeypatch.setattr(Store, "matching_owners", of_memories)
         with pytest.raises(AdmissionError, match="copied"):
             book.remember(text)
         assert book.remember("Nine lazy zebras sleep, each dog of Vienna jumps over one of them.")
+        # What a memory overtakes is looked for among the memories alone.
+        assert {wanted.kinds for wanted in asked} <= {("memory",)}
         if is_on_server:
+            monkeypatch.setattr(Store, "matching_owners", None)
             for kind in ("artifact", "memory"):
                 assert {hit.kind for hit in book.search("herons", kinds=[kind], min_score=0).hits} == {kind}

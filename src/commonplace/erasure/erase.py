@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -74,7 +74,9 @@ def forget(
         StoreError: the store cannot be written.
     """
     if dry_run:
-        with _undone(place, namespace) as change:
+        with place.store.snapshot():
+            has_parts = any(choose(place.store, namespace, wanted, in_process=in_process).parts.values())
+        with _undone(place, namespace) if has_parts else nullcontext() as change:
             plan = _planned(place, change, namespace, wanted, in_process)
         return _rehearsed(place, namespace, plan)
     with _alone(place, namespace):
@@ -123,16 +125,24 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
 
 
 def _planned(
-    place: ErasureRuntime, change: MemoryChange, namespace: str, wanted: Wanted, in_process: Sequence[StoredMemory]
+    place: ErasureRuntime,
+    change: MemoryChange | None,
+    namespace: str,
+    wanted: Wanted,
+    in_process: Sequence[StoredMemory],
 ) -> Plan:
-    """Return what will be deleted. Parts of the graph are removed already: only that shows what goes with them."""
+    """Return what will be deleted. Parts of the graph are removed already: only that shows what goes with them.
+
+    Without a change no parts of the graph may be wanted; then a read-only store can be asked too.
+    """
     with place.store.snapshot():
         plan = choose(place.store, namespace, wanted, in_process=in_process)
         add_rows(plan, place.store, namespace)
-        if any(plan.parts.values()):
+        if change is not None and any(plan.parts.values()):
             erase_parts(plan, place.store, change, _ground(place))
-        found = naming(change.ledger, plan.memories)
-        plan.naming = found.with_issues(quoting_queries(place, namespace, change.ledger, plan))
+        ledger = place.store.ledger(namespace) if change is None else change.ledger
+        found = naming(ledger, plan.memories)
+        plan.naming = found.with_issues(quoting_queries(place, namespace, ledger, plan))
     if plan.told and place.untell is not None:
         plan.outside = (*plan.outside, _TOLD)
     return plan

@@ -262,7 +262,7 @@ def _forget_on(folder: Folder, name: str, wanted: set[str]) -> int:
     for _ in range(_ATTEMPTS):
         file = folder.read(name)
         text, gone = _without(file.text, name, wanted)
-        if not gone:
+        if text == file.text:
             return 0
         is_empty = text.strip() in ("", f"# {title_of(name)}")
         if folder.remove(file) if is_empty else folder.replace(file, text):
@@ -271,14 +271,24 @@ def _forget_on(folder: Folder, name: str, wanted: set[str]) -> int:
 
 
 def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:
-    """Return a page without some memories, and how many blocks went. Of an id that stands twice, one goes at a time."""
+    """Return a page without some memories and links to them, and how many blocks went.
+
+    Of an id that stands twice, one goes at a time.
+    """
     gone = 0
     while True:
-        found = {block.entry.id for block in parse_page(text, kind_of(name)).blocks} & set(wanted)
-        if not found:
+        entries = [block.entry for block in parse_page(text, kind_of(name)).blocks if block.entry.id]
+        changes: dict[str, Entry | None] = {}
+        for entry in entries:
+            kept = tuple(link for link in entry.links if link not in wanted)
+            if entry.id in wanted:
+                gone += entry.id not in changes
+                changes[entry.id] = None
+            elif kept != entry.links:
+                changes[entry.id] = replace(entry, links=kept)
+        if not changes:
             return text, gone
-        gone += len(found)
-        text = with_changes(text, dict.fromkeys(found), title=title_of(name), kind=kind_of(name))
+        text = with_changes(text, changes, title=title_of(name), kind=kind_of(name))
 
 
 _SETTLED_AT_ONCE: Final = 1_000

@@ -150,8 +150,8 @@ class SupersessionRule:
         return True
 
     def close(self) -> None:
-        """Note how far memories were judged."""
-        if self._done is not None and self._done > self._noted:
+        """Note how far memories were judged, unless the namespace was forgotten since: a note would make it again."""
+        if self._done is not None and self._noted < self._done <= self._store.head(self._namespace).change:
             self._noted = self._done
             with suppress(CommonplaceError), self._store.change_memories(self._namespace) as change:
                 change.put(Note(_JUDGED, "", self._now(), json.dumps({"change": self._noted})))

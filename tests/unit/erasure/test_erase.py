@@ -162,6 +162,20 @@ class TestWhatIsLeft:
             assert copy.get(memory.id).content == SECRET
             assert copy.graph.episode(said.episode.uuid).content == "Bob uses the kettle."
 
+    def test_a_link_to_it_leaves_the_page_of_the_other_memory(self, book: Engine) -> None:
+        """The page of what stays names what it is linked to by id, which would be a trace."""
+        for id_ in ("standup", "quillfeather-merger", "kettle-descaled"):
+            book.remember(f"{id_} is a memory with a page", id=id_)
+        book.link("standup", "quillfeather-merger")
+        book.link("standup", "kettle-descaled")
+        book.sync()
+        receipt = book.forget("quillfeather-merger")
+        assert (receipt.found, receipt.verified) == ((), True)
+        [page] = (book.directory / "memory").glob("*.md")
+        assert "Links: [[kettle-descaled]]" in page.read_text("utf-8")
+        book.sync()
+        assert "Links: [[kettle-descaled]]" in page.read_text("utf-8")
+
     def test_a_file_that_somebody_put_there_is_told_of(self, book: Engine) -> None:
         """It is not ours to delete, and the receipt must not claim that nothing is left."""
         memory = book.remember(SECRET)

@@ -36,9 +36,8 @@ def test_memories_are_given_out_with_placeholders_whichever_way(book: Engine) ->
 
 def test_the_type_of_a_link_is_stored_without_secrets(book: Engine) -> None:
     assert book.link("kettle 1", "pot", f"opened with  {TOKEN}").type == f"opened with {GONE}"
-    [link] = book.links()
-    assert link.type == f"opened with {GONE}"
+    assert f"opened with {GONE}" in {link.type for link in book.links()}
     assert book.unlink("kettle 1", "pot", f"opened with {TOKEN}") == 1
     book.link("kettle 1", "pot", "warms")
     assert book.unlink("kettle 1", "pot", "warms") == 1
-    assert book.links() == []
+    assert [link for link in book.links() if link.origin != "rule"] == []
