@@ -126,11 +126,11 @@ class Doctor(Service):
             with self._store.snapshot():
                 memories = self._store.memory_digests(namespace)
                 ids = {number: id_ for number, id_, _ in memories}
+                live = set(self._store.matching_owners(namespace, Filter(kinds=("memory",))))
                 for number, told in _in_parts(memories, partial(self._differing, namespace)):
-                    remedy = f"write it as it should be with `commonplace update {shlex.quote(ids[number])} TEXT`"
-                    found.append(
-                        Problem("store", f"memory {ids[number]!r:.80}{place} {told}", f"{remedy}, or {_BACKUP}")
-                    )
+                    update = f"write it as it should be with `commonplace update {shlex.quote(ids[number])} TEXT`, or "
+                    remedy = (update if number in live else "") + _BACKUP
+                    found.append(Problem("store", f"memory {ids[number]!r:.80}{place} {told}", remedy))
                 items = self._store.matching_owners(namespace, Filter(kinds=("knowledge",)))
                 for number, told in _in_parts([(each,) for each in items], partial(self._with_other_maps, namespace)):
                     remedy = f"index the knowledge of that agent again, or {_BACKUP}"
