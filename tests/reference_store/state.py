@@ -479,7 +479,7 @@ def _passes(owner: Owner, wanted: Filter, is_wanted_path: Callable[[str], bool] 
         (not wanted.kinds or owner.kind in wanted.kinds)
         and (not wanted.types or owner.type in wanted.types)
         and (not wanted.phases or not owner.phase or owner.phase in wanted.phases)
-        and (not wanted.tags or not set(owner.tags).isdisjoint(wanted.tags))
+        and (not wanted.tags or owner.type in wanted.untagged_types or not set(owner.tags).isdisjoint(wanted.tags))
         and (is_wanted_path is None or (owner.kind == "artifact" and owner.path and is_wanted_path(owner.path)))
     )
 

@@ -48,7 +48,8 @@ class SearchApi(Service):
         settings, policy = self._settings.search, self._runtime.retention
         if wishes.agent:
             wishes = wishes.fitted(self._store.artifact_types(self._namespace))
-            wanted = replace(wanted, types=tuple(wishes.types or ()), tags=tuple(wishes.tags or ()))
+            types, tags, untagged = (tuple(each or ()) for each in (wishes.types, wishes.tags, wishes.untagged_types))
+            wanted = replace(wanted, types=types, tags=tags, untagged_types=untagged)
         is_named = wanted.kinds or wishes.agent or wanted.types or wanted.paths
         if not is_named and self._settings.index.enabled == "off":
             wanted = replace(wanted, kinds=_NO_FILES)

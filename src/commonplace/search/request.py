@@ -268,6 +268,7 @@ class Wishes:
     types: Sequence[str] | None = None
     phases: Sequence[str] | None = None
     tags: Sequence[str] | None = None
+    untagged_types: Sequence[str] = ()
     agent: str = ""
     own: frozenset[str] = field(default=frozenset(), compare=False)
     notices: tuple[str, ...] = ()
@@ -281,7 +282,7 @@ class Wishes:
         """Return these wishes without filters that an index cannot meet, with a notice for each that changed.
 
         Where no file has a type that is wished for, files of the nearest other type are found too. Tags are not
-        asked where the files of a type have none: most often that is source code, which has no place for tags.
+        asked of types whose files have none: most often that is source code, which has no place for tags.
 
         Args:
             held: the types of the artifacts that there are, and whether some artifact of the type has tags.
@@ -295,8 +296,8 @@ class Wishes:
             fit = replace(fit, types=(*(fit.types or ()), *added), notices=(*fit.notices, told))
         untagged = [each for each in fit.types or held if held.get(each) is False]
         if fit.tags and untagged and "tags" not in self.own:
-            told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds files with any tag or none"
-            fit = replace(fit, tags=(), notices=(*fit.notices, told))
+            told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
+            fit = replace(fit, untagged_types=untagged, notices=(*fit.notices, told))
         return fit
 
     @property

@@ -74,6 +74,8 @@ def matching_owners(db: Database, namespace: str, wanted: Filter) -> list[int]:
     for name in _TERMS:
         if given := getattr(wanted, name):
             values[name] = " ".join(given) if name == "kinds" else given if name == "min_trust" else listed(given)
+    if wanted.tags:
+        values["untagged_types"] = listed(wanted.untagged_types)
     chosen = frozenset(name for name, value in values.items() if value is not None)
     numbers = {number for (number,) in db.execute(_matching(chosen), values)}
     if wanted.paths:
@@ -88,7 +90,10 @@ _TERMS: Final = {
     "kinds": "instr(:kinds, o.kind) > 0",
     "types": f"o.type IN {among('types')}",
     "phases": f"(o.phase = '' OR o.phase IN {among('phases')})",
-    "tags": f"o.number IN (SELECT owner FROM owner_tags WHERE namespace = {SPACE} AND tag IN {among('tags')})",
+    "tags": f"""(
+        o.number IN (SELECT owner FROM owner_tags WHERE namespace = {SPACE} AND tag IN {among("tags")})
+        OR o.type IN {among("untagged_types")}
+    )""",
     "tiers": _OF_MEMORIES.format("", f"tier IN {among('tiers')}"),
     "sources": _OF_MEMORIES.format("", f"source IN {among('sources')}"),
     "sessions": f"""o.number IN (

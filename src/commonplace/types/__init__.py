@@ -365,7 +365,7 @@ class Filter:
 
     Attributes:
         phases: an owner without a phase passes every phase filter.
-        tags: an owner passes with any one of them.
+        tags: an owner passes with any one of them; one of the `untagged_types` without any.
         paths: globs over the artifact's path, as in .gitignore: `**` crosses directories, `*` does not.
         tiers, sessions, sources: of memories; agents: of knowledge. Nothing else passes a filter that names any.
         min_trust: 0–1; memories that are trusted less are left out, other owners pass.
@@ -386,6 +386,7 @@ class Filter:
     as_of: float | None = None
     agents: tuple[str, ...] = ()
     valid_at: float | None = None
+    untagged_types: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
