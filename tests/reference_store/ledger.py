@@ -179,7 +179,6 @@ class ReferenceLedgerChange(ReferenceLedger):
             operations[at] = operations.get(at, 0) + count
         for time in [time for time in operations if time < keep_since]:
             del operations[time]
-        self._transaction.is_written = True
 
     @property
     def _ledger(self) -> LedgerState:

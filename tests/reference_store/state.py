@@ -432,9 +432,9 @@ class ReferenceTransaction:
 
     def finish(self) -> None:
         """Let what was written take its place, and the change its number."""
+        self._state.operations = self._operations  # of no namespace
         if self.is_written:
             self._state.put(self._copies)
-            self._state.operations = self._operations
         if self.is_counted:
             self._state.record(self._change)
 

@@ -78,7 +78,7 @@ def test_the_whole_width_of_a_wide_terminal_is_used(bare: Program) -> None:
 
 def test_a_pipe_gets_lines_as_they_are(parcels: Program) -> None:
     """A program that reads them has no width; what was cut or wrapped could not be searched in them."""
-    shown = in_pipe("search", "ship parcel to customer", COLUMNS="").stdout.decode()
+    shown = in_pipe("search", "ship parcel to customer", COLUMNS="")[0].decode()
     assert '       """Ship a parcel to where it goes, and tell the customer about it by letter or mail."""' in shown
     assert "\x1b" not in shown
 
