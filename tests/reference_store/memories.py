@@ -756,7 +756,7 @@ def _is_selected(stored: StoredMemory, wanted: Selection) -> bool:
     )
     return (
         all(not values or value in values for values, value in alternatives)
-        and (not wanted.tags or owner.type in wanted.untagged_types or not set(owner.tags).isdisjoint(wanted.tags))
+        and (not wanted.tags or not set(owner.tags).isdisjoint(wanted.tags))
         and record.trust >= wanted.min_trust
         and (wanted.since is None or time >= wanted.since)
         and (wanted.until is None or time < wanted.until)

@@ -283,14 +283,15 @@ def _held(store: Store) -> Iterator[bytes]:
         if table.name not in _OF_ITSELF
     }
     before: dict[tuple[str, str], Any] = {}
-    # Table by table: of a server, all rows of all tables would be in memory at once.
     tables = (table for table in TABLES if erased.get(table.name))
-    for table, row in chain.from_iterable(store.rows_of([(table, {})]) for table in tables):
-        for column in erased[table.name]:
-            place, value = (table.name, column.name), row[column.name]
-            if value and value != before.get(place):  # of a kind or a tier, most rows have the same
-                yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
-                before[place] = value
+    with store.snapshot():
+        # Table by table: of a server, all rows of all tables would be in memory at once.
+        for table, row in chain.from_iterable(store.rows_of([(table, {})]) for table in tables):
+            for column in erased[table.name]:
+                place, value = (table.name, column.name), row[column.name]
+                if value and value != before.get(place):  # of a kind or a tier, most rows have the same
+                    yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
+                    before[place] = value
 
 
 def _noted(store: Store) -> Iterator[bytes]:
