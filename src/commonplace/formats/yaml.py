@@ -18,6 +18,7 @@ in hexadecimal digits is read all the same."""
 LONG_NUMBER: Final = "a number has more than 4,200 digits"
 DEEPEST: Final = 64
 """Levels of lists and mappings; more is refused, since readers of nested values call themselves once a level."""
+TOO_DEEP: Final = f"nested too deeply, more than {DEEPEST} levels"
 
 
 def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
@@ -39,12 +40,15 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
-                return None, f"nested too deeply, more than {DEEPEST} levels"
+                return None, TOO_DEEP
         value = yaml.load(text, Loader=loader)  # noqa: S506 -- a safe loader, in C where there is one
         return (None, LONG_NUMBER) if _holds_long_number(value) else (value, "")
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + first_line}" if error.problem_mark else ""
-        return None, f"{error.problem or error.context or 'not YAML'}{line}"
+        problem = error.problem or error.context or "not YAML"
+        if "nesting depth" in problem:  # later releases of libyaml have a limit of their own, met while it reads ahead
+            return None, TOO_DEEP
+        return None, f"{problem}{line}"
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
         return None, fault_of(error)
 

@@ -18,7 +18,7 @@ from commonplace.dates.time import EARLIEST, LATEST, parse
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.formats.json_values import read_json
-from commonplace.formats.yaml import DEEPEST
+from commonplace.formats.yaml import DEEPEST, TOO_DEEP
 from commonplace.text.characters import storable
 from commonplace.types import FileProblem, Origin, Status, Tier
 
@@ -247,7 +247,6 @@ class Foreign:
 LARGEST: Final = 256 * 2**20
 """Bytes of a file that are read; an export of more than that is better split."""
 MAX_FILES: Final = 100_000
-_TOO_DEEP: Final = f"nested too deeply, more than {DEEPEST} levels"
 
 
 def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
@@ -279,11 +278,11 @@ def load_json(text: str) -> tuple[object, str]:
     """Return the value of a JSON text and "", or None and why it cannot be read. Never raises."""
     try:
         value = read_json(text)
-        return (None, _TOO_DEEP) if _is_deep(value) else (value, "")
+        return (None, TOO_DEEP) if _is_deep(value) else (value, "")
     except json.JSONDecodeError as error:
         return None, f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
     except RecursionError:
-        return None, _TOO_DEEP
+        return None, TOO_DEEP
     except ValueError as error:
         return None, f"not JSON: {error}"
 
