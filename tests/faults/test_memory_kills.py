@@ -154,8 +154,25 @@ def kill(course: Course, store: Path, number: int) -> int:
     return len(killed.stdout.splitlines())
 
 
-def survive(course: Course, store: Path, number: int, afterwards: int) -> None:
-    """Kill a writer at one point, look at what is left as the next process does, and take further steps."""
+def test_the_short_form_kills_in_steps_of_every_kind() -> None:
+    """Another course, or another number of points, may need another stride."""
+    killed = {steps()[step_of(number)][0] for number in range(IN_SHORT) if number % EVERY_TORN}
+    assert killed == {name for name, _ in steps()}
+
+
+@pytest.mark.parametrize(
+    ("number", "afterwards"),
+    [
+        *((number, AFTERWARDS) for number in range(IN_SHORT)),
+        # The moments that are seldom hit, and whatever comes afterwards.
+        *(pytest.param(number, len(steps()), marks=pytest.mark.soak) for number in range(POINTS)),
+    ],
+)
+def test_a_killed_writer_leaves_every_acknowledged_memory_and_none_half(
+    course: Course, tmp_path: Path, number: int, afterwards: int
+) -> None:
+    """A client may be closed, an agent stopped, a battery empty, at any moment; the next process goes on."""
+    store = tmp_path / "store"
     acknowledged = kill(course, store, number)
     with commonplace.open(store) as book:
         left = everything(book)
@@ -176,24 +193,3 @@ def survive(course: Course, store: Path, number: int, afterwards: int) -> None:
         assert everything(book) == course.states[end]
         check_forgotten(course, end, book)
         assert book.doctor(mend=False).is_healthy
-
-
-def test_the_short_form_kills_in_steps_of_every_kind() -> None:
-    """Another course, or another number of points, may need another stride."""
-    killed = {steps()[step_of(number)][0] for number in range(IN_SHORT) if number % EVERY_TORN}
-    assert killed == {name for name, _ in steps()}
-
-
-@pytest.mark.parametrize("number", range(IN_SHORT))
-def test_a_killed_writer_leaves_every_acknowledged_memory_and_none_half(
-    course: Course, tmp_path: Path, number: int
-) -> None:
-    """A client may be closed, an agent stopped, a battery empty, at any moment."""
-    survive(course, tmp_path / "store", number, AFTERWARDS)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("number", range(POINTS))
-def test_the_same_holds_at_200_points(course: Course, tmp_path: Path, number: int) -> None:
-    """The moments that are seldom hit, and whatever comes afterwards."""
-    survive(course, tmp_path / "store", number, len(steps()))

@@ -16,7 +16,7 @@ from commonplace.store.database import begin_store, connect, driver_errors, prep
 from commonplace.store.graph import GraphChange
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, insert_version
-from commonplace.store.writes import NEXT, set_embedding
+from commonplace.store.validate import NEXT, set_embedding
 from commonplace.types import Embedding, JournalBlock, JournalPage, Link, MemoryWrite, Note, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.store.graph_rules import is_all, text_owner, texts_of
 from commonplace.store.rows import check_times, checked
-from commonplace.store.writes import check_write
+from commonplace.store.validate import check_write
 from commonplace.types import GRAPH_KINDS, OwnerWrite
 from commonplace.types.graph import Alias, Edge, Episode, GraphCounts, Happening, Mention
 

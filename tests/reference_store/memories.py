@@ -30,7 +30,7 @@ from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import Statement
 from commonplace.store.rows import check_times, checked, refuse_wide
-from commonplace.store.writes import (
+from commonplace.store.validate import (
     change_is_under_way,
     check_recorded,
     live_version_exists,

@@ -15,7 +15,7 @@ from commonplace.store.filters import path_matcher
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.rows import refuse_unstorable
 from commonplace.store.schema import numbers_after
-from commonplace.store.writes import change_is_over
+from commonplace.store.validate import change_is_over
 from commonplace.types import (
     Embedding,
     Filter,

@@ -17,7 +17,7 @@ from tests.reference_store.state import Row, Space, index_entry, matching_owners
 from commonplace.store.check import STRAY_TEXTS, gone, sentences
 from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.rows import check_times
-from commonplace.store.writes import refuse_other_maker, refuse_reembedding, settle
+from commonplace.store.validate import refuse_other_maker, refuse_reembedding, settle
 from commonplace.types import (
     Embedding,
     FileStamp,

@@ -13,11 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES, VAULT
+from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES
 from commonplace.errors import StoreError
 from commonplace.files import open_file, read_file, sync
 from commonplace.formats.vault import EXTENSION, Note, file_names, memory_id_of, same_place, write_note
 from commonplace.journal.folder import DEFAULT, directory_name, replace_file
+from commonplace.settings.paths import VAULT
 from commonplace.text.hashes import sha256
 
 MAX_NOTE_BYTES: Final = 8 * 1024 * 1024

@@ -34,7 +34,7 @@ from commonplace.settings.paths import (
 )
 from commonplace.store.database import left_behind, refuse_lost
 from commonplace.store.store import Store
-from commonplace.store.writes import upgrade_command
+from commonplace.store.validate import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding, Progress
 
 if TYPE_CHECKING:

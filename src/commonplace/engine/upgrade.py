@@ -17,7 +17,7 @@ from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
 from commonplace.settings import ModelSettings
 from commonplace.settings.paths import UPGRADE_LOCK
-from commonplace.store.writes import upgrade_command
+from commonplace.store.validate import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 INDEX_WAIT_S: Final = 60.0

@@ -24,6 +24,7 @@ from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.logs import blank_lines
+from commonplace.settings.paths import DATABASE, INDEX, LOGS, VAULT
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 
 LOCK: Final = "forgetting.lock"
 """A lock file in the store's directory, held by the one process that erases."""
-LOGS: Final = "logs"
-VAULT: Final = "vault"
-INDEX: Final = "index"
-DATABASE: Final = "store.db"
 DRAFT: Final = ".note.commonplace-draft"
 """The name of a file that is to be a note when it is complete."""
 FRONT_MATTER_BYTES: Final = 65_536

@@ -24,10 +24,7 @@ from uuid import uuid4
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.erasure.receipt import RECEIPT, ForgetReceipt, Problem, receipt_of
 from commonplace.erasure.resume import (
-    DATABASE,
-    INDEX,
     LOCK,
-    LOGS,
     ErasureRuntime,
     Pending,
     blank_where,
@@ -50,7 +47,7 @@ from commonplace.locks import FileLock
 from commonplace.logs import query_hash
 from commonplace.redaction import Secret, find_secrets
 from commonplace.redaction.patterns import is_disordered
-from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
+from commonplace.settings.paths import DATABASE, INDEX, LOGS, PAGE_DRAFT, PAGES_LOCK
 from commonplace.store.store import Store
 
 Finder = Callable[[str], Iterable[Secret]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from commonplace.dataclasses import asdict, replace
 from commonplace.erasure.receipt import ELSEWHERE, LEFT, RECEIPT, UNPROVED, ForgetReceipt
-from commonplace.erasure.resume import FORGETTING, INDEX, LOGS, ErasureRuntime, Pending, Waiting, blank_where, lines_of
+from commonplace.erasure.resume import FORGETTING, ErasureRuntime, Pending, Waiting, blank_where, lines_of
 from commonplace.erasure.scan import (
     CONTENT,
     DIGEST,
@@ -39,13 +39,13 @@ from commonplace.index.files import IN_USE, ChunkRecord, FileRecord, Manifest, e
 from commonplace.ledger.rules import GOLDEN
 from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
-from commonplace.settings.paths import LONG_TERM_PAGE
+from commonplace.settings.paths import INDEX, LOGS, LONG_TERM_PAGE
 from commonplace.store.dialect import initial_sql
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.ledger import LedgerReading
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
-from commonplace.store.writes import STAMP_KEYS
+from commonplace.store.validate import STAMP_KEYS
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import GRAPH_KINDS, Embedding

@@ -36,14 +36,14 @@ from commonplace.errors import (
 from commonplace.exchange.codec import built
 from commonplace.files import open_file
 from commonplace.formats.json_values import View
+from commonplace.settings.paths import DATABASE, VAULT
 from commonplace.store.store import Store
 from commonplace.types import Note, Progress
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
-DATABASE: Final = "store.db"
-FOLDERS: Final = ("memory", "vault")
+FOLDERS: Final = ("memory", VAULT)
 """Directories of a store whose Markdown belongs to a backup."""
 LONG_TERM: Final = "MEMORY"
 """Prefix of the Markdown files beside them."""

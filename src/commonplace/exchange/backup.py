@@ -17,7 +17,6 @@ from commonplace.dates.time import iso
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
     BACKUP,
-    DATABASE,
     FOLDERS,
     LONG_TERM,
     SUFFIX,
@@ -33,6 +32,7 @@ from commonplace.exchange.archive import (
     write_archive,
 )
 from commonplace.files import sync
+from commonplace.settings.paths import DATABASE
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
 from commonplace.text.characters import storable

@@ -45,6 +45,7 @@ from commonplace.memory.validate import (
 )
 from commonplace.redaction import Secret, with_placeholders
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
+from commonplace.settings.paths import VAULT
 from commonplace.store.graph import GraphReading
 from commonplace.store.knowledge import KnowledgeReading
 from commonplace.store.ledger import LedgerReading
@@ -70,7 +71,6 @@ _AT_ONCE: Final = 500
 _MAX_PAGES: Final = 20
 """Each page costs a look at all before it: with a million memories a page holds more of them."""
 _EVER: Final = GraphFilter(with_past=True)
-_VAULT: Final = "vault"
 _IDS: Final = ("id", "source", "target", "memory_ids")
 """Columns of ids that must be there; `source` of anything but a link or relation is a label."""
 _RANGES: Final = {
@@ -353,7 +353,7 @@ class Version:
                 f"uses holds {len(record.uses)} times, the limit is {RECENT_USES}", remedy="give the latest"
             )
         if record.vault_path and not _is_in_vault(record.vault_path):
-            raise invalid("vault_path", record.vault_path, f"give a path below {_VAULT}/, or none")
+            raise invalid("vault_path", record.vault_path, f"give a path below {VAULT}/, or none")
         created_at = seconds("created_at", self.created_at)
         if self.expired_at is None and record.status == "archived":
             raise UsageError(
@@ -451,7 +451,7 @@ def _refuse_early(name: str, time: float | None, created_at: float) -> None:
 
 def _is_in_vault(path: str) -> bool:
     parts = PurePosixPath(path).parts
-    return parts[:1] == (_VAULT,) and ".." not in parts and "\0" not in path and "\\" not in path
+    return parts[:1] == (VAULT,) and ".." not in parts and "\0" not in path and "\\" not in path
 
 
 @dataclass(frozen=True)
@@ -703,7 +703,7 @@ class IssueItem(ChangeItem):
         for step in _parsed("steps", reversal.steps, list) if reversal is not None else ():
             path = step.get("path") if isinstance(step, dict) else None
             if path is not None and not (isinstance(path, str) and _is_in_vault(path)):
-                raise UsageError(f"a step has the path {path!r:.80}", remedy=f"give a path below {_VAULT}/")
+                raise UsageError(f"a step has the path {path!r:.80}", remedy=f"give a path below {VAULT}/")
         return super().checked(max_bytes)
 
     def cleaned(self, cleaner: Cleaner) -> Self:

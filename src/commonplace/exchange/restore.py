@@ -23,7 +23,6 @@ from zipfile import ZipFile
 from commonplace.dataclasses import dataclass
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
-    DATABASE,
     Manifest,
     backup_note,
     counter,
@@ -38,7 +37,7 @@ from commonplace.exchange.archive import (
 from commonplace.files import sync
 from commonplace.locks import FileLock
 from commonplace.settings import load
-from commonplace.settings.paths import STORE_FILE, STORE_NAME, address_of, refuse_links
+from commonplace.settings.paths import DATABASE, STORE_FILE, STORE_NAME, address_of, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.types import Progress

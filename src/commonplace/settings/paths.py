@@ -153,6 +153,7 @@ def directory_of(named: str | Path) -> Path:
 DATABASE = "store.db"
 INDEX = "index"
 LOGS = "logs"
+VAULT = "vault"
 UPGRADE_LOCK = "upgrade.lock"
 EMBEDDING_LOCK = "embedding.lock"
 WATCH_LOCK = "watch.lock"

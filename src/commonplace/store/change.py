@@ -38,7 +38,7 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import COUNTERS, SCHEMA, Table, numbers_after
-from commonplace.store.writes import change_is_over, names_of_owner, read_embedding
+from commonplace.store.validate import change_is_over, names_of_owner, read_embedding
 from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
 from commonplace.types.graph import Entity
 
@@ -318,7 +318,7 @@ class Change:
         return number
 
     def put_owners(self, writes: Sequence[OwnerWrite], at: float = 0.0) -> None:
-        """Write owners that `settle` has returned, each as `put` does: which of them are new is asked for once."""
+        """Write owners that `settle` has returned, each as `put_owner` does; which of them are new is read once."""
         held: set[tuple[str, str, str]] = set()
         for kind in {write.owner.kind for write in writes}:
             owners = [write.owner for write in writes if write.owner.kind == kind]

@@ -11,7 +11,7 @@ from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.owners import LIVE_VECTOR, TEXT
 from commonplace.store.rows import unlisted
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
-from commonplace.store.writes import NEXT, read_embedding
+from commonplace.store.validate import NEXT, read_embedding
 
 LOOSE_COLUMNS: Final = (
     ("aliases", "entity"),

@@ -31,7 +31,7 @@ from commonplace.store.database import (
     refuse_other_version,
 )
 from commonplace.store.dialect import Database, Read
-from commonplace.store.writes import META, change_is_under_way, snapshot_is_written
+from commonplace.store.validate import META, change_is_under_way, snapshot_is_written
 
 T = TypeVar("T")
 

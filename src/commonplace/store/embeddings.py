@@ -15,7 +15,7 @@ from commonplace.store.graph_rules import namespace_of
 from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
 from commonplace.store.rows import Values, drop, insert_rows
 from commonplace.store.schema import SCHEMA, Table, namespace_of_row, numbers_after
-from commonplace.store.writes import (
+from commonplace.store.validate import (
     NEXT,
     STAMP_KEYS,
     read_embedding,

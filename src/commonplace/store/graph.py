@@ -24,7 +24,7 @@ from commonplace.store.graph_rules import (
 )
 from commonplace.store.rows import Form, Row, Values, check_times, checked, form_of
 from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of
-from commonplace.store.writes import check_write, namespace_number
+from commonplace.store.validate import check_write, namespace_number
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
     Alias,

@@ -8,7 +8,7 @@ from commonplace.store.change import ChangingSpace, SpaceReading
 from commonplace.store.dialect import SPACE, each, listed_numbers
 from commonplace.store.owners import LIVE_STAMP
 from commonplace.store.rows import Row, check_times, form_of
-from commonplace.store.writes import check_recorded
+from commonplace.store.validate import check_recorded
 from commonplace.types import Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 

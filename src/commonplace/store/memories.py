@@ -39,7 +39,7 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import SCHEMA, TABLES, Table, table_of
-from commonplace.store.writes import (
+from commonplace.store.validate import (
     META,
     check_recorded,
     live_version_exists,

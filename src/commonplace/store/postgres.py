@@ -60,7 +60,7 @@ from commonplace.store.dialect import (
 )
 from commonplace.store.rows import named_in
 from commonplace.store.schema import TABLES, VERSION, Role, Table
-from commonplace.store.writes import change_is_under_way, snapshot_is_written
+from commonplace.store.validate import change_is_under_way, snapshot_is_written
 
 _TYPES: Final[Mapping[Role, str]] = {
     "key": "bigint",

@@ -22,7 +22,7 @@ from commonplace.store import vector_index
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import Database, claims
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
-from commonplace.store.writes import META
+from commonplace.store.validate import META
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
 from commonplace.types import TokenEntry

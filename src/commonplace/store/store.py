@@ -44,7 +44,7 @@ from commonplace.store.rows import (
     rows_of,
 )
 from commonplace.store.schema import Table
-from commonplace.store.writes import (
+from commonplace.store.validate import (
     META,
     embedding_of,
     read_embedding,

@@ -1,4 +1,4 @@
-"""Write owners, passages and embeddings in a transaction, with the checks on each."""
+"""Validate owners, passages and memories before they are written, and read and write the stamps of embedders."""
 
 from __future__ import annotations
 
