@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 _SAID: Final = frozenset({"content", "at", "source"})
 """What the graph takes of a memory."""
-MIN_SURE: Final = 0.58
-"""What a rule is less sure of lets no memory that is said again count anew."""
+MIN_CONFIDENCE: Final = 0.58
+"""A rule's link below it does not make a memory that is said again count from its new date."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -321,7 +321,7 @@ class MemoryService:
         trusted less moves nothing.
         """
         known = self._store.statements(self._namespace, [each.known.number for each in again.values()])
-        links = [each for each in self._store.links(self._namespace, [*again]) if each.strength >= MIN_SURE]
+        links = [each for each in self._store.links(self._namespace, [*again]) if each.strength >= MIN_CONFIDENCE]
         by: dict[str, list[StoredMemory]] = {}
         for id_, each in again.items():
             linked = {link.source for link in links if link.target == id_ and link.type in (SUPERSEDES, CONFLICTS)}

@@ -35,8 +35,8 @@ NEAREST: Final = 50
 """A memory is judged among so many of those nearest to it."""
 AROUND: Final = 20
 """So many of these are judged anew among each other: a new memory changes what their similarities mean."""
-MIN_SURE: Final = 0.4
-"""With a smaller cosine a person is asked."""
+MIN_COSINE: Final = 0.4
+"""Below it a person is asked, however high the value is."""
 AT_ONCE: Final = 32
 """So many memories are judged between two transactions."""
 NOTED_EVERY: Final = 64
@@ -188,7 +188,7 @@ class SupersessionRule:
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
             why = _reasons(kept[older], kept[newer], cosine, has_changed=bool(said.changes[newer]))
-            is_sure = value >= SETTLING and cosine >= MIN_SURE and len(why) == 1
+            is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or said.changes[newer]) else CONFLICTS
             link = Link(ids[newer], ids[older], type_, round(confidence(value), 3), self._now(), RULE, "; ".join(why))
             verdicts[frozenset((ids[older], ids[newer]))] = link
