@@ -24,7 +24,7 @@ from commonplace.search.result import (
 )
 from commonplace.store.store import Store
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import Filter, Selection
+from commonplace.types import RULE, Filter, Selection
 
 _WORDS: Final = re.compile(r"[\w.\-]+")
 _PARTS: Final = re.compile(r"[^\W_]+")
@@ -39,6 +39,8 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
     entry = store.entries(result.namespace, [number]).get(number)
+    links = store.links(result.namespace, [hit.owner_id]) if hit.superseded_by else []
+    judged = {(link.source, link.target): link.reason for link in links if link.origin == RULE}
     held = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
     written = _written(" ".join((result.corrected or result.query, *result.also)))
     reranked = [SignalShare(name, hit.signals[name]) for name in (FIRST_STAGE, RERANK) if name in hit.signals]
@@ -62,6 +64,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         confidence=hit.confidence,
         stands_before=result.trace.moved.get(hit_id, ""),
         superseded_by=hit.superseded_by,
+        superseded_because=judged.get((hit.superseded_by or "", hit.owner_id), ""),
     )
 
 

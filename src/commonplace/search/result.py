@@ -323,6 +323,7 @@ class Receipt:
         probability: how likely the hit is relevant, 0–1.
         stands_before: the id of the older hit before which this newer one was moved, "" where it was not.
         superseded_by: the id of the newer memory that may have overtaken it; None without any.
+        superseded_because: why the rule linked the two, "" where a person or the graph decided.
     """
 
     hit_id: str
@@ -341,6 +342,7 @@ class Receipt:
     confidence: Confidence | None = None
     stands_before: str = ""
     superseded_by: str | None = None
+    superseded_because: str = ""
 
     def explain(self, rank: int, hits: Sequence[Hit]) -> str:
         """Return in words why a hit has its rank, without a subject: "is hit 1 of 3 because …".
@@ -361,6 +363,7 @@ class Receipt:
             because = self._because()
         likely = f"; {_LIKELY[self.confidence]}" if self.confidence else ""
         passed = f"; {named(self.superseded_by)} may have replaced it" if self.superseded_by else ""
+        passed += f": {self.superseded_because}" if self.superseded_because else ""
         return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
 
     def _because(self) -> str:

@@ -66,6 +66,11 @@ def test_what_surely_overtakes_is_followed_and_nobody_is_asked(book: Engine) -> 
     found = book.recall("when do deployments go out").hits[:2]
     assert [(hit.owner_id, hit.superseded_by) for hit in found] == [("new-days", None), ("days", "new-days")]
     assert [hit.superseded_by for hit in book.context("when do deployments go out").hits[:2]] == [None, "new-days"]
+    result = book.recall("when do deployments go out")
+    older = next(hit for hit in result.hits if hit.owner_id == "days")
+    receipt = book.why(result, older.id)
+    assert receipt.superseded_because == link.reason
+    assert f"may have replaced it: {link.reason}" in receipt.explain(2, result.hits)
 
 
 def test_what_may_overtake_is_followed_and_asked(book: Engine) -> None:
