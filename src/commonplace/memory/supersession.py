@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import CommonplaceError
 from commonplace.extract.modality import is_sensitive
 from commonplace.extract.model import SENSITIVE
@@ -111,14 +112,23 @@ class SupersessionRule:
     _now: Callable[[], float]
     _done: int | None = None
     _noted: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, limit: int | None = None, is_stopped: Callable[[], bool] = lambda: False) -> bool:
         """Judge what was written since the last call, by any process, in the order of its time.
 
         Args:
-            limit: do nothing, and return False, where that are more passages.
+            limit: do nothing, and return False, if there are more passages, or another thread is judging.
             is_stopped: whether to leave the rest for another time.
         """
+        if not self._lock.acquire(blocking=limit is None):
+            return False
+        try:
+            return self._caught_up(limit, is_stopped)
+        finally:
+            self._lock.release()
+
+    def _caught_up(self, limit: int | None, is_stopped: Callable[[], bool]) -> bool:
         store, namespace = self._store, self._namespace
         if self._done is None:
             notes = store.notes(namespace, _JUDGED)

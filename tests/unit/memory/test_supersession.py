@@ -73,6 +73,19 @@ def test_what_surely_overtakes_is_followed_and_nobody_is_asked(book: Engine) -> 
     assert f"may have replaced it: {link.reason}" in receipt.explain(2, result.hits)
 
 
+def test_who_remembers_while_another_thread_judges_does_not_wait_for_it(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That may be a long list; what came meanwhile is judged in the background."""
+    runtime, started = book._runtime, list[bool]()
+    monkeypatch.setattr(runtime.backlog, "start", lambda *, is_due=False: started.append(is_due))
+    with runtime.rule._lock:
+        book.remember(NEWS, id="new-days")
+        assert (book.links(), started[-1:]) == ([], [True])
+    assert runtime.rule.catch_up()
+    assert links(book) == [("new-days", SUPERSEDES, "days")]
+
+
 def test_what_may_overtake_is_followed_and_asked(book: Engine) -> None:
     book.remember(UNSURE, id="team")
     assert links(book) == [("team", CONFLICTS, "days")]
