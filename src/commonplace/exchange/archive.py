@@ -197,8 +197,10 @@ def _reading(path: object) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             why = f"cannot read {path}: {error.strerror}"
             raise StoreError(why, remedy="name a backup that you may read") from error
+        # The remedy of a check that exports share, "export again", is none for a backup.
+        why = error.args[0] if isinstance(error, UsageError) else str(error)
         raise StoreDamagedError(
-            f"the backup {path} cannot be restored: {str(error) or type(error).__name__}",
+            f"the backup {path} cannot be restored: {why or type(error).__name__}",
             remedy="name a whole file that `commonplace backup` wrote; nothing was changed",
         ) from error
 

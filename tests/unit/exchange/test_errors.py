@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -155,3 +157,17 @@ def test_a_store_without_anything_is_exported_with_progress(tmp_path: Path) -> N
     with commonplace.open(tmp_path / "store", progress=lambda *each: told.append(each)) as book:
         book.export(tmp_path / "e.jsonl")
     assert told == [("Exporting", 0, 0)]
+
+
+def test_a_backup_without_a_part_of_its_manifest_has_one_remedy(book: Engine, tmp_path: Path) -> None:
+    """An entry that is missing is found by the check of exports, whose remedy is no remedy here."""
+    book.backup(tmp_path / "b.zip")
+    with ZipFile(tmp_path / "b.zip") as old, ZipFile(tmp_path / "c.zip", "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "manifest.json":
+                data = json.dumps({key: each for key, each in json.loads(data).items() if key != "store"}).encode()
+            new.writestr(name, data)
+    error = refused(lambda: commonplace.restore(tmp_path / "c.zip", tmp_path / "new"))
+    assert error.args[0] == f"the backup {tmp_path / 'c.zip'} cannot be restored: manifest lacks 'store'"
+    assert error.remedy == "name a whole file that `commonplace backup` wrote; nothing was changed"
