@@ -205,6 +205,8 @@ class JsonClient:
             self._waiting.sleep(wait)
 
     def _attempt(self, path: str, body: bytes, deadline: float) -> dict[str, Any]:
+        from ssl import SSLCertVerificationError
+
         from commonplace.models.http import FAULTS, Patience, send
 
         clock, concurrency = self._waiting.clock, self.settings.concurrency
@@ -215,31 +217,34 @@ class JsonClient:
             headers = {"User-Agent": "commonplace", "Content-Type": "application/json", **self.access.headers}
             patience = Patience(self.settings.timeout_s, deadline, clock)
             return self._read(send(self.access.address, path, headers, body, patience, self._max_bytes))
+        except SSLCertVerificationError as fault:
+            message = f"has a certificate that is not trusted ({fault.verify_message})"
+            raise self._error(message, remedy="name your certificates in SSL_CERT_FILE") from fault
+        except TimeoutError as fault:
+            remedy = "try again, or raise models.timeout_s"
+            raise self._error("did not answer in time", remedy=remedy, passes=True) from fault
         except FAULTS as fault:
-            raise self._unanswered(fault) from fault
+            message = f"could not be reached ({getattr(fault, 'strerror', None) or type(fault).__name__})"
+            raise self._error(message, remedy="check the network and the address", passes=True) from fault
         finally:
             self._slots.release()
 
-    def _unanswered(self, fault: Exception) -> ProviderError:
-        import ssl
-
-        if isinstance(fault, ssl.SSLCertVerificationError):
-            message = f"has a certificate that is not trusted ({fault.verify_message})"
-            return self._error(message, remedy="name your certificates in SSL_CERT_FILE")
-        if isinstance(fault, TimeoutError):
-            return self._error("did not answer in time", remedy="try again, or raise models.timeout_s", passes=True)
-        message = f"could not be reached ({getattr(fault, 'strerror', None) or type(fault).__name__})"
-        return self._error(message, remedy="check the network and the address", passes=True)
-
     def _read(self, answer: Answer) -> dict[str, Any]:
-        status, document = answer.status, _json(answer.body)
+        status = answer.status
+        try:
+            document = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            document = None
         message = _message(document, self.access.key)
         if status != 200:
+            details = document.get("error") if isinstance(document, dict) else None
+            codes = [details.get(name) for name in ("code", "type")] if isinstance(details, dict) else []
+            is_hopeless = any(isinstance(code, str) and code.startswith(_HOPELESS) for code in codes)
             error = self._error(
                 f"answered {status}{f': {message}' if message else ''}",
                 status=status,
                 remedy=self._help(answer),
-                passes=(status in _AGAIN or status >= 500) and not _is_hopeless(document),
+                passes=(status in _AGAIN or status >= 500) and not is_hopeless,
             )
             if isinstance(error, _PassingError):
                 error.asked_s = asked_wait(answer.headers.get("retry-after", ""), self._waiting.now())
@@ -266,19 +271,6 @@ class JsonClient:
     def _error(self, what: str, *, remedy: str, status: int | None = None, passes: bool = False) -> ProviderError:
         kind = _PassingError if passes else ProviderError
         return kind(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _is_hopeless(document: object) -> bool:
-    error = document.get("error") if isinstance(document, dict) else None
-    told = [error.get(name) for name in ("code", "type")] if isinstance(error, dict) else []
-    return any(isinstance(each, str) and each.startswith(_HOPELESS) for each in told)
 
 
 def batches_of(sizes: Sequence[int], most: int, most_size: int) -> list[tuple[int, int]]:

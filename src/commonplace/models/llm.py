@@ -31,6 +31,7 @@ _MAX_TOKENS: Final = 4096
 _ANTHROPIC_NAMES: Final = {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
 _OURS: Final = frozenset({"model", "messages", "stream", "n", "system", "response_format", "tools", "tool_choice"})
 """Fields of a request that are not an option's to set."""
+_IN_WORDS: Final = "Answer with one JSON value that fulfils this JSON schema, and with nothing else: "
 _REFUSED: Final = frozenset({400, 422})
 _TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum context", re.I)
 
@@ -116,15 +117,6 @@ def is_strict(schema: object) -> bool:
         if schema.get("additionalProperties") is not False or sorted(schema.get("required", ())) != sorted(names):
             return False
     return all(map(is_strict, schema.values()))
-
-
-def _instructed(messages: Sequence[Message], schema: Schema) -> list[Message]:
-    """Return the conversation with a schema at the end of its first system message: many servers take one alone."""
-    written = json.dumps(schema, ensure_ascii=False)
-    text = f"Answer with one JSON value that fulfils this JSON schema, and with nothing else: {written}"
-    if messages[0].role != "system":
-        return [Message("system", text), *messages]
-    return [Message("system", f"{messages[0].content}\n\n{text}"), *messages[1:]]
 
 
 def _text(content: object) -> str:
@@ -227,7 +219,12 @@ class RemoteGenerator:
         while True:
             taken = learned.options(given)
             if schema is not None and learned.in_words:
-                document = self._dialect.request(self._model, _instructed(messages, schema), None, taken)
+                text = f"{_IN_WORDS}{json.dumps(schema, ensure_ascii=False)}"
+                if messages[0].role == "system":  # many servers take only one
+                    asked = [Message("system", f"{messages[0].content}\n\n{text}"), *messages[1:]]
+                else:
+                    asked = [Message("system", text), *messages]
+                document = self._dialect.request(self._model, asked, None, taken)
             else:
                 document = self._dialect.request(self._model, messages, schema, taken)
             try:

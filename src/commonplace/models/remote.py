@@ -80,31 +80,29 @@ class RemoteEmbedder:
         """
         vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
         places = [place for place, text in enumerate(texts) if len(text.token_ids) and text.text.strip()]
-        wanted = [_shortened(texts[place]) for place in places]
+        sizes = [len(texts[place].token_ids) for place in places]
+        wanted = [
+            texts[place].text
+            if size <= MAX_TOKENS
+            else texts[place].text[: len(texts[place].text) * MAX_TOKENS // size]
+            for place, size in zip(places, sizes, strict=True)
+        ]
         if len(wanted) == 1:
-            vectors[places[0]] = self._cached(wanted[0])
+            # Cached by its digest: what was forgotten must not be readable in a cache.
+            key = blake2b(wanted[0].encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            vector = self._cache.get(key)
+            if vector is None:
+                vector = self._units(self._ask(wanted))[0]
+                self._cache.put(key, vector, vector.nbytes)
+            vectors[places[0]] = vector
             return vectors
-        batches = batches_of(
-            [min(len(texts[place].token_ids), MAX_TOKENS) for place in places], self._batch_texts, BATCH_TOKENS
-        )
-        for (start, end), found in zip(batches, self._all(wanted, batches), strict=True):
-            vectors[places[start:end]] = self._units(found)
+        batches = batches_of([min(size, MAX_TOKENS) for size in sizes], self._batch_texts, BATCH_TOKENS)
+        if batches:
+            with ThreadPoolExecutor(min(self._server().settings.concurrency, len(batches))) as pool:
+                answers = pool.map(lambda batch: self._ask(wanted[batch[0] : batch[1]]), batches)
+                for (start, end), found in zip(batches, answers, strict=True):
+                    vectors[places[start:end]] = self._units(found)
         return vectors
-
-    def _cached(self, text: str) -> NDArray[np.float32]:
-        # By its digest: no cache shall be a place where what was forgotten can still be read.
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        vector = self._cache.get(key)
-        if vector is None:
-            vector = self._units(self._ask([text]))[0]
-            self._cache.put(key, vector, vector.nbytes)
-        return vector
-
-    def _all(self, texts: list[str], batches: list[tuple[int, int]]) -> list[list[list[float]]]:
-        if len(batches) < 2:
-            return [self._ask(texts[start:end]) for start, end in batches]
-        with ThreadPoolExecutor(min(self._server().settings.concurrency, len(batches))) as pool:
-            return list(pool.map(lambda batch: self._ask(texts[batch[0] : batch[1]]), batches))
 
     def _server(self) -> JsonClient:
         with self._connecting:
@@ -143,11 +141,6 @@ class RemoteEmbedder:
         if not np.isfinite(vectors).all():
             raise ProviderError(f"a vector of {self._name} holds what is not a number", remedy="choose another model")
         return units(vectors)
-
-
-def _shortened(text: TokenizedText) -> str:
-    count = len(text.token_ids)
-    return text.text if count <= MAX_TOKENS else text.text[: len(text.text) * MAX_TOKENS // count]
 
 
 def _vectors(data: Any, count: int) -> list[list[float]] | None:
