@@ -15,6 +15,7 @@ from tests.processes import children
 
 import commonplace
 from commonplace.engine import Engine, maintenance, worker
+from commonplace.engine.erasure_api import ErasureApi
 from commonplace.engine.open import open_engine
 from commonplace.errors import NotFoundError, StoreError
 from commonplace.settings import load
@@ -32,11 +33,11 @@ def book(tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
-def refuse_to_work_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse_to_work_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("it was done in this process")
 
-    monkeypatch.setattr(engine._erasure_api, "forget_here", refuse)
+    monkeypatch.setattr(ErasureApi, "forget_here", refuse)
 
 
 def test_a_worker_that_forgets_gives_the_receipt_and_leaves_neither_words_nor_a_process(
@@ -44,7 +45,7 @@ def test_a_worker_that_forgets_gives_the_receipt_and_leaves_neither_words_nor_a_
 ) -> None:
     """A process that ended and is not waited for stays in the system's table for as long as a server runs."""
     before = children()
-    refuse_to_work_here(book, monkeypatch)
+    refuse_to_work_here(monkeypatch)
     assert book.search("kettle", min_score=0.0).hits
     rehearsed = book.forget(["3", "4"], dry_run=True)
     assert (rehearsed.dry_run, rehearsed.counts["memories"]) == (True, 2)
@@ -60,7 +61,7 @@ def test_errors_come_as_they_were_raised(book: Engine, monkeypatch: pytest.Monke
     """A caller tells them apart by their class, and a person needs the remedy."""
     with commonplace.open(book.directory) as other, pytest.raises(NotFoundError) as expected:
         other.forget("nobody")
-    refuse_to_work_here(book, monkeypatch)
+    refuse_to_work_here(monkeypatch)
     with pytest.raises(NotFoundError) as raised:
         book.forget("nobody")
     assert (str(raised.value), raised.value.remedy) == (str(expected.value), expected.value.remedy)
@@ -82,7 +83,7 @@ def test_modules_of_the_working_directory_are_not_loaded(
     for name in ("commonplace", "json", "numpy", "sitecustomize"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(1)")
     monkeypatch.chdir(tmp_path)
-    refuse_to_work_here(book, monkeypatch)
+    refuse_to_work_here(monkeypatch)
     assert book.forget("3").verified
 
 
@@ -110,7 +111,7 @@ def test_what_is_printed_at_a_start_is_no_answer(book: Engine, monkeypatch: pyte
     (tmp_path / "greets").mkdir()
     (tmp_path / "greets" / "sitecustomize.py").write_text("import os; os.write(1, b'Welcome!\\n')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "greets"))
-    refuse_to_work_here(book, monkeypatch)
+    refuse_to_work_here(monkeypatch)
     assert book.forget("3").verified
 
 
@@ -128,7 +129,7 @@ def test_a_process_that_says_no_more_is_ended(book: Engine, monkeypatch: pytest.
     before = children()
     monkeypatch.setattr(worker, "_CODE", SAYS_NO_MORE)
     monkeypatch.setattr(worker, "SILENCE_S", 0.5)
-    refuse_to_work_here(book, monkeypatch)
+    refuse_to_work_here(monkeypatch)
     with pytest.raises(
         StoreError, match=r"to forget did not respond for 0\.5 s and was stopped; run `commonplace doctor`"
     ):
@@ -155,7 +156,7 @@ def test_what_a_process_never_begins_is_done_here(
 def test_a_process_that_has_answered_is_not_waited_for(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     before = children()
     monkeypatch.setattr(worker, "_CODE", NEVER_ENDS)
-    refuse_to_work_here(book, monkeypatch)
+    refuse_to_work_here(monkeypatch)
     assert book.forget("3").verified
     assert children() <= before
 

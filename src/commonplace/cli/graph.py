@@ -212,7 +212,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
-    from commonplace.engine.graph_input import checked_episode
+    from commonplace.engine.graph_api import checked_episode
 
     settings = invocation.settings()
     content = read_text(text, file, settings.memory.max_bytes)
@@ -241,7 +241,7 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
 
     Example: commonplace graph fact auth.ts DEPENDS_ON token.ts --valid-from 2026-01-12
     """
-    from commonplace.engine.graph_input import checked_fact
+    from commonplace.engine.graph_api import checked_fact
 
     settings = invocation.settings()
     checked_fact(source, relation_type, target, now(), settings.graph, values)

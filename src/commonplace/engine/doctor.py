@@ -70,7 +70,21 @@ class Doctor(Service):
             verify_data()
         except ModelError as error:
             findings.append(Problem("model", str(error), "reinstall commonplace"))
-        findings += [*self._index(mend), *self._drafts(mend), *self._unfinished(mend)]
+        findings += self._index(mend)
+        findings += [  # what killed backups, restores and exports left elsewhere
+            Problem(
+                "drafts",
+                f"{each.path} was {LEFT_OF_DRAFT}; it {each.why or 'holds what the store held'}",
+                each.remedy or "run `commonplace doctor`",
+                each.state == "removed",
+            )
+            for each in clear_drafts(self._runtime.directory, remove=mend)
+            if each.state != "live"
+        ]
+        try:  # what an interrupted forgetting left, or could not reach
+            findings += finish_waiting(self._engine._erasure_api.erasure_runtime(), mend=mend)
+        except CommonplaceError as error:
+            findings.append(Problem.of(FORGETTING, error))
         findings += EmbedderApi(self._runtime).examine_embedder(mend=mend)
         checked = ("store", "model", "index", "drafts", "forgetting", "embedder", *([PART] if is_wanted else []))
         return DoctorReport(checked, (*findings, *of_secrets))
@@ -150,23 +164,22 @@ class Doctor(Service):
         found_by = self._store.passages_of(namespace, numbers)
         for passage in self._store.passages(namespace, found_by).values():
             passages[passage.owner_number].append(passage)
-        tokens = self._store.tokens(namespace, found_by)
+        tokens, tokenize = self._store.tokens(namespace, found_by), self._runtime.tokens.tokenize
         stored = self._store.memory_records(namespace, numbers)
         for number, _, digest in digests:
             if (memory := stored.get(number)) is None:
                 continue
-            text, chunks = memory.record.content, [each.chunk for each in passages[number]]
+            text, title, chunks = memory.record.content, memory.owner.title, [each.chunk for each in passages[number]]
+            own_tokens = [
+                tokenize(passage_text(title, each.heading, each.text)).astype("<u2", copy=False).tobytes()
+                for each in chunks
+            ]
             if digest and digest_of_text(text) != digest:
                 yield number, "has other words than it was written with"
-            elif not _is_cut_from(normalise(text), chunks) or any(
-                tokens[each.number].token_ids != self._token_ids(memory.owner.title, each.chunk)
-                for each in passages[number]
-            ):
+            elif not _is_cut_from(normalise(text), chunks) or own_tokens != [
+                tokens[each.number].token_ids for each in passages[number]
+            ]:
                 yield number, "is found by other words than it has"
-
-    def _token_ids(self, title: str, piece: Chunk) -> bytes:
-        ids = self._runtime.tokens.tokenize(passage_text(title, piece.heading, piece.text))
-        return ids.astype("<u2", copy=False).tobytes()
 
     def _with_other_maps(self, namespace: str, numbers: Sequence[tuple[int]]) -> Iterator[tuple[int, str]]:
         for item in self._store.knowledge(namespace).of_numbers([number for (number,) in numbers]).values():
@@ -207,26 +220,6 @@ class Doctor(Service):
             if not problems and is_held and generation.documents != stored:
                 problems.append(f"the index holds {generation.documents} passages where the store has {stored}")
         return problems
-
-    def _drafts(self, mend: bool) -> list[Problem]:
-        """Return what killed backups, restores and exports left elsewhere."""
-        return [
-            Problem(
-                "drafts",
-                f"{each.path} was {LEFT_OF_DRAFT}; it {each.why or 'holds what the store held'}",
-                each.remedy or "run `commonplace doctor`",
-                each.state == "removed",
-            )
-            for each in clear_drafts(self._runtime.directory, remove=mend)
-            if each.state != "live"
-        ]
-
-    def _unfinished(self, mend: bool) -> list[Problem]:
-        """Return what an interrupted forgetting left, or could not reach."""
-        try:
-            return finish_waiting(self._engine._erasure_api.erasure_runtime(), mend=mend)
-        except CommonplaceError as error:
-            return [Problem.of(FORGETTING, error)]
 
 
 def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
 from commonplace.dataclasses import replace
-from commonplace.dates.time import Moment, moment_in_words
+from commonplace.dates.time import Moment, moment_in_words, moment_of
+from commonplace.engine import memory_api
 from commonplace.engine.maintenance import IndexStatus
-from commonplace.engine.memory_api import LINES, MAX_DEPTH, MAX_LINES, MAX_NEIGHBOURS, MemoryApi, source_of_import
+from commonplace.engine.memory_api import (
+    LINES,
+    LIVE,
+    MAX_DEPTH,
+    MAX_LINES,
+    MAX_NEIGHBOURS,
+    Excerpt,
+    Fading,
+    MemoryCounts,
+    MemoryFacets,
+    Neighbourhood,
+    source_of_import,
+)
 from commonplace.engine.runtime import made_once
-from commonplace.engine.search_api import SearchApi
+from commonplace.engine.search_api import search
 from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.memory.usage import used_hits
@@ -32,16 +47,17 @@ from commonplace.memory.validate import (
     short_text,
     texts,
 )
-from commonplace.memory.view import Memory
+from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
-from commonplace.retention import DAY_S
+from commonplace.retention import DAY_S, NEXT_TIER
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen, wishes_of
 from commonplace.search.result import Receipt, SearchResult
 from commonplace.settings import Settings
 from commonplace.settings.paths import LOGS
 from commonplace.types import (
     HOLDS_BESIDE,
+    KINDS,
     STATUSES,
     SUPERSEDES,
     TIERS,
@@ -61,6 +77,12 @@ from commonplace.types.ledger import AGENTS, VERDICTS, Verdict
 Memories = list[Memory]
 """What lists of memories are called inside a class that has a method `list`."""
 
+MIN_ABBREVIATION = 4
+"""Characters; fewer would be mistyped ids that happen to begin another."""
+PROJECTED_AT_ONCE = 256
+"""So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
+PAST_STEPS = 12
+"""Of the time between two uses, so many parts are shown."""
 MAX_LISTED = 10_000
 LIST_ORDERS = ("newest", "used", "idle", "stored", "changed", "archived")
 MAX_FADING_DAYS = 3_650
@@ -78,8 +100,8 @@ if TYPE_CHECKING:
     from commonplace.engine.doctor import DoctorReport
     from commonplace.engine.erasure_api import ErasureApi
     from commonplace.engine.graph_api import Graph
+    from commonplace.engine.index_api import IndexApi
     from commonplace.engine.knowledge_api import KnowledgeApi
-    from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
     from commonplace.engine.review import Question
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.tokens import Tokens
@@ -120,8 +142,6 @@ class Engine:
         self.namespace = runtime.namespace
         self.settings = runtime.settings
         self._runtime = runtime
-        self._memory_api = MemoryApi(runtime)
-        self._search_api = SearchApi(runtime)
 
     # Made when they are first asked for, which a process that only recalls never does.
 
@@ -134,23 +154,29 @@ class Engine:
         log = RetrievalLog(self.directory / LOGS, queries=own.queries, rotation=Rotation(own.max_bytes, own.keep))
         return RetrievalHistory(log, self.namespace)
 
-    @made_once
+    @property
     def _consolidation_api(self) -> ConsolidationApi:
         from commonplace.engine.consolidation_api import ConsolidationApi
 
         return ConsolidationApi(self)
 
-    @made_once
+    @property
     def _erasure_api(self) -> ErasureApi:
         from commonplace.engine.erasure_api import ErasureApi
 
         return ErasureApi(self._runtime)
 
+    @property
+    def _index_api(self) -> IndexApi:
+        from commonplace.engine.index_api import IndexApi
+
+        return IndexApi(self._runtime)
+
     @made_once
     def _knowledge_api(self) -> KnowledgeApi:
         from commonplace.engine.knowledge_api import KnowledgeApi
 
-        return KnowledgeApi(self._runtime, self._search_api.search_store)
+        return KnowledgeApi(self._runtime)
 
     def __repr__(self) -> str:
         state = " (closed)" if self._runtime.is_closed else ""
@@ -272,9 +298,22 @@ class Engine:
             UsageError: likewise.
         """
         boolean("force", force)
-        given = list(series("items", items))
-        self._runtime.before()
-        return self._memory_api.remember(given, force=force, wait=wait)
+        given, runtime = list(series("items", items)), self._runtime
+        runtime.before()
+        in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
+        if any(in_process):
+            if not all(in_process):
+                remedy = "give those in a call of their own"
+                raise UsageError("some of the memories are of the tier ultra", remedy=remedy)
+            return runtime.ultra.remember(given, force=force)
+        kept = runtime.memory.remember(given, force=force)
+        if wait and len(given) > 1:
+            runtime.backlog.drain(runtime.progress)
+        if len(given) > PROJECTED_AT_ONCE:
+            runtime.maintenance.project()
+            runtime.tokens.release()
+        runtime.after()
+        return kept
 
     def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
         """Return a memory, live or archived. This counts as a use, at most once an hour.
@@ -289,7 +328,7 @@ class Engine:
         if touch and as_of is None:
             return self.touch(id)
         self._runtime.before()
-        stored = self._memory_api.known(id, as_of)
+        stored = self._runtime.known(id, as_of)
         if touch is None and as_of is None:
             self._runtime.count_uses([id])
         return self._runtime.seen(stored)
@@ -305,14 +344,28 @@ class Engine:
         Raises:
             UsageError: several memories begin so.
         """
-        return self._memory_api.resolve_id(reject_invalid_id(abbreviation))
+        reject_invalid_id(abbreviation)
+        store, namespace = self._runtime.store, self.namespace
+        if len(abbreviation) < MIN_ABBREVIATION or store.memory(namespace, abbreviation) is not None:
+            return abbreviation
+        self._runtime.before()
+        if any(store.owner_numbers(namespace, kind, [abbreviation]) for kind in KINDS):
+            return abbreviation
+        ids = sorted(id_ for _, id_, _ in store.memory_digests(namespace) if id_.startswith(abbreviation))
+        if len(ids) > 1:
+            more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
+            raise UsageError(
+                f"{abbreviation!r} begins the ids of {len(ids):,} memories: {', '.join(ids[:5])}{more}",
+                remedy="give more characters",
+            )
+        return ids[0] if ids else abbreviation
 
     def versions(self, id: str) -> Memories:  # noqa: A002
         """Return every version of a memory, oldest first."""
         reject_invalid_id(id)
         found = self._runtime.store.versions(self.namespace, id)
         if not found:
-            raise self._memory_api.absent(id)
+            raise self._runtime.absent(id)
         return [self._runtime.seen(stored) for stored in found]
 
     def update(  # noqa: PLR0913 - the options of a facade
@@ -359,8 +412,11 @@ class Engine:
         Args:
             reinforce: also raise its strength by 0.1, up to 2.
         """
-        with self._runtime.writing(id):
-            return self._memory_api.touch(id, reinforce=reinforce)
+        runtime = self._runtime
+        with runtime.writing(id):
+            if runtime.has_ultra and runtime.ultra.find(id) is not None:
+                return runtime.keep_risen(runtime.ultra.service.touch(id, reinforce=reinforce))
+            return runtime.memory.touch(id, reinforce=reinforce)
 
     def review(self, id: str) -> Memory:  # noqa: A002
         """Record that a person confirmed a memory. This also counts as a use.
@@ -419,9 +475,22 @@ class Engine:
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
         """
         memory = self.get(id, touch=False)
-        chosen = self._memory_api.raised_tier(memory, tier)
+        chosen = NEXT_TIER.get(memory.tier) if tier is None else one_of("tier", tier, TIERS)
+        if chosen is None or TIERS.index(chosen) <= TIERS.index(memory.tier):
+            raise UsageError(
+                f"memory {memory.id!r:.80} is {memory.tier} already"
+                if chosen in (None, memory.tier)
+                else f"memory {memory.id!r:.80} is {memory.tier}, which is above {chosen}",
+                remedy=f"tiers are, from low to high, {', '.join(TIERS)}; use `update` to lower one",
+            )
+        if memory.trust < MIN_TRUST_TO_PROMOTE:
+            raise UsageError(
+                f"memory {memory.id!r:.80} is trusted {memory.trust:.2f},"
+                f" and one below {MIN_TRUST_TO_PROMOTE} is not raised",
+                remedy="let a person confirm it with `update`",
+            )
         if memory.tier == "ultra":
-            return self._runtime.keep_risen(replace(memory, tier=chosen))
+            return self._runtime.keep_risen(replace(memory, tier=chosen))  # type: ignore[arg-type] # one of them
         return self.update(id, tier=chosen)
 
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
@@ -447,7 +516,11 @@ class Engine:
     def memory_counts(self) -> MemoryCounts:
         """Count the memories of this namespace."""
         self._runtime.before()
-        return self._memory_api.counts()
+        store, counted = self._runtime.store, self._runtime.store.count_tiers(self.namespace)
+        live = {tier: sum(counted.get((tier, status), 0) for status in LIVE) for tier in TIERS[1:]}
+        archived = sum(count for (_, status), count in counted.items() if status == "archived")
+        ultra = len(self._runtime.ultra.all(Selection(statuses=LIVE))) if self._runtime.has_ultra else 0
+        return MemoryCounts(ultra=ultra, archived=archived, links=store.count_links(self.namespace), **live)
 
     def link(
         self,
@@ -496,7 +569,7 @@ class Engine:
         int_in("limit", limit, 1, MAX_NEIGHBOURS)
         reject_invalid_id(id)
         self._runtime.before()
-        return self._memory_api.neighbourhood(id, depth, limit)
+        return memory_api.neighbourhood(self._runtime, id, depth, limit)
 
     def search(  # noqa: PLR0913 - the options of a facade
         self,
@@ -564,7 +637,8 @@ class Engine:
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
-        return self._search_api.search(
+        return search(
+            self._runtime,
             query,
             wishes,
             wanted,
@@ -631,9 +705,14 @@ class Engine:
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
         """Explain a hit: each signal and its weight, matched words, what was rejected."""
+        from commonplace.search.explain import explain
+
         if not isinstance(result, SearchResult):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
-        return self._search_api.why(result, hit_id)
+        in_process = result.in_process
+        if in_process is not None and hit_id in in_process.trace.numbers:  # a memory of this process
+            return explain(self._runtime.ultra.store, replace(result, trace=in_process.trace), hit_id)
+        return explain(self._runtime.store, result, hit_id)
 
     def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
         """Write a line about a search to the store's retrieval log.
@@ -699,7 +778,7 @@ class Engine:
             weak: maximum number of weak memories, 0–1000; default: 3.
             touch: as in `recall`.
         """
-        from commonplace.engine.context_api import Asked, ContextApi
+        from commonplace.engine.context_api import ContextApi
 
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
@@ -710,8 +789,7 @@ class Engine:
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        asked = Asked.of(task, budget, wishes, limit, kinds, tags, min_trust)
-        return ContextApi(self).context(asked, weak, touch)
+        return ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).context(weak, touch)
 
     def injection(  # noqa: PLR0913 - the options of a facade
         self,
@@ -739,13 +817,13 @@ class Engine:
             kinds: default: memories, and with an agent also artifacts.
             touch: as in `recall`.
         """
-        from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, Asked, ContextApi
+        from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, ContextApi
 
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
-        wishes = wishes_of(agent, self.settings.agents)
-        asked = Asked.of(prompt[:MAX_QUERY_CHARACTERS], budget, wishes, limit, kinds, tags, min_trust)
-        return ContextApi(self).injection(asked, conversation, touch)
+        task, wishes = prompt[:MAX_QUERY_CHARACTERS], wishes_of(agent, self.settings.agents)
+        made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust)
+        return made.injection(conversation, touch)
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again in a conversation, as after a compaction."""
@@ -771,16 +849,16 @@ class Engine:
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: `MEMORY.md`, then the days, newest first."""
         self._runtime.pick_up()
-        return self._memory_api.pages.names()
+        return self._runtime.pages.names()
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
         """Return where memories are on Markdown pages; others are absent."""
-        return self._memory_api.pages.places(ids)
+        return self._runtime.pages.places(ids)
 
     def memory_at(self, path: str, line: int) -> str | None:
         """Return the id of the memory on a line (from 1) of a Markdown page, or None."""
         int_in("line", line, 1, MAX_OFFSET)
-        return self._memory_api.pages.memory_at(path, line) if isinstance(path, str) else None
+        return self._runtime.pages.memory_at(path, line) if isinstance(path, str) else None
 
     def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
         """Return lines of a Markdown page, an indexed artifact or a memory.
@@ -802,7 +880,7 @@ class Engine:
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._runtime.pick_up()
-        return self._memory_api.read(path, first, lines, touch=touch)
+        return memory_api.read(self._runtime, path, first, lines, touch=touch)
 
     def snippet(self, text: str, query: str, limit: int = 300) -> str:
         """Return the part of a text that answers a query best, on one line, with invisible characters escaped."""
@@ -864,22 +942,18 @@ class Engine:
             StoreBusyError: the directory is watched already, for this store and namespace.
             UsageError: a glob is not valid.
         """
-        from commonplace.engine.index_api import IndexApi
-
         globs = chosen("include", include)
         path = path_value("root", root).expanduser().absolute()
         if watch:
-            return IndexApi(self._runtime).watch(path, globs, force=force)
-        return IndexApi(self._runtime).index(path, globs, force=force, keep_most=keep_most)
+            return self._index_api.watch(path, globs, force=force)
+        return self._index_api.index(path, globs, force=force, keep_most=keep_most)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Index texts that are not files, each under its own id; a known id is replaced.
 
         Documents of one session are given in their order; a later call continues where the session ended.
         """
-        from commonplace.engine.index_api import IndexApi
-
-        return IndexApi(self._runtime).index_documents(documents)
+        return self._index_api.index_documents(documents)
 
     def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
         """Embed everything again with another embedder, then switch to it.
@@ -914,14 +988,9 @@ class Engine:
         Raises:
             UsageError: the settings name Graphiti as its backend, but no server.
         """
-        search = self._search_api.search_store
-        if self.settings.graph.backend == "local":
-            from commonplace.engine.graph_api import Graph
+        from commonplace.engine.graph_api import Graph
 
-            return Graph(self._runtime, search)
-        from commonplace.engine.graphiti import GraphitiGraph
-
-        return GraphitiGraph(self._runtime, search)
+        return Graph(self._runtime)
 
     @made_once
     def knowledge(self) -> KnowledgeService:
@@ -1075,7 +1144,10 @@ class Engine:
 
     def golden_queries(self) -> list[GoldenQuery]:
         """Return the golden queries that `mark` made, oldest first."""
-        return self._consolidation_api.golden_queries()
+        from commonplace.health.golden import kept
+
+        self._runtime.before()
+        return kept(self._runtime.store.ledger(self.namespace))
 
     def mark(self, query: str, id: str, verdict: Verdict = "right") -> GoldenQuery:  # noqa: A002
         """Say whether a memory is a right result of a query, and so make a golden query.
@@ -1088,9 +1160,15 @@ class Engine:
             verdict: "right": the query must find the memory among its first ten hits; "wrong": it must not show it;
                 "none": remove the mark.
         """
+        from commonplace.health.golden import mark
+        from commonplace.ledger.rules import Doer
+
         reject_invalid_id(id)
         one_of("verdict", verdict, VERDICTS)
-        return self._consolidation_api.mark(label("query", query), id, verdict)
+        asked = label("query", query)
+        self._runtime.before()
+        with self._runtime.store.change_memories(self.namespace) as change:
+            return mark(change, asked, id, verdict, Doer(_person(), self._runtime.now()))
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         """Return what a consolidation agent of your own works with."""
@@ -1103,7 +1181,13 @@ class Engine:
         Raises:
             UsageError: the settings name beads, and its program or database is missing.
         """
-        return self._consolidation_api.ledger
+        if self.settings.ledger.backend == "bd":
+            from commonplace.ledger.bd import open_bd
+
+            return open_bd(self.settings.ledger.bd, (self.project or Path.cwd()).absolute())
+        from commonplace.ledger.ledger import Ledger
+
+        return Ledger(self._runtime.store, self.namespace, self._runtime.now, _person())
 
     @made_once
     def tokens(self) -> Tokens:
@@ -1191,12 +1275,18 @@ class Engine:
             NotFoundError: there is no namespace of that name.
             UsageError: the two names differ. Nothing was changed.
         """
+        from commonplace.erasure.erase import forget_namespace
+
         if name != confirm:
             raise UsageError(
                 f"the namespace is {name!r} and what confirms it is {confirm!r}; nothing was forgotten",
                 remedy="give its exact name twice",
             )
-        return self._erasure_api.forget_namespace(name, dry_run=dry_run)
+        receipt = forget_namespace(self._erasure_api.erasure_runtime(), name, dry_run=dry_run)
+        if not dry_run and name == self.namespace and self._runtime.has_ultra:
+            ultra = self._runtime.ultra
+            ultra.erase([memory.owner.id for memory in ultra.all(Selection())])
+        return receipt
 
     def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
         """Delete what was archived long ago, with one receipt.
@@ -1216,7 +1306,13 @@ class Engine:
 
     def receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of past deletions in this namespace, oldest first."""
-        return self._erasure_api.receipts()
+        from commonplace.erasure.receipt import RECEIPT, receipt_of
+        from commonplace.exchange.archive import STORE_SPACE
+
+        store = self._runtime.store
+        notes = [*store.notes(self.namespace, RECEIPT), *store.notes(STORE_SPACE, RECEIPT)]
+        found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self.namespace]
+        return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
 
     def backup(self, target: str | Path) -> BackupReport:
         """Write a complete, verified copy of the store to a new file while others use the store.
@@ -1265,14 +1361,8 @@ class Engine:
         chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
         to = target if callable(getattr(target, "write", None)) else path_value("target", target)
         self._runtime.before()
-        return export(
-            self._runtime.store,
-            self.namespace,
-            to,  # type: ignore[arg-type] # a stream, or else a path
-            directory=self.directory,
-            kinds=chosen,
-            progress=self._runtime.progress,
-        )
+        store, progress = self._runtime.store, self._runtime.progress
+        return export(store, self.namespace, to, directory=self.directory, kinds=chosen, progress=progress)  # type: ignore[arg-type] # a stream, or else a path
 
     def import_(
         self,
@@ -1360,13 +1450,12 @@ class Engine:
 
     def index_status(self) -> IndexStatus:
         """Return what the store and its index hold, and their sizes."""
-        return self._runtime.maintenance.status(self.namespace)
+        return self._runtime.maintenance.status()
 
     def namespaces(self) -> list[str]:
         """Return the names of all namespaces, sorted."""
-        return [
-            name for name in self._runtime.store.namespaces() if name
-        ]  # the notes of the store as a whole have none
+        # The notes of the store as a whole are in a namespace without a name.
+        return [name for name in self._runtime.store.namespaces() if name]
 
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts in the form of the auto-retrieval contract's artifact index."""
@@ -1411,15 +1500,22 @@ class Engine:
                 version), "archived" (latest archived).
             limit: 1–10,000.
         """
-        chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
+        given = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
         page = replace(
-            chosen,
+            given,
             order=one_of("order", order, LIST_ORDERS),  # type: ignore[arg-type]
             limit=int_in("limit", limit, 1, MAX_LISTED),
             offset=int_in("offset", offset, 0, MAX_OFFSET),
         )
-        self._runtime.before()
-        return self._memory_api.list(page)
+        runtime = self._runtime
+        runtime.before()
+        # The memories of this process are among them: to merge both, the pages before are read too.
+        first = replace(page, offset=0, limit=page.offset + limit)
+        ultra = runtime.ultra.all(first) if runtime.has_ultra else []
+        if not ultra:
+            return [runtime.seen(stored) for stored in runtime.store.memories(self.namespace, page)]
+        found = sorted([*runtime.store.memories(self.namespace, first), *ultra], key=first.key)
+        return [runtime.seen(stored) for stored in found[page.offset : first.limit]]
 
     def memory_facets(  # noqa: PLR0913 - the options of a facade
         self,
@@ -1439,9 +1535,15 @@ class Engine:
         Args:
             statuses, since, until: as in `list`.
         """
-        chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
+        given = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
         self._runtime.before()
-        return self._memory_api.facets(chosen)
+        stores = [self._runtime.store, *([self._runtime.ultra.store] if self._runtime.has_ultra else [])]
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for store in stores:
+            for name, some in store.memory_facets(self.namespace, given).items():
+                counts[name].update(some)
+        by_field = {name: dict(sorted(some.items())) for name, some in counts.items()}
+        return MemoryFacets(counts["status"].total(), by_field)
 
     def memory_fading(self, id: str, days: int = 30, past: bool = False) -> Sequence[Fading]:  # noqa: A002
         """Return the retention of a memory on each day after its last use, if it is not used again.
@@ -1450,8 +1552,18 @@ class Engine:
             days: 1–3,650.
             past: begin when it was stored.
         """
-        stored = self._memory_api.known(id)
-        return self._memory_api.fading(stored, int_in("days", days, 1, MAX_FADING_DAYS), past=past)
+        record, policy = self._runtime.known(id).record, self._runtime.retention
+        int_in("days", days, 1, MAX_FADING_DAYS)
+        times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
+        uses = record.uses or (record.last_used,)
+        # A correction counts as a use for the fading, but is not among the uses.
+        moments = sorted({record.born_at, *uses, record.last_used}, reverse=True)
+        for later, earlier in pairwise(moments) if past else ():
+            count = record.use_count - sum(use >= later for use in uses)
+            then = replace(record, last_used=earlier, use_count=max(0, count))
+            steps = (earlier + (later - earlier) * step / PAST_STEPS for step in range(PAST_STEPS + 1))
+            times = [*((then, at) for at in steps), *times]
+        return [Fading(moment_of(at), min(1.0, policy.raw(then, at))) for then, at in times]
 
     def memory_uses(self, id: str, limit: int = 50) -> Sequence[MemoryUse]:  # noqa: A002 - the name of the field
         """Return when a memory was found and used, newest first.
@@ -1465,7 +1577,7 @@ class Engine:
             StoreError: the log cannot be read.
         """
         int_in("limit", limit, 1, MAX_USES)
-        stored = self._memory_api.known(id)
+        stored = self._runtime.known(id)
         return self._retrievals.uses(id, stored.record.uses)[:limit]
 
     def _selection(  # noqa: PLR0913, PLR0917 - the filters of a list
@@ -1492,3 +1604,13 @@ class Engine:
             until=moment("until", until, now),
             min_trust=fraction("min_trust", min_trust),
         )
+
+
+def _person() -> str:
+    """Return the name of the machine's user."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "somebody"  # in a container a user may have a number and no name

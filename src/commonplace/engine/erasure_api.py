@@ -23,62 +23,45 @@ if TYPE_CHECKING:
 class ErasureApi(Service):
     """Deletes what is named, with every copy of it in the store. Safe for threads."""
 
-    def forget_namespace(self, name: str, *, dry_run: bool) -> ForgetReceipt:
-        from commonplace.erasure.erase import forget_namespace
-
-        receipt = forget_namespace(self.erasure_runtime(), name, dry_run=dry_run)
-        if not dry_run and name == self._namespace and self._runtime.has_ultra:
-            self._runtime.ultra.erase([memory.owner.id for memory in self._runtime.ultra.all(Selection())])
-        return receipt
-
-    def receipts(self) -> list[ForgetReceipt]:
-        from commonplace.erasure.receipt import RECEIPT, receipt_of
-        from commonplace.exchange.archive import STORE_SPACE
-
-        notes = [*self._store.notes(self._namespace, RECEIPT), *self._store.notes(STORE_SPACE, RECEIPT)]
-        found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self._namespace]
-        return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
-
     def forget(self, wanted: Wanted, *, dry_run: bool) -> ForgetReceipt:
         """Forget what is wanted: in another process where this one is to stay small, for every text is looked at."""
-        in_process = self._in_process(wanted)
-        if self._runtime.worker is None or in_process:
+        runtime, in_process = self._runtime, list[StoredMemory]()
+        if runtime.has_ultra and wanted.path is None and wanted.archived_by is None and wanted.agent is None:
+            from commonplace.erasure.select import selection
+
+            in_process = runtime.ultra.all(selection(wanted))
+        if runtime.worker is None or in_process:
             return self.forget_here(wanted, in_process, dry_run=dry_run)
         here = partial(self.forget_here, wanted, dry_run=dry_run)
-        receipt = self._runtime.worker.run("forget", here, wanted=wanted, dry_run=dry_run)
+        receipt = runtime.worker.run("forget", here, wanted=wanted, dry_run=dry_run)
         if not dry_run:
-            self._runtime.forget_caches()
+            runtime.forget_caches()
         return receipt
 
     def forget_here(self, wanted: Wanted, in_process: Sequence[StoredMemory] = (), *, dry_run: bool) -> ForgetReceipt:
         from commonplace.erasure.erase import forget
+        from commonplace.erasure.select import archived_by
 
+        store, namespace, feed = self._store, self._namespace, self._runtime.feed
         if not dry_run:
             self._runtime.before()
-            if wanted.archived_by is not None:
-                self._let_graph_know(wanted.archived_by)
-        receipt = forget(self.erasure_runtime(), self._namespace, wanted, in_process=in_process, dry_run=dry_run)
+        going: set[str] = set()
+        if not dry_run and wanted.archived_by is not None and feed is not None:
+            going = set(archived_by(store, namespace, wanted.archived_by))
+        if going and feed is not None:
+            # Live memories that the graph knew only by sources which go now are taken into the graph themselves.
+            memories = store.memories(namespace, Selection(order="id"))
+            live = [each for each in memories if each.expired_at is None]
+            made = [each.owner.id for each in live if not going.isdisjoint(each.record.derived_from)]
+            if made:
+                with store.change_memories(namespace) as change:
+                    feed.follow(change, made)
+        receipt = forget(self.erasure_runtime(), namespace, wanted, in_process=in_process, dry_run=dry_run)
         if not dry_run:
             if in_process:
                 self._runtime.ultra.erase([memory.owner.id for memory in in_process])
             self._runtime.after()
         return receipt
-
-    def _let_graph_know(self, by: float) -> None:
-        """Let the graph take live memories in that it knew by sources alone which were archived long ago and go now."""
-        from commonplace.erasure.select import archived_by
-
-        feed = self._runtime.feed
-        going = set() if feed is None else set(archived_by(self._store, self._namespace, by))
-        if feed is None or not going:
-            return
-        live = [
-            each for each in self._store.memories(self._namespace, Selection(order="id")) if each.expired_at is None
-        ]
-        made = [each.owner.id for each in live if not going.isdisjoint(each.record.derived_from)]
-        if made:
-            with self._store.change_memories(self._namespace) as change:
-                feed.follow(change, made)
 
     def wanted(self, given: Mapping[str, object]) -> Wanted:
         """Return what is to be forgotten, by the one name that has a value."""
@@ -99,63 +82,43 @@ class ErasureApi(Service):
                 raise UsageError("the list of ids is empty", remedy="name what is to be forgotten")
             return Wanted(ids=tuple(dict.fromkeys(ids)))
         if name == "path":
-            return Wanted(path=self._stored_path(value))
+            if not isinstance(value, str | Path) or not str(value).strip():
+                raise UsageError(f"path is {value!r:.80}", remedy="name an indexed file")
+            path, project = Path(value).as_posix(), self._runtime.project
+            if path not in {owner.path for _, owner in self._store.artifacts(self._namespace)}:
+                # Not as it is stored, so as people name a file.
+                absolute = Path(value).expanduser().absolute()
+                is_below = project is not None and absolute.is_relative_to(project)
+                path = (absolute.relative_to(project) if project and is_below else absolute).as_posix()
+            return Wanted(path=path)
         if not isinstance(value, str) or not value.strip():
             raise UsageError(f"{name} is {value!r:.80}", remedy="give a text that is not empty")
         chosen: dict[str, Any] = {name: value}
         return Wanted(**chosen)
 
-    def _stored_path(self, path: object) -> str:
-        """Return the path under which an artifact is stored, given as such or as people name a file."""
-        if not isinstance(path, str | Path) or not str(path).strip():
-            raise UsageError(f"path is {path!r:.80}", remedy="name an indexed file")
-        written = Path(path).as_posix()
-        stored = {owner.path for _, owner in self._store.artifacts(self._namespace)}
-        if written in stored:
-            return written
-        absolute = Path(path).expanduser().absolute()
-        if self._runtime.project is not None and absolute.is_relative_to(self._runtime.project):
-            return absolute.relative_to(self._runtime.project).as_posix()
-        return absolute.as_posix()
-
-    def _in_process(self, wanted: Wanted) -> list[StoredMemory]:
-        """Return the memories of this process that are to be forgotten."""
-        if not self._runtime.has_ultra or any(
-            each is not None for each in (wanted.path, wanted.archived_by, wanted.agent)
-        ):
-            return []
-        from commonplace.erasure.select import selection
-
-        return self._runtime.ultra.all(selection(wanted))
-
     def erasure_runtime(self) -> ErasureRuntime:
         from commonplace.erasure.resume import ErasureRuntime
 
+        runtime, graph = self._runtime, self._settings.graph
+        untell: Callable[[MemoryChange, str, str], None] | None = None
+        leave: Callable[[str, Set[str], bool], Left] | None = None
+        if graph.backend != "local":  # what Graphiti was told goes there too
+            from commonplace.engine.graph_api import leave_graphiti
+            from commonplace.graph.graphiti.outbox import Outbox
+
+            untell = Outbox(self._store, self._namespace, runtime.now).deleted
+            leave = partial(leave_graphiti, self._store, graph)
         return ErasureRuntime(
-            directory=self._runtime.directory,
+            directory=runtime.directory,
             store=self._store,
-            index=self._runtime.index,
-            clock=self._runtime.now,
-            is_served=self._runtime.is_served,
-            pages=self._runtime.journal,
-            forget_caches=self._runtime.forget_caches,
-            progress=self._runtime.progress,
-            follow=None if self._runtime.feed is None else self._runtime.feed.follow,
-            ground=lambda: self._runtime.graph_runtime(True),
-            untell=self._untell(),
-            leave=None if self._settings.graph.backend == "local" else self._leave,
+            index=runtime.index,
+            clock=runtime.now,
+            is_served=runtime.is_served,
+            pages=runtime.journal,
+            forget_caches=runtime.forget_caches,
+            progress=runtime.progress,
+            follow=None if runtime.feed is None else runtime.feed.follow,
+            ground=lambda: runtime.graph_runtime(True),
+            untell=untell,
+            leave=leave,
         )
-
-    def _untell(self) -> Callable[[MemoryChange, str, str], None] | None:
-        """Return what takes note that Graphiti is to delete an episode too, where it is told of them."""
-        if self._settings.graph.backend == "local":
-            return None
-        from commonplace.graph.graphiti.outbox import Outbox
-
-        return Outbox(self._store, self._namespace, self._runtime.now).deleted
-
-    def _leave(self, name: str, known: Set[str], is_rehearsal: bool) -> Left:
-        """Take a namespace away from Graphiti; return what is to be told of it, and what is left there."""
-        from commonplace.engine.graphiti import leave
-
-        return leave(self._store, name, self._settings.graph, known, is_rehearsal=is_rehearsal)

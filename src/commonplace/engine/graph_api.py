@@ -1,44 +1,59 @@
-"""`engine.graph`: the temporal knowledge graph of a namespace; the rules are in `graph`."""
+"""`engine.graph`: the temporal knowledge graph of a namespace; the rules are in `graph`.
+
+Where Graphiti is its backend, what is added is kept here and sent there, and Graphiti is asked first. The local graph
+stays whole: it answers where Graphiti does not, and what Graphiti's tools cannot.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import Moment, moment_in_words, moment_of
-from commonplace.engine.graph_input import checked_episode, checked_fact
 from commonplace.engine.runtime import Runtime, made_once
-from commonplace.errors import UsageError
+from commonplace.errors import AdmissionError, NotFoundError, UsageError
+from commonplace.formats.fence import unfence
 from commonplace.memory.validate import (
+    TRUST,
     boolean,
+    fraction,
     int_in,
     invalid,
     labels,
     one_of,
     path_value,
+    reject_invalid,
     reject_invalid_id,
     short_text,
     texts,
 )
 from commonplace.ranking.calibration import text_scale_of
-from commonplace.redaction import redact
+from commonplace.redaction import cleaned_json, redact
 from commonplace.search.request import Request
-from commonplace.search.result import SearchResult
 from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS
-from commonplace.types import Filter
-from commonplace.types.graph import GraphCounts
+from commonplace.text.characters import MENDED, storable
+from commonplace.types import ORIGINS, Filter
+from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.graph import views
+    from commonplace.graph.episodes import FactInput
+    from commonplace.graph.graphiti.backend import Backend, Left
     from commonplace.graph.graphiti.outbox import Delivery
     from commonplace.graph.migration import Migration
     from commonplace.graph.query import GraphReader, TextHits, Wanted
     from commonplace.graph.service import GraphService
+    from commonplace.settings.schema import GraphSettings
+    from commonplace.store.store import Store
 
 MAX_RESULTS: Final = 200
 MAX_FACTS: Final = 1_000
@@ -47,15 +62,14 @@ MAX_NEIGHBOURS: Final = 500
 MAX_LISTED: Final = 10_000
 MIN_TOKENS, MAX_TOKENS = 64, 1_000_000
 DEFAULT_TOKENS: Final = 2_500
-
-
 READABLE: Final = 40
 """So many entities a person can still take in."""
 _LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
-
-
 VERDICTS: Final = ("right", "both", "ended")
+SOURCES: Final = ("text", "message", "json")
+LOCK: Final = "graphiti.lock"
+_ITS_OWN: Final = "Graphiti reads it later: what it finds there is not counted here"
 
 
 class Graph:
@@ -66,10 +80,26 @@ class Graph:
     wrong kind or out of its range; then nothing was changed.
     """
 
-    def __init__(self, runtime: Runtime, search: Callable[[Request], SearchResult]) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._store = runtime.store
-        self._search_store = search
+        self._backend: Backend | None = None
+        settings, namespace = runtime.settings.graph, runtime.namespace
+        if settings.backend != "local":  # nothing is sent or started yet
+            from commonplace.graph.graphiti.backend import Backend, session_of
+            from commonplace.graph.graphiti.outbox import Outbox
+
+            tools = session_of(settings, os.environ, time.monotonic, namespace)
+            self._backend = Backend(
+                tools,
+                Outbox(runtime.store, namespace, runtime.now),
+                runtime.store.lock(runtime.directory / LOCK),
+                partial(runtime.store.graph, namespace),
+                self._words_of,
+                runtime.now,
+                namespace,
+                settings.group,
+            )
 
     def add_episode(  # noqa: PLR0913 - the options of a facade
         self,
@@ -135,7 +165,7 @@ class Graph:
         understood = read(text, episode.source, None if by_rules else lambda: self._runtime.generator(model))
         added = self._service.add_episode(episode, understood, notices=given.notices)
         self._after()
-        return added
+        return self._sent(added)
 
     def add_triplet(  # noqa: PLR0913 - the options of a facade
         self,
@@ -178,7 +208,8 @@ class Graph:
         }
         given = checked_fact(source, relation_type, target, now, self._runtime.settings.graph, options)
         with self._writing() as service:
-            return service.add_fact(given, self._runtime.now())
+            added = service.add_fact(given, self._runtime.now())
+        return self._sent(added)
 
     def delete_episode(self, uuid: str) -> views.Deletion:
         """Delete an episode with the facts, entities and names that only it supports.
@@ -186,7 +217,11 @@ class Graph:
         What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
         """
         with self._writing(uuid) as service:
-            return service.delete_episode(uuid)
+            gone = service.delete_episode(uuid)
+        if self._backend is None:
+            return gone
+        delivery = self._backend.deliver()
+        return replace(gone, degraded=bool(delivery.waiting), notices=_notices(delivery))
 
     def merge(self, keep: str, other: str, *, reason: str = "") -> views.Merging:
         """Merge one entity into another; `split` undoes it.
@@ -521,18 +556,33 @@ class Graph:
         """Send queued episodes to the external backend (setting graph.backend)."""
         from commonplace.graph.graphiti.outbox import Delivery
 
-        return Delivery("local")
+        if self._backend is None:
+            return Delivery("local")
+        self._runtime.before()
+        return self._backend.deliver(is_asked=True)
 
     def close(self) -> None:
         """Disconnect from an external backend."""
 
+        if self._backend is not None:
+            self._backend.close()
+
     def _before(self) -> None:
         self._runtime.before()
+        if self._backend is not None and not self._store.is_read_only:
+            self._backend.deliver()
 
     def _after(self) -> None:
         """Embed what was said at once, for it is asked for next, unless more waits."""
         self._runtime.backlog.catch_up()
         self._runtime.after()
+
+    def _sent(self, added: views.Addition) -> views.Addition:
+        """Tell Graphiti of what was added here, if it is the backend; what cannot be sent waits in a queue."""
+        if self._backend is None:
+            return added
+        own = () if added.outcome == "unchanged" else (_ITS_OWN,)
+        return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(self._backend.deliver())))
 
     @contextmanager
     def _reading(
@@ -561,9 +611,16 @@ class Graph:
 
     @made_once
     def _reader(self) -> GraphReader:
-        from commonplace.graph.query import GraphReader
+        ground = self._runtime.graph_runtime(False)
+        if self._backend is None:
+            from commonplace.graph.query import GraphReader
 
-        return GraphReader(self._runtime.graph_runtime(False), self._search_graph, self._words_of)
+            return GraphReader(ground, self._search_graph, self._words_of)
+        from commonplace.graph.graphiti.query import GraphitiReader
+        from commonplace.models.static_reranking import StaticReranker
+
+        scores = StaticReranker(self._runtime.tokens).scores
+        return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, scores)
 
     def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> views.Times:
         from commonplace.graph.views import Times
@@ -579,27 +636,43 @@ class Graph:
     def _wanted(
         self, times: views.Times, centre: str | None, groups: Sequence[str] | None = None, types: Sequence[str] = ()
     ) -> Wanted:
-        """Return what may be found; what happens before a call has happened then."""
+        """Return what may be found; what happens before a call has happened then.
+
+        Args:
+            centre: the id or name of the entity that the search is about.
+        """
         from commonplace.graph.query import Wanted
 
         chosen = texts("group_ids", groups or ())
         self._before()
-        return Wanted(times, chosen, tuple(types), self._centre(centre))
+        if not centre:
+            return Wanted(times, chosen, tuple(types), "")
+        reject_invalid_id(centre)
+        try:
+            id_ = self._reader.entity(centre, self._times(None)).uuid
+        except NotFoundError:
+            if self._backend is None:
+                raise
+            from commonplace.graph.graphiti.query import is_id
 
-    def _centre(self, given: str | None) -> str:
-        """Return the id of the entity that a search is about; "" where there is none."""
-        if not given:
-            return ""
-        reject_invalid_id(given)
-        return self._reader.entity(given, self._times(None)).uuid
+            if not is_id(centre):
+                raise
+            id_ = centre  # Graphiti's own, which its searches take; none of its tools would find it
+        return Wanted(times, chosen, tuple(types), id_)
 
     @property
     def _service(self) -> GraphService:
         from commonplace.graph.service import GraphService
 
-        return GraphService(self._runtime.graph_runtime(True))
+        outbox = None if self._backend is None else self._backend.outbox
+        return GraphService(self._runtime.graph_runtime(True), outbox)
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
+        """Find texts of the graph, with the score of each by itself.
+
+        What a graph holds is short and often alike: no text of it may be less likely because another is as near. So
+        each has its own score, which is never below what follows it.
+        """
         from commonplace.graph.query import TextHits
 
         request = Request(
@@ -611,11 +684,16 @@ class Graph:
             min_score=0.0,
             stage1_limit=max(limit, self._runtime.settings.search.stage1_limit),
         )
-        found = self._search_store(request)
+        found = self._runtime.search(request)
+        coverage, words, dense = (
+            np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
+        )
+        scale = text_scale_of(self._runtime.embedder.stamp.of("entity").name if dense.any() else "")
+        alone = scale(coverage, words, dense, found.trace.passages)
+        lifted = np.maximum.accumulate(alone[::-1])[::-1].tolist()
+        scores = {hit.owner_id: score for hit, score in zip(found.hits, lifted, strict=True) if score >= _LEAST_SCORE}
         worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
-        scores = _judged_alone(found, self._runtime.embedder.stamp.of("entity").name)
-        told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}
-        return TextHits(told, found.degraded, found.notices, worded)
+        return TextHits(scores, found.degraded, found.notices, worded)
 
     def _words_of(self, memory: str, version: int) -> str:
         if not memory:
@@ -630,14 +708,169 @@ def _query(given: object) -> str:
     return given
 
 
-def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:
-    """Return the score of each text by itself, never below what follows, by the ids of their owners.
+def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, known: Set[str], is_rehearsal: bool) -> Left:
+    """Take a namespace of the store, with what has these ids, away from Graphiti, or only say that it would be."""
+    from commonplace.graph.graphiti import backend
+    from commonplace.graph.graphiti.client import group_of
+    from commonplace.graph.graphiti.outbox import Outbox
 
-    What a graph holds is short and often alike: no text of it may be less likely for that another is as near.
+    outbox = Outbox(store, namespace, time.time)
+    groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
+    if is_rehearsal:
+        where = backend.named_groups(groups)
+        return backend.Left(outside=(f"data of this namespace sent to Graphiti, in {where}: deletion is queued",))
+    try:
+        session = backend.session_of(settings, os.environ, time.monotonic, namespace)
+    except UsageError as error:
+        return backend.Left(outside=(backend.unreached(groups, str(error)),))
+    unsent = {each.id for each in outbox.errands() if each.what != "delete" and each.sent_at is None}
+    with closing(session) as tools:
+        return backend.leave(tools, store.graph(namespace), groups, known - unsent)
+
+
+def _notices(delivery: Delivery) -> tuple[str, ...]:
+    """Return what is to be said of a delivery to Graphiti."""
+    if not delivery.waiting:
+        return delivery.notices
+    from commonplace.graph.graphiti.outbox import waiting_for
+
+    return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` sends everything")
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeInput:
+    """An episode as it is given, checked.
+
+    Attributes:
+        is_timed: whether the caller said when it was; otherwise that is now.
     """
-    coverage, words, dense = (
-        np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
+
+    episode: Episode
+    speaker: str = ""
+    is_timed: bool = True
+    notices: tuple[str, ...] = ()
+
+
+def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[str, Any]) -> EpisodeInput:
+    """Return what a caller gave as an episode.
+
+    Args:
+        now: from when times in words are told, seconds since the epoch.
+        given: the other arguments of `Graph.add_episode`, those that are not there are as if they were not given.
+
+    Raises:
+        AdmissionError: the content is nothing but what was recalled.
+        UsageError: a value is of the wrong kind, empty, too large or out of its range.
+    """
+    from commonplace.graph.runtime import made_id
+
+    uuid, trust = given.get("uuid"), given.get("trust")
+    kind = one_of("source", given.get("source", "text"), SOURCES)
+    text, notices = _content(content, max_bytes, is_json=kind == "json")
+    if uuid is not None:
+        reject_invalid_id(uuid)
+    by = one_of("origin", given.get("origin", "agent"), ORIGINS)
+    told = _beginning("reference_time", given.get("reference_time"), now)
+    episode = Episode(
+        id=uuid or made_id(),
+        content=text,
+        reference_time=now if told is None else told,
+        created_at=now,
+        name=_redacted("name", given),
+        source=kind,  # type: ignore[arg-type] # one of the choices
+        source_description=_redacted("source_description", given),
+        origin=by,  # type: ignore[arg-type] # likewise
+        trust=TRUST[by] if trust is None else fraction("trust", trust),  # type: ignore[index] # one of the origins
+        group=short_text("group_id", given.get("group_id", "")),
     )
-    scores = text_scale_of(embedder if dense.any() else "")(coverage, words, dense, found.trace.passages)
-    lifted = np.maximum.accumulate(scores[::-1])[::-1].tolist()
-    return {hit.owner_id: score for hit, score in zip(found.hits, lifted, strict=True)}
+    return EpisodeInput(episode, _redacted("speaker", given), told is not None, notices)
+
+
+def checked_fact(
+    source: str, relation_type: str, target: str, now: float, settings: GraphSettings, given: Mapping[str, Any]
+) -> FactInput:
+    """Return what a caller gave as a fact.
+
+    Args:
+        now: from when times in words are told, seconds since the epoch.
+        given: the other arguments of `Graph.add_triplet`, those that are not there are as if they were not given.
+
+    Raises:
+        UsageError: source and target are one, it ends before it begins, or a value is out of its range.
+    """
+    from commonplace.graph.episodes import FactInput, itself
+    from commonplace.graph.kinds import kinds_of
+    from commonplace.graph.names import checked, normal
+
+    kinds = kinds_of(settings)
+    type_ = kinds.relation("relation_type", relation_type)
+    ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
+    if normal(ends[0]) == normal(ends[1]):
+        raise itself(ends[0])
+    types = [
+        "" if given.get(name) is None else kinds.entity(name, given[name]) for name in ("source_type", "target_type")
+    ]
+    valid_from, valid_to = given.get("valid_from"), given.get("valid_to")
+    begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
+    if begins is not None and stops is not None and stops <= begins:
+        raise UsageError(
+            f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
+            remedy="give the later",
+            parameters=("valid_to", "valid_from"),
+        )
+    return FactInput(
+        ends[0],
+        type_,
+        ends[1],
+        source_type=types[0],
+        target_type=types[1],
+        fact="" if given.get("fact") is None else _redacted("fact", given).strip(),
+        valid_from=begins,
+        valid_to=stops,
+        trust=TRUST["agent"],
+        group=short_text("group_id", given.get("group_id", "")),
+        reason=_redacted("reason", given),
+    )
+
+
+def _redacted(name: str, given: Mapping[str, Any]) -> str:
+    return redact(short_text(name, given.get(name, ""))).text
+
+
+def _beginning(name: str, given: Moment | None, now: float) -> float | None:
+    return None if given is None else moment_in_words(name, given, now, is_start=True)
+
+
+def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tuple[str, ...]]:
+    """Return a text or JSON without secrets and without what was recalled, and what is to be said of that."""
+    notices: list[str] = []
+    kinds: list[str] = []
+
+    def clean(part: str) -> str:
+        redacted = redact(part)
+        kinds.extend(redacted.kinds)
+        return redacted.text
+
+    if is_json:
+        try:
+            value = json.loads(given) if isinstance(given, str) else given
+            written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or keep it as text") from error
+        reject_invalid(written, max_bytes=max_bytes)
+        text = json.dumps(cleaned_json(json.loads(written), clean), ensure_ascii=False)
+    else:
+        reject_invalid(given, max_bytes=max_bytes)
+        assert isinstance(given, str)
+        written = storable(given)
+        if written != given:
+            notices.append(MENDED)
+        opened = unfence(written)
+        if opened.recalled:
+            if not opened.text.strip():
+                raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
+            notices.append(f"what was recalled from memory was skipped: {len(opened.recalled)}")
+        text = clean(opened.text)
+    if kinds:
+        notices.append(f"what looks like a secret was replaced: {', '.join(dict.fromkeys(kinds))}")
+    return text, tuple(notices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from commonplace.settings import Settings
 from commonplace.settings.paths import directory_of, index_watch_lock
 from commonplace.store.filters import path_matcher
 from commonplace.store.store import Store
-from commonplace.types import Document, IndexReport, Owner, Progress
+from commonplace.types import Document, IndexReport, Progress
 
 if TYPE_CHECKING:
     from commonplace.ingest.discover import Selection
@@ -62,17 +63,23 @@ class IndexApi(Service):
     """Brings files and documents into the store. Safe for threads."""
 
     def index(self, root: Path, globs: tuple[str, ...], *, force: bool, keep_most: bool) -> IndexReport:
-        if told := self._is_off():
-            return IndexReport(notices=(f"{told}: no file is indexed, and what was indexed stays as it is",))
+        if off := self._off():
+            return IndexReport(notices=(f"{off}: no file is indexed, and what was indexed stays as it is",))
         return self._index(self._selection(root, globs), self._runtime.progress, force=force, keep_most=keep_most)
 
-    def _is_off(self) -> str:
+    def _off(self) -> str:
         """Return which setting keeps files from being indexed, "" for none."""
         origin = self._settings.origins.get("index.enabled", "default")
         return f"index.enabled is off ({origin})" if self._settings.index.enabled == "off" else ""
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
-        report = index_documents(self._runtime.destination(), _checked(documents), progress=self._runtime.progress)
+        def checked() -> Iterator[Document]:
+            for number, document in enumerate(series("documents", documents), 1):
+                if not isinstance(document, Document):
+                    raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")
+                yield document
+
+        report = index_documents(self._runtime.destination(), checked(), progress=self._runtime.progress)
         self._runtime.tokens.release()
         return replace(report, notices=self._runtime.maintenance.project())
 
@@ -85,25 +92,22 @@ class IndexApi(Service):
 
     def _index(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
         """Index a selection, in a worker if there is one; see `index_root`."""
-
-        def here() -> IndexReport:
-            return self.index_here(selection, progress, **options)
-
-        if self._runtime.worker is None:
+        worker, here = self._runtime.worker, partial(self.index_here, selection, progress, **options)
+        if worker is None:
             return here()
-        return replace(self._runtime.worker, progress=progress).run("index", here, selection=selection, **options)
+        return replace(worker, progress=progress).run("index", here, selection=selection, **options)
 
     def index_here(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
 
-        runtime, maintenance = self._runtime, self._runtime.maintenance
-        with maintenance.indexing(runtime.namespace, selection, runtime.now()) as stored:
+        runtime, maintenance, root = self._runtime, self._runtime.maintenance, selection.root
+        with maintenance.indexing(root, runtime.now()) as stored:
             report = index_root(runtime.destination(), selection, progress=progress, stored=stored, **options)
-        maintenance.keep_left_out(runtime.namespace, selection.root, report, runtime.now())
+        maintenance.keep_left_out(root, report, runtime.now())
         runtime.tokens.release()
         notices = maintenance.project()
         if report.removed and not report.added + report.changed + report.unchanged:
-            gone = f"no file of {selection.root} was chosen, and the {report.removed} that were indexed are gone"
+            gone = f"no file of {root} was chosen, and the {report.removed} that were indexed are gone"
             notices = (gone, *notices)
         return replace(report, notices=notices)
 
@@ -111,8 +115,8 @@ class IndexApi(Service):
         from commonplace.ingest.discover import look
         from commonplace.ingest.watch import Alarm, Stopped, Watch
 
-        if told := self._is_off():
-            raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
+        if off := self._off():
+            raise UsageError(f"{off}, so there is nothing to watch", remedy="set it to on")
         selection = self._selection(root, globs)
         if selection.include:
             path_matcher(selection.include)
@@ -133,14 +137,6 @@ class IndexApi(Service):
         return Watch(lambda: look(selection), index, alarm, lock.release)
 
 
-def _checked(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents; refuse anything else."""
-    for number, document in enumerate(series("documents", documents), 1):
-        if not isinstance(document, Document):
-            raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")
-        yield document
-
-
 EXPORT_VERSION = "1.0.0"
 
 
@@ -153,6 +149,23 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
         if entry.kind == "artifact":
             vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
             sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
+    artifacts = [
+        {
+            "path": owner.path,
+            "embedding": [round(float(value), 6) for value in _unit(sums[number])] if number in sums else [],
+            "type": owner.type,
+            "last_modified": iso(owner.at),
+            "metadata": {
+                "title": owner.title,
+                "tags": list(owner.tags),
+                "phase": owner.phase or None,
+                "references": list(owner.references),
+                "summary": owner.summary,
+                "sha256": owner.stamp.sha256 if owner.stamp else None,
+            },
+        }
+        for number, owner in store.artifacts(namespace)
+    ]
     return {
         "version": EXPORT_VERSION,
         "namespace": namespace,
@@ -161,24 +174,7 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
             "model": embedding.name if embedding else None,
             "dimensions": embedding.dimensions if embedding else None,
         },
-        "artifacts": [_artifact(owner, sums.get(number)) for number, owner in store.artifacts(namespace)],
-    }
-
-
-def _artifact(owner: Owner, total: NDArray[np.float32] | None) -> dict[str, Any]:
-    return {
-        "path": owner.path,
-        "embedding": [] if total is None else [round(float(value), 6) for value in _unit(total)],
-        "type": owner.type,
-        "last_modified": iso(owner.at),
-        "metadata": {
-            "title": owner.title,
-            "tags": list(owner.tags),
-            "phase": owner.phase or None,
-            "references": list(owner.references),
-            "summary": owner.summary,
-            "sha256": owner.stamp.sha256 if owner.stamp else None,
-        },
+        "artifacts": artifacts,
     }
 
 

@@ -25,7 +25,6 @@ from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
-    from commonplace.ingest.discover import Selection as FileSelection
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
@@ -42,14 +41,6 @@ LOCK_S = 0.1
 
 MAX_WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Freshness:
-    """What a search should know about the index before it starts."""
-
-    notices: tuple[str, ...] = ()
-    is_degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +79,19 @@ class IndexStatus:
 
 
 class IndexMaintenance:
-    """Projects a store into its index and looks after both. Safe for threads."""
+    """Projects a store into its index and looks after both, for one namespace. Safe for threads."""
 
     def __init__(
-        self, directory: Path, store: Store, index: Index, progress: Progress | None, worker: Worker | None = None
+        self,
+        directory: Path,
+        namespace: str,
+        store: Store,
+        index: Index,
+        progress: Progress | None,
+        worker: Worker | None = None,
     ) -> None:
         self._directory = directory
+        self._namespace = namespace
         self._store = store
         self._index = index
         self._progress = progress
@@ -110,7 +108,7 @@ class IndexMaintenance:
             return ("another process is writing the index; what was stored is found all the same",)
         return ()
 
-    def keep_up(self, namespace: str) -> None:
+    def keep_up(self) -> None:
         """During a long writing, bring the index up to date now and then, so that others have little to score directly.
 
         The more the index holds, the more may be pending: each time costs a part of what it holds. A first build is
@@ -119,60 +117,74 @@ class IndexMaintenance:
         if self._store.is_on_server:
             return
         generation = self.reader()
-        written, _ = self._store.pending(namespace, generation.head(namespace).change)
+        written, _ = self._store.pending(self._namespace, generation.head(self._namespace).change)
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
             self._bring_up_to_date(written, 0.0, None)
 
-    def held(self, generation: Generation, namespace: str) -> int:
-        """Return the last change of a namespace that a generation covers; on a server it covers all."""
-        return UPTO_DATE if self._store.is_on_server else generation.head(namespace).change
+    def held(self, generation: Generation) -> int:
+        """Return the last change of the namespace that a generation covers; on a server it covers all."""
+        return UPTO_DATE if self._store.is_on_server else generation.head(self._namespace).change
 
-    def is_fresh(self, generation: Generation, namespace: str) -> bool:
+    def is_fresh(self, generation: Generation) -> bool:
         """Return whether a search may read a generation as it is; begin to catch up elsewhere with a long tail.
 
         It asks the store nothing beyond what a snapshot of the namespace knows.
         """
-        pending = max(self._store.pending(namespace, self.held(generation, namespace)))
-        if self._fault(generation, namespace) or pending > PENDING_LIMIT:
+        pending = max(self._store.pending(self._namespace, self.held(generation)))
+        if self._fault(generation) or pending > PENDING_LIMIT:
             return False
-        if self._worker is not None and pending >= MIN_FOR_WORKER and not self._store.is_read_only:
-            self._catch_up_in_worker()
+        worker = self._worker
+        if worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
+            return True
+
+        def catch_up() -> None:
+            try:
+                with suppress(CommonplaceError):  # the next search that cannot do without says what is wrong
+                    worker.run("project", lambda: None)
+            finally:
+                self._ahead.release()
+
+        if self._ahead.acquire(blocking=False):  # one background update at a time
+            threading.Thread(target=catch_up, name="index", daemon=True).start()
         return True
 
-    def freshen(self, namespace: str) -> Freshness:
-        """Rebuild an unusable index and catch up with a long tail; tell in one line what was mended.
+    def freshen(self) -> tuple[tuple[str, ...], bool]:
+        """Rebuild an unusable index and catch up with a long tail.
 
         A search that must not wait gets its answer from the store directly: only a store too large for that waits.
+
+        Returns:
+            What a search should say of it, and whether its answer is degraded.
         """
         if self._store.is_on_server:
-            return Freshness()
+            return (), False
         generation = self.reader()
-        if self.is_fresh(generation, namespace):
-            return Freshness()
-        fault = self._fault(generation, namespace)
-        pending = max(self._store.pending(namespace, 0 if fault else generation.head(namespace).change))
+        if self.is_fresh(generation):
+            return (), False
+        fault = self._fault(generation)
+        pending = max(self._store.pending(self._namespace, 0 if fault else generation.head(self._namespace).change))
         if fault and not generation.fault:
             self._index.condemn(fault, generation)
         wait_s = MAX_WAIT_S if pending > PENDING_LIMIT else 0.0
         try:
             report = self._bring_up_to_date(pending, wait_s, self._progress)
         except CommonplaceError as error:
-            return Freshness((f"the index cannot be written, the store was searched directly: {error}",), True)
+            return (f"the index cannot be written, the store was searched directly: {error}",), True
         clear_cache()
         if report is None:
-            return Freshness(("another process is writing the index, the store was searched directly",), True)
+            return ("another process is writing the index, the store was searched directly",), True
         if not report.rebuilt or not fault or self.is_first(generation):
-            return Freshness()
-        return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
+            return (), False
+        return (f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",), False
 
     @contextmanager
-    def indexing(self, namespace: str, selection: FileSelection, at: float) -> Iterator[Callable[[int, int], None]]:
+    def indexing(self, root: Path, at: float) -> Iterator[Callable[[int, int], None]]:
         """Give what notes how far an indexing run has come, for searches meanwhile and after it was interrupted.
 
         Raises:
             KeyboardInterrupt: a note on it says what is kept and how to go on.
         """
-        root, lock = selection.root, self._store.lock(self._directory / INDEXING_LOCK)
+        lock = self._store.lock(self._directory / INDEXING_LOCK)
         lock.acquire(LOCK_S)  # where another run has it, that one tells searches that somebody is at work
         came = (0, 0)
 
@@ -180,18 +192,18 @@ class IndexMaintenance:
             nonlocal came
             came = done, total
             if done < total:
-                with self._store.change_memories(namespace) as change:
+                with self._store.change_memories(self._namespace) as change:
                     change.put(Note(INDEXING, self._named(root), at, json.dumps({"done": done, "total": total})))
 
         try:
             yield stored
-            notes = self._store.notes(namespace, INDEXING)
-            if done := [note.id for note in notes if self._root(note.id).is_relative_to(root)]:
-                with self._store.change_memories(namespace) as change:
+            notes = self._store.notes(self._namespace, INDEXING)
+            if done := [note.id for note in notes if self._root(note).is_relative_to(root)]:
+                with self._store.change_memories(self._namespace) as change:
                     for each in done:
                         change.drop(Note, kind=INDEXING, id=each)
         except KeyboardInterrupt as stopped:
-            command = self._build_command(namespace, root)
+            command = self._build_command(root)
             stopped.add_note(
                 f"{came[0]:,} of {came[1]:,} files are in the store and are kept; {command} continues with the rest"
                 if came[1]
@@ -201,52 +213,48 @@ class IndexMaintenance:
         finally:
             lock.release()
 
-    def keep_left_out(self, namespace: str, root: Path, report: IndexReport, at: float) -> None:
+    def keep_left_out(self, root: Path, report: IndexReport, at: float) -> None:
         """Record what an indexing run left out, in place of the previous record."""
         name = self._named(root)
         problems = [(redact(each.path).text, redact(each.reason).text) for each in report.problems[:_MAX_PROBLEMS]]
-        told = {"skipped": dict(report.skipped), "problems": problems}
-        body = json.dumps(told) if any(told.values()) else ""
-        if body != "".join(note.body for note in self._store.notes(namespace, LEFT_OUT, name)):
-            with self._store.change_memories(namespace) as change:
+        left_out = {"skipped": dict(report.skipped), "problems": problems}
+        body = json.dumps(left_out) if any(left_out.values()) else ""
+        if body != "".join(note.body for note in self._store.notes(self._namespace, LEFT_OUT, name)):
+            with self._store.change_memories(self._namespace) as change:
                 if body:
                     change.put(Note(LEFT_OUT, name, at, body))
                 else:
                     change.drop(Note, kind=LEFT_OUT, id=name)
 
-    def _left_out(self, note: Note) -> LeftOut:
-        told = json.loads(note.body)
-        problems = tuple(FileProblem(*each) for each in told["problems"])
-        return LeftOut(str(self._root(note.id)), told["skipped"], problems)
-
-    def incomplete(self, namespace: str) -> tuple[str, ...]:
+    def incomplete(self) -> tuple[str, ...]:
         """Say of each indexing run that is under way, or was interrupted, which part of its files can be found.
 
         Where a root is gone, no run can go on.
         """
-        notes = [note for note in self._store.notes(namespace, INDEXING) if self._root(note.id).exists()]
+        notes = [note for note in self._store.notes(self._namespace, INDEXING) if self._root(note).exists()]
         if not notes:
             return ()
         is_running = False
         with suppress(StoreError):  # nobody runs one where no lock can be made
             is_running = self._store.lock(self._directory / INDEXING_LOCK).is_held()
-        return tuple(self._incomplete(namespace, note, is_running) for note in notes)
-
-    def _incomplete(self, namespace: str, note: Note, is_running: bool) -> str:
-        told, root = json.loads(note.body), self._root(note.id)
-        rest = "the rest is being read" if is_running else f"{self._build_command(namespace, root)} reads the rest"
-        return f"the index is incomplete: it has {told['done']:,} of {told['total']:,} files of {root}; {rest}"
+        found = []
+        for note in notes:
+            state, root = json.loads(note.body), self._root(note)
+            rest = "the rest is being read" if is_running else f"{self._build_command(root)} reads the rest"
+            files = f"{state['done']:,} of {state['total']:,} files of {root}"
+            found.append(f"the index is incomplete: it has {files}; {rest}")
+        return tuple(found)
 
     def _named(self, root: Path) -> str:
         """Return a root's name in a note: inside a project it is relative, so that the project can be moved."""
         project = project_of(self._directory)
         return str(root.relative_to(project) if project and root.is_relative_to(project) else root)
 
-    def _root(self, named: str) -> Path:
-        return (project_of(self._directory) or Path()) / named
+    def _root(self, note: Note) -> Path:
+        return (project_of(self._directory) or Path()) / note.id
 
-    def _build_command(self, namespace: str, root: Path) -> str:
-        option = "" if namespace == DEFAULT else f" --namespace {shlex.quote(namespace)}"
+    def _build_command(self, root: Path) -> str:
+        option = "" if self._namespace == DEFAULT else f" --namespace {shlex.quote(self._namespace)}"
         place = "" if root == project_of(self._directory) else f" {shlex.quote(str(root))}"
         return f"`commonplace index build{place}{option}`"
 
@@ -267,60 +275,49 @@ class IndexMaintenance:
             return here()
         return self._worker.run("project", here, timeout_s=timeout_s)
 
-    def _catch_up_in_worker(self) -> None:
-        """Start a background update of the index, unless one is running."""
-        worker = self._worker
-        if worker is None or not self._ahead.acquire(blocking=False):
-            return
-
-        def work() -> None:
-            try:
-                with suppress(CommonplaceError):  # the next search that cannot do without says what is wrong
-                    worker.run("project", lambda: None)
-            finally:
-                self._ahead.release()
-
-        threading.Thread(target=work, name="index", daemon=True).start()
-
     def is_first(self, generation: Generation) -> bool:
         """Return whether a missing index is normal: a store of memories alone is made without one."""
         counts = self._store.counts()
         return generation.fault == MISSING and not counts["artifacts"] and not counts["knowledge"]
 
-    def status(self, namespace: str) -> IndexStatus:
-        generation = self.reader()
-        with self._store.snapshot():
-            embedding = self._store.embedding()
-            indexed = generation.head(namespace).change
-            if self._store.is_on_server:
-                indexed = self._store.change(namespace)
+    def status(self) -> IndexStatus:
+        """Return what the store and its index hold, read from one state of the store."""
+        generation, store, namespace = self.reader(), self._store, self._namespace
+        with store.snapshot():
+            embedding, change = store.embedding(), store.change(namespace)
+            indexed = change if store.is_on_server else generation.head(namespace).change
+            left_out = []
+            for note in store.notes(namespace, LEFT_OUT):
+                recorded = json.loads(note.body)
+                problems = tuple(FileProblem(*each) for each in recorded["problems"])
+                left_out.append(LeftOut(str(self._root(note)), recorded["skipped"], problems))
             return IndexStatus(
-                store=self._store.place or str(self._directory),
-                store_id=self._store.id,
+                store=store.place or str(self._directory),
+                store_id=store.id,
                 namespace=namespace,
                 embedder="none yet" if embedding is None else embedding.described(),
-                counts=self._store.counts(namespace),
-                graph=self._store.graph(namespace).counts(),
-                change=self._store.change(namespace),
+                counts=store.counts(namespace),
+                graph=store.graph(namespace).counts(),
+                change=change,
                 indexed_change=indexed,
-                waiting=self._store.pending(namespace, indexed)[0],
-                fault=self._fault(generation, namespace),
+                waiting=store.pending(namespace, indexed)[0],
+                fault=self._fault(generation),
                 store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
                 index_bytes=size(self._directory / INDEX),
-                upgrade=self._store.reembedding(),
-                unembedded=self._store.count_pending(),
-                notices=self.incomplete(namespace),
-                left_out=tuple(self._left_out(note) for note in self._store.notes(namespace, LEFT_OUT)),
+                upgrade=store.reembedding(),
+                unembedded=store.count_pending(),
+                notices=self.incomplete(),
+                left_out=tuple(left_out),
             )
 
-    def _fault(self, generation: Generation, namespace: str) -> str:
-        """Return why a generation cannot be used for a namespace, a clause that continues "the index …", or ""."""
+    def _fault(self, generation: Generation) -> str:
+        """Return why a generation cannot be used, a clause that continues "the index …", or ""."""
         if self._store.is_on_server:
             return ""
         if generation.fault:
-            return generation.fault if self._store.change(namespace) else ""
-        held = generation.head(namespace)
-        if self._store.token(namespace, held.change) != held.token:
+            return generation.fault if self._store.change(self._namespace) else ""
+        held = generation.head(self._namespace)
+        if self._store.token(self._namespace, held.change) != held.token:
             return "belongs to another history of its store"
         return ""
 

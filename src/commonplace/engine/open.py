@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from commonplace.dataclasses import replace
 from commonplace.engine.engine import Engine
@@ -36,9 +35,6 @@ from commonplace.store.database import left_behind, refuse_lost
 from commonplace.store.store import Store
 from commonplace.store.validate import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding, Progress
-
-if TYPE_CHECKING:
-    from commonplace.engine.worker import Worker
 
 MAX_NAMESPACE_CHARACTERS = 200
 MAX_HIDDEN = 10_000
@@ -88,7 +84,9 @@ def open_engine(
         store = Store.open(directory / DATABASE, create=True)
     else:
         store = Store.open_postgres(address, address.password, create=create)
-        settings = without_files(settings)
+        # Without Markdown and logs: a store on a server is shared by machines.
+        memory, log = replace(settings.memory, mirror="off"), replace(settings.log, level="off", queries="off")
+        settings = replace(settings, memory=memory, log=log)
     try:
         stored = store.embedding()
         usable = None if stored is not None else first
@@ -98,6 +96,11 @@ def open_engine(
         store.close()
         raise
     settings = replace(settings, store=replace(settings.store, path=address or str(directory), namespace=namespace))
+    worker = None
+    if low_memory and address is None:
+        from commonplace.engine.worker import Worker  # subprocess costs 3 ms and .2 MB
+
+        worker = Worker(settings, progress)
     runtime = Runtime(
         directory=directory,
         project=project_of(directory) if address is None else settings.project,
@@ -111,16 +114,9 @@ def open_engine(
         clock=clock or time.time,
         budget=budget,
         open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
-        worker=_worker(settings, progress) if low_memory and address is None else None,
+        worker=worker,
     )
     return Engine(runtime)
-
-
-def without_files(settings: Settings) -> Settings:
-    """Return settings without Markdown and logs: a store on a server is shared by machines."""
-    return replace(
-        settings, memory=replace(settings.memory, mirror="off"), log=replace(settings.log, level="off", queries="off")
-    )
 
 
 def make_anew(directory: Path) -> bool:
@@ -166,12 +162,6 @@ def move_hidden_memories(to: Engine, settings: Settings, progress: Progress | No
         return own.move_memories(to)
 
 
-def _worker(settings: Settings, progress: Progress | None) -> Worker:
-    from commonplace.engine.worker import Worker  # subprocess costs 3 ms and .2 MB
-
-    return Worker(settings, progress)
-
-
 def check_namespace(namespace: str) -> None:
     """Refuse what is no name of a namespace.
 
@@ -211,13 +201,16 @@ def _embedder(
     by_kind: dict[EmbeddedKind, Embedder] = {}
     for owner_kind, kind in EMBEDDED_KIND_OF.items():
         own = None if stored is None else stored.of(owner_kind)
-        is_flagged = "flag" in (settings.origins.get("embedder.name"), settings.origins.get(f"embedder.{kind}"))
-        is_asked = asked is not None or own is None or is_flagged
+        of_kind, of_all = settings.origins.get(f"embedder.{kind}"), settings.origins.get("embedder.name")
+        is_asked = asked is not None or own is None or "flag" in (of_all, of_kind)
         wanted: str | Embedder
         if asked is not None and asked != DEFAULT:
             wanted = asked if isinstance(asked, str) else for_kind(asked, owner_kind)
         elif is_asked or own is None:
-            wanted = _set_for(kind, settings)
+            # `embedder.<kind>` wins over `embedder.name`, unless this one alone is a flag.
+            wins = of_kind is not None and (of_kind == "flag" or of_all != "flag")
+            set_for_kind: str = getattr(settings.embedder, kind)
+            wanted = set_for_kind if wins else settings.embedder.name or set_for_kind
         else:
             wanted = own.name
         key = (wanted if isinstance(wanted, str) else id(wanted), own, is_asked)
@@ -227,15 +220,6 @@ def _embedder(
     if len({each.stamp for each in by_kind.values()}) == 1:
         return by_kind["memories"]
     return MixedEmbedder(by_kind)
-
-
-def _set_for(kind: EmbeddedKind, settings: Settings) -> str:
-    """Return the embedder that settings name for a kind: `embedder.<kind>` wins over `embedder.name`."""
-    own: str = getattr(settings.embedder, kind)
-    of_kind, of_all = settings.origins.get(f"embedder.{kind}"), settings.origins.get("embedder.name")
-    if of_kind and not (of_all == "flag" and of_kind != "flag"):
-        return own
-    return settings.embedder.name or own
 
 
 def _of_kind(
@@ -260,17 +244,13 @@ def _of_kind(
     # A remote one that did not make the store's vectors is refused by its name: it need not be reached for that.
     stamp = asked if isinstance(asked, str) else asked.stamp
     if stored is not None and stamp != stored:
-        error = _mismatch(stored, stamp)
+        name = stamp if isinstance(stamp, str) else stamp.name
+        remedy = f"change its embedder with {upgrade_command(name)}"
+        if name != stored.name:
+            remedy = f"open it with embedder {stored.name!r}, or {remedy}"
+        error = EmbedderMismatchError(f"the store was built with embedder {stored}, not {stamp}", remedy=remedy)
         if not is_asked:
             return AbsentEmbedder(stored, error)
         raise error
     assert not isinstance(asked, str)
     return asked
-
-
-def _mismatch(stored: Embedding, stamp: Embedding | str) -> EmbedderMismatchError:
-    name = stamp if isinstance(stamp, str) else stamp.name
-    remedy = f"change its embedder with {upgrade_command(name)}"
-    if name != stored.name:
-        remedy = f"open it with embedder {stored.name!r}, or {remedy}"
-    return EmbedderMismatchError(f"the store was built with embedder {stored}, not {stamp}", remedy=remedy)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
-from itertools import chain, combinations, islice, product
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
@@ -85,7 +85,28 @@ def questions(engine: Engine) -> list[Question]:
 
 
 def _all(engine: Engine) -> Iterator[Question]:
-    return chain(_contradictions(engine), _overtaken(engine), _proposals(engine))
+    yield from _contradictions(engine)
+    runtime = engine._runtime
+    for older, newer, is_sure, disputes in overtaken(runtime.store, engine.namespace):
+        if is_sure or disputes:
+            continue  # which are questions themselves
+        sides = tuple(_memory_side(runtime.seen(each)) for each in (older, newer))
+        ids = (older.owner.id, newer.owner.id)
+        asked = "Does the newer one take the place of the older one?"
+        command = f"commonplace memory link {ids[1]} {ids[0]} --type {SUPERSEDES}"
+        yield Question(":".join(ids), "overtaken", asked, sides, ANSWERS["overtaken"], command, sides[1].at)
+    for issue in engine.ledger.query(status="open"):
+        if issue["issue_type"] == GOLDEN:
+            continue
+        found = []
+        for id_ in issue["memory_ids"]:
+            with suppress(NotFoundError):
+                found.append(_memory_side(engine.get(id_, touch=False)))
+        if found:
+            kind = "merge" if issue["agent"] == "merge" and len(found) == 2 else "proposal"
+            command, why = f"commonplace consolidate process {issue['id']}", str(issue["notes"].get("why", ""))
+            asked, since = f"{issue['title']}?", datetime.fromisoformat(issue["created_at"])
+            yield Question(issue["id"], kind, asked, tuple(found), ANSWERS[kind], command, since, why)
 
 
 def _contradictions(engine: Engine) -> Iterator[Question]:
@@ -119,33 +140,6 @@ def _source(episode: EpisodeView) -> str:
     return ", ".join(filter(None, (episode.origin, episode.source_description or episode.name)))
 
 
-def _overtaken(engine: Engine) -> Iterator[Question]:
-    runtime = engine._runtime
-    for older, newer, is_sure, disputes in overtaken(runtime.store, engine.namespace):
-        if is_sure or disputes:
-            continue  # which are questions themselves
-        sides = tuple(_memory_side(runtime.seen(each)) for each in (older, newer))
-        ids = (older.owner.id, newer.owner.id)
-        question = "Does the newer one take the place of the older one?"
-        command = f"commonplace memory link {ids[1]} {ids[0]} --type {SUPERSEDES}"
-        yield Question(":".join(ids), "overtaken", question, sides, ANSWERS["overtaken"], command, sides[1].at)
-
-
-def _proposals(engine: Engine) -> Iterator[Question]:
-    for issue in engine.ledger.query(status="open"):
-        if issue["issue_type"] == GOLDEN:
-            continue
-        sides = []
-        for id_ in issue["memory_ids"]:
-            with suppress(NotFoundError):
-                sides.append(_memory_side(engine.get(id_, touch=False)))
-        if sides:
-            kind = "merge" if issue["agent"] == "merge" and len(sides) == 2 else "proposal"
-            command, why = f"commonplace consolidate process {issue['id']}", str(issue["notes"].get("why", ""))
-            asked, since = f"{issue['title']}?", datetime.fromisoformat(issue["created_at"])
-            yield Question(issue["id"], kind, asked, tuple(sides), ANSWERS[kind], command, since, why)
-
-
 def _memory_side(memory: Memory) -> Side:
     source = ", ".join(filter(None, (memory.origin, memory.source)))
     return Side(memory.id, memory.content, source, memory.at or memory.created_at, memory.trust)
@@ -169,8 +163,17 @@ def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_a
     elif found.kind == "overtaken":
         ids = [each.id for each in found.sides[::-1]]
         _supersede(engine, ids, {ids[place == 0]}, given, text, reason)
+    elif given == "accept":
+        engine.process_issue(id_)
     else:
-        _act(engine, found, given, place, reason, text)
+        if place is not None or given == "edit":
+            kept = found.sides[place or 0].id
+            if given == "edit":
+                engine.update(kept, _written(text))
+            for each in found.sides:
+                if each.id != kept:
+                    engine.archive(each.id)
+        engine.ledger.close(id_, reason)
     return {"id": id_, "kind": found.kind, "answer": given, "reason": reason}
 
 
@@ -240,20 +243,6 @@ def _supersede(engine: Engine, ids: Sequence[str], chosen: Set[str], given: str,
             if said.keys() >= {kept, other} and said[kept] - said[other]:
                 verdict = "both" if given == "both" else "right"
                 engine.graph.settle(min(said[kept] - said[other]), reason=reason, verdict=verdict)
-
-
-def _act(engine: Engine, found: Question, given: str, place: int | None, reason: str, text: str) -> None:
-    if given == "accept":
-        engine.process_issue(found.id)
-        return
-    if place is not None or given == "edit":
-        kept = found.sides[place or 0].id
-        if given == "edit":
-            engine.update(kept, _written(text))
-        for each in found.sides:
-            if each.id != kept:
-                engine.archive(each.id)
-    engine.ledger.close(found.id, reason)
 
 
 def _written(text: str) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from commonplace.dataclasses import dataclass, replace
-from commonplace.dates.time import seconds
-from commonplace.engine.maintenance import IndexMaintenance
+from commonplace.dates.time import Moment, moment_in_words, seconds
+from commonplace.engine.maintenance import INDEXING, IndexMaintenance
+from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError
 from commonplace.index.generations import Index
 from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.journal.sync import JournalRuntime, JournalSync
@@ -27,12 +28,14 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.rank import COMPARABLE
 from commonplace.search.recall import recall_of
+from commonplace.search.request import Request, kinds_of
+from commonplace.search.result import SearchResult
 from commonplace.search.retrieve import Searcher
 from commonplace.settings import Settings
 from commonplace.settings.paths import EMBEDDING_LOCK, INDEX
 from commonplace.store.store import Store
 from commonplace.text.tokens import clear_cache
-from commonplace.types import Embedding, Progress, RerankMode, StoredMemory
+from commonplace.types import Embedding, Filter, Progress, RerankMode, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.runtime import GraphRuntime
     from commonplace.ingest.passages import Destination
+    from commonplace.journal.pages import PageReader
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.memory.service import MemoryService
     from commonplace.memory.supersession import SupersessionRule
@@ -64,6 +68,8 @@ else:
                 return super().__get__(instance, owner)
 
 
+MAX_TRIES: Final = 4
+"""Attempts to search the store: the embedder may change twice meanwhile, and the index turn out damaged once."""
 JUDGED_AT_ONCE = 32
 """Of so many new passages a call judges what they overtake before it returns; more are left to a thread."""
 EMBEDDED_AT_ONCE = 64
@@ -106,10 +112,10 @@ class Runtime:
     is_served: bool = False
 
     def __post_init__(self) -> None:
-        directory = self.directory
-        self.searcher = self.searcher_over(self.store, self.index)
-        self.maintenance = IndexMaintenance(directory, self.store, self.index, self.progress, self.worker)
-        self.backlog = EmbeddingBacklog(self.store, directory / EMBEDDING_LOCK, self.current_embedder, self._filled)
+        directory, store = self.directory, self.store
+        self.searcher = self.searcher_over(store, self.index)
+        self.maintenance = IndexMaintenance(directory, self.namespace, store, self.index, self.progress, self.worker)
+        self.backlog = EmbeddingBacklog(store, directory / EMBEDDING_LOCK, self.current_embedder, self._filled)
         self._generators: dict[str, Generator] = {} if self.shares is None else self.shares._generators
         self.uses = UseCounter(self._write_uses)
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
@@ -117,7 +123,7 @@ class Runtime:
         self._following = threading.Lock()
         self.is_closed = False
         # Whether Markdown and memories are brought together without being asked.
-        self.keeps_journal = self.settings.memory.mirror == "on" and not self.store.is_on_server
+        self.keeps_journal = self.settings.memory.mirror == "on" and not store.is_on_server
         if self.worker is not None and self.shares is None:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
 
@@ -156,6 +162,34 @@ class Runtime:
         with self._following:
             if stored != self.embedder.stamp:
                 self.adopt(self.open_embedder(None, stored))
+
+    def search(self, request: Request) -> SearchResult:
+        """Search the store; try again if its embedder changes meanwhile, or reading shows that the index is damaged."""
+        tries, maintenance = 0, self.maintenance
+        found_out: tuple[tuple[str, ...], bool] | None = None
+        while True:
+            generation = self.index.reader()
+            try:
+                with (
+                    self.index.reading() as generation,
+                    self.store.snapshot(self.namespace, maintenance.held(generation), INDEXING),
+                ):
+                    if found_out is not None or maintenance.is_fresh(generation):
+                        notices, is_degraded = found_out or ((), False)
+                        notices = (*notices, *self.unindexed(request.wanted))
+                        return self.searcher.search(request, notices=notices, degraded=is_degraded)
+            except (EmbedderMismatchError, IndexFaultError) as fault:
+                tries += 1
+                if tries == MAX_TRIES:
+                    raise
+                if isinstance(fault, IndexFaultError):
+                    self.index.condemn(str(fault), generation)
+            self.follow()
+            found_out = maintenance.freshen()
+
+    def unindexed(self, wanted: Filter) -> tuple[str, ...]:
+        """Return a notice about files that are not indexed yet, if a search includes files."""
+        return self.maintenance.incomplete() if "artifact" in kinds_of(wanted) else ()
 
     def generator(self, name: str) -> Generator:
         """Return the language model of a name, which is opened once: it keeps what it learned of its server.
@@ -272,6 +306,40 @@ class Runtime:
         self.ultra.erase([memory.id])
         return stored
 
+    def find(self, id_: str, as_of: float | None = None) -> StoredMemory | None:
+        """Return a memory, or the version of it that was known at a time."""
+        if self.has_ultra and (found := self.ultra.find(id_)) is not None:
+            return found
+        if as_of is None:
+            return self.store.memory(self.namespace, id_)
+        for each in self.store.versions(self.namespace, id_):
+            if each.created_at <= as_of and (each.expired_at is None or as_of < each.expired_at):
+                return each
+        return None
+
+    def known(self, id_: str, as_of: Moment | None = None) -> StoredMemory:
+        """Return the latest version of a memory, or the one that was known at a time.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        reject_invalid_id(id_)
+        stored = self.find(id_, None if as_of is None else moment_in_words("as_of", as_of, self.now()))
+        if stored is None:
+            raise self.absent(id_, "" if as_of is None else f" that was known at {as_of}")
+        return stored
+
+    def absent(self, id_: str, when: str = "") -> NotFoundError:
+        """Return the error for a missing memory."""
+        what = f"there is no memory {id_!r:.80}{when} in namespace {self.namespace!r}"
+        return NotFoundError(what, remedy="see `commonplace list`")
+
+    @made_once
+    def pages(self) -> PageReader:
+        from commonplace.journal.pages import PageReader
+
+        return PageReader(self.directory, self.namespace, self.store)
+
     def seen(self, stored: StoredMemory) -> Memory:
         return seen(stored, self.namespace, self.now(), self.retention)
 
@@ -322,7 +390,7 @@ class Runtime:
 
     def _filled(self) -> None:
         """Follow what got its vector: memories are judged when all have theirs, in the order of time."""
-        self.maintenance.keep_up(self.namespace)
+        self.maintenance.keep_up()
         if self.is_judging and not self.store.count_pending():
             self.rule.catch_up(is_stopped=self.backlog.stopped.is_set)
 
@@ -337,13 +405,11 @@ class Runtime:
 
     def graph_runtime(self, is_writing: bool) -> GraphRuntime:
         """Return the graph's runtime; one for reading does not fix the embedder of an empty store."""
+        if is_writing:
+            return self.graph_on(self.destination())
         from commonplace.ingest.passages import Destination
 
-        return self.graph_on(
-            self.destination()
-            if is_writing
-            else Destination(self.store, self.embedder, self.tokens.tokenize, self.namespace)
-        )
+        return self.graph_on(Destination(self.store, self.embedder, self.tokens.tokenize, self.namespace))
 
     def graph_on(self, destination: Destination) -> GraphRuntime:
         from commonplace.graph.runtime import GraphRuntime, Texts
@@ -362,8 +428,7 @@ class Runtime:
         """The memories of this process; made when the first one comes."""
         from commonplace.memory.ultra import Ultra
 
-        count = self.tokens.count_tokens
-        return Ultra(self.destination(), self.retention, self.now, self.searcher_over, count)
+        return Ultra(self.destination(), self.retention, self.now, self.searcher_over, self.tokens.count_tokens)
 
     @property
     def has_ultra(self) -> bool:
@@ -379,6 +444,7 @@ class Runtime:
         return Searcher(store, recall, self.embedder, self.tokens, queries, rankings)
 
     def destination(self) -> Destination:
+        """Return where passages are written, for the store's embedder; an empty store takes ours for good."""
         from commonplace.ingest.passages import Destination, Limits
 
         self.follow()
@@ -391,7 +457,7 @@ class Runtime:
             self.tokens.tokenize,
             self.namespace,
             limits,
-            after_batch=lambda: self.maintenance.keep_up(self.namespace),
+            after_batch=self.maintenance.keep_up,
             at=self.now(),
             renew=self.destination,
             later_above=EMBEDDED_AT_ONCE,

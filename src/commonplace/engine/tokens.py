@@ -128,12 +128,19 @@ class Tokens:
 
     def _read(self) -> list[tuple[Token, str]]:
         """Return the tokens, each with the digest of its text."""
-        return [_parsed(**json.loads(note.body)) for note in self._store.notes(_WHOLE_STORE, _KIND)]
-
-
-def _parsed(*, created_at: str, expires_at: str | None, sha256: str, **rest: Any) -> tuple[Token, str]:
-    since, until = datetime.fromisoformat(created_at), expires_at and datetime.fromisoformat(expires_at)
-    return Token(rest["id"], tuple(rest["namespaces"]), tuple(rest["scopes"]), since, until or None), sha256
+        found = []
+        for note in self._store.notes(_WHOLE_STORE, _KIND):
+            stored = json.loads(note.body)
+            since, until = stored["created_at"], stored["expires_at"]
+            token = Token(
+                stored["id"],
+                tuple(stored["namespaces"]),
+                tuple(stored["scopes"]),
+                datetime.fromisoformat(since),
+                datetime.fromisoformat(until) if until else None,
+            )
+            found.append((token, stored["sha256"]))
+        return found
 
 
 def _digest(text: str) -> str:

@@ -82,32 +82,26 @@ class EmbedderApi(Service):
                 findings.append(Problem("embedder", error.args[0], error.remedy))
         if mend:
             self._runtime.backlog.drain(self._runtime.progress)
-        return findings + self._unfinished(mend=mend)
-
-    def _unfinished(self, *, mend: bool) -> list[Problem]:
         under_way = self._store.reembedding()
         if under_way is None:
             if mend:
                 self._settle()  # what a run left that was ended after its switch: nothing is wrong with it
-            return []
+            return findings
         try:
             with self._alone():
                 pass
         except StoreError:
-            return []  # somebody is at it, or nobody can be
+            return findings  # somebody is at it, or nobody can be
         goal, present = under_way.embedding, self._runtime.embedder.stamp
         changed = {kind: owner for owner, kind in EMBEDDED_KIND_OF.items() if goal.of(owner) != present.of(owner)}
         is_part = len(changed) < len(set(EMBEDDED_KIND_OF.values()))
         some, owner = "".join(f" --for {kind}" for kind in changed) if is_part else "", next(iter(changed.values()))
         go_on, give_up = (upgrade_command(f"{each.of(owner).name}{some}") for each in (goal, present))
-        return [
-            Problem(
-                "embedder",
-                f"the change of the embedder to {goal.described()} was interrupted: {under_way.done:,} of"
-                f" {under_way.total:,} passages have their new vector; searches use the old ones",
-                f"continue with {go_on}, or cancel with {give_up}",
-            )
-        ]
+        interrupted = (
+            f"the change of the embedder to {goal.described()} was interrupted: {under_way.done:,} of"
+            f" {under_way.total:,} passages have their new vector; searches use the old ones"
+        )
+        return [*findings, Problem("embedder", interrupted, f"continue with {go_on}, or cancel with {give_up}")]
 
     def _settle(self) -> None:
         """Clean up after the switch in small steps; searches work meanwhile."""

@@ -36,24 +36,12 @@ SILENCE_S: Final = 600.0
 _T = TypeVar("_T")
 
 
-def _forget(engine: Engine, _progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return engine._erasure_api.forget_here(**arguments)
-
-
-def _project(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return bring_up_to_date(engine._runtime.store, engine._runtime.index, progress=progress, **arguments)
-
-
-def _index(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
-    from commonplace.engine.index_api import IndexApi  # only the process that does the work loads it
-
-    return IndexApi(engine._runtime).index_here(progress=progress, **arguments)
-
-
 _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], object]]] = {
-    "forget": _forget,
-    "index": _index,
-    "project": _project,
+    "forget": lambda engine, _, arguments: engine._erasure_api.forget_here(**arguments),
+    "index": lambda engine, progress, arguments: engine._index_api.index_here(progress=progress, **arguments),
+    "project": lambda engine, progress, arguments: bring_up_to_date(
+        engine._runtime.store, engine._runtime.index, progress=progress, **arguments
+    ),
 }
 
 
@@ -79,34 +67,35 @@ class Worker:
         """
         with ExitStack() as stack:
             answers = _answers_of_child(stack, (self.settings, task, arguments))
-            if answers is not None:
-                return self._result(task, answers)  # type: ignore[no-any-return]
-        return here()
-
-    def _result(self, task: str, answers: Iterator[tuple[Any, ...]]) -> Any:
-        silent = ""
-        try:
-            for kind, *values in answers:
-                if kind == "progress":
-                    if self.progress is not None:
-                        self.progress(*values)
-                elif kind == "done":
-                    return values[0]
-                elif kind == "refused":
-                    raise _error(*values)
-                else:
-                    what, traceback = values
-                    _log.error("the process that was to %s failed:\n%s", task, traceback)
-                    raise StoreError(
-                        f"the process that was to {task} failed: {what}",
-                        remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
-                    )
-        except TimeoutError:
-            silent = f"did not respond for {SILENCE_S:g} s and "
-        raise StoreError(
-            f"the process that was to {task} {silent}was stopped",
-            remedy="run `commonplace doctor`, which finishes what it left",
-        )
+            if answers is None:
+                return here()
+            silent = ""
+            try:
+                for kind, *values in answers:
+                    if kind == "progress":
+                        if self.progress is not None:
+                            self.progress(*values)
+                    elif kind == "done":
+                        return values[0]  # type: ignore[no-any-return]
+                    elif kind == "refused":
+                        # Rebuilt without calling its class, which may need other arguments than those it keeps.
+                        error_class, its_arguments, state = values
+                        error = error_class.__new__(error_class, *its_arguments)
+                        error.__dict__.update(state)
+                        raise error
+                    else:
+                        what, traceback = values
+                        _log.error("the process that was to %s failed:\n%s", task, traceback)
+                        raise StoreError(
+                            f"the process that was to {task} failed: {what}",
+                            remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
+                        )
+            except TimeoutError:
+                silent = f"did not respond for {SILENCE_S:g} s and "
+            raise StoreError(
+                f"the process that was to {task} {silent}was stopped",
+                remedy="run `commonplace doctor`, which finishes what it left",
+            )
 
 
 def _answers_of_child(stack: ExitStack, task: object) -> Iterator[tuple[Any, ...]] | None:
@@ -165,13 +154,6 @@ def _line(*answer: object) -> bytes:
     return f"{pickle.dumps(answer).hex()}\n".encode()
 
 
-def _error(kind: type[CommonplaceError], arguments: tuple[object, ...], state: Mapping[str, object]) -> Exception:
-    """Rebuild an error without calling its class, which may need other arguments than those it keeps."""
-    error = kind.__new__(kind, *arguments)
-    error.__dict__.update(state)
-    return error
-
-
 def main() -> None:
     """Run the task on standard input."""
     # It is closed by the end of the process, which whoever started it waits for.
@@ -187,19 +169,16 @@ def main() -> None:
 
     tell(*_STARTED)
     settings, task, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
+    path, namespace = settings.store.path, settings.store.namespace
     try:
-        result = _outcome(settings, task, arguments, progress)
+        if not Path(path, DATABASE).is_file():
+            what = f"the store at {path} was deleted while it was open"
+            raise StoreError(what, remedy="open it again")  # noqa: TRY301 - told as any refusal is
+        with open_engine(path, namespace, None, settings=settings, progress=progress) as engine:
+            result = _TASKS[task](engine, progress, arguments)
     except CommonplaceError as error:
         tell("refused", type(error), error.args, error.__dict__)
     except Exception as error:
         tell("failed", f"{type(error).__name__}: {error}".rstrip(": "), "".join(format_exception(error)))
     else:
         tell("done", result)
-
-
-def _outcome(settings: Settings, task: str, arguments: Mapping[str, Any], progress: Progress) -> object:
-    where = settings.store
-    if not Path(where.path, DATABASE).is_file():
-        raise StoreError(f"the store at {where.path} was deleted while it was open", remedy="open it again")
-    with open_engine(where.path, where.namespace, None, settings=settings, progress=progress) as engine:
-        return _TASKS[task](engine, progress, arguments)
