@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from commonplace.engine import maintenance, worker
 from commonplace.engine.open import open_engine
@@ -27,11 +28,14 @@ def loaded(store: str) -> None:
 
 
 def begin(store: str, id_: str) -> None:
-    def pause(*_: object) -> None:
+    start = worker._answers_of_child
+
+    def pause(*given: Any) -> None:
+        start(*given)
         print(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[0], flush=True)
         signal.pause()
 
-    worker.Worker._result = pause  # type: ignore[method-assign,assignment]
+    worker._answers_of_child = pause
     with open_engine(store, "default", None, low_memory=True) as book:
         book.forget(id_)
 

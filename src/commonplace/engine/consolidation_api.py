@@ -60,20 +60,19 @@ class ConsolidationApi(Service):
 
     def health(self, file: Path | None) -> Health:
         from commonplace.erasure.resume import memories_of_notes
-        from commonplace.health.examine import HealthRuntime, examine
+        from commonplace.health.examine import examine
 
         queries, runtime = self.golden_queries(file), self._runtime
-        examined = HealthRuntime(
-            store=self._store,
-            namespace=self._namespace,
+        return examine(
+            self._store,
+            self._namespace,
+            golden.asked(queries, self._found),
             project=runtime.project,
             retention=runtime.retention,
             now=runtime.now(),
             notes=memories_of_notes(runtime.directory, Vault(runtime.directory, self._namespace).folder),
             issues=self._engine.ledger.counts(),
-            tokens=runtime.tokens,
         )
-        return examine(examined, golden.asked(queries, self._found))
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         runtime, ledger, chosen = self._runtime, self._engine.ledger, self._settings.consolidation

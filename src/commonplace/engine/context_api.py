@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Service
 from commonplace.errors import StoreError
 from commonplace.memory.injections import add_injected, injected
-from commonplace.memory.usage import injected_hits
 from commonplace.memory.validate import fraction, int_in
 from commonplace.search.context import (
     POSSIBLY_RELATED,
@@ -28,7 +26,7 @@ from commonplace.search.context import (
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, Wishes, chosen
 from commonplace.search.result import SearchResult, joined, reference
-from commonplace.types import KINDS, Kind, Selection, StoredMemory
+from commonplace.types import KINDS, Hit, Kind, Selection, Tier
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
@@ -74,15 +72,15 @@ class ContextApi(Service):
         own = self._settings.context
         self._form = Form(metadata=own.metadata == "on", references=own.references == "on")
 
-    def context(self, weak: int | None, touch: bool) -> Context:
+    def context(self, weak: int | None) -> Context:
         if not self._task.strip():
-            return self._counted(self._opening(), touch)
+            return self._opening()
         result = self._found(self._kinds)
         few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
         has_floor = self._wishes.min_score is not None or self._settings.search.min_score is not None
-        return self._counted(self._made(result, None if has_floor else few), touch)
+        return self._made(result, None if has_floor else few)
 
-    def injection(self, conversation: str, touch: bool) -> Context:
+    def injection(self, conversation: str) -> Context:
         store, namespace, now = self._store, self._namespace, self._runtime.now()
         known = injected(store, namespace, conversation, now) if conversation else set()
         if not self._task.strip():
@@ -103,11 +101,6 @@ class ContextApi(Service):
                 add_injected(store, namespace, conversation, ids, now)
             except StoreError as error:  # better said twice than not at all
                 _log.warning("what was injected was not noted: %s", error)
-        return self._counted(made, touch)
-
-    def _counted(self, made: Context, touch: bool) -> Context:
-        if touch:
-            self._runtime.count_uses(injected_hits(made.hits))
         return made
 
     def _made(self, result: SearchResult, weak: int | None) -> Context:
@@ -160,23 +153,24 @@ class ContextApi(Service):
         """Return the context of a session that has no task yet: long memories, then the newest others."""
         limit = int_in("limit", PASSAGES if self._limit is None else self._limit, 1, MAX_PASSAGES)
         self._runtime.before()
-        now, raw, tags = self._runtime.now(), self._runtime.retention.raw, self._tags or ()
-        live = Selection(tags=tags, statuses=("active", "promoted"))
-
-        def newest() -> list[StoredMemory]:
-            return self._store.memories(self._namespace, replace(live, tiers=("short", "medium"), limit=limit))
-
-        def most_present() -> list[StoredMemory]:
-            found = self._store.memories(self._namespace, replace(live, tiers=("long",)))
-            return sorted(found, key=lambda each: (-raw(each.record, now), each.owner.id))
-
-        kept = (  # one by one: there may be any number of them
-            memory_hit(stored, min(1.0, raw(stored.record, now)))
-            for memories in ((most_present, newest) if not self._kinds or "memory" in self._kinds else ())
-            for stored in memories()
-            if stored.record.trust >= self._min_trust and stored.owner.id not in known
-        )
-        found = distinct(without_secrets(list(islice(kept, limit))))
+        now, raw = self._runtime.now(), self._runtime.retention.raw
+        live = Selection(tags=self._tags or (), statuses=("active", "promoted"))
+        kept: list[Hit] = []
+        tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
+        for some in tiers if not self._kinds or "memory" in self._kinds else ():
+            is_long = some == ("long",)
+            chosen = replace(live, tiers=some, limit=None if is_long else limit)
+            memories = self._store.memories(self._namespace, chosen)
+            if is_long:
+                memories.sort(key=lambda each: (-raw(each.record, now), each.owner.id))
+            for each in memories:
+                if len(kept) == limit:
+                    break
+                if each.record.trust >= self._min_trust and each.owner.id not in known:
+                    kept.append(memory_hit(each, min(1.0, raw(each.record, now))))
+            if len(kept) == limit:
+                break
+        found = distinct(without_secrets(kept))
         count = self._runtime.tokens.count_tokens
         text, hits = assemble(found, max_tokens=self._max_tokens, count=count, form=self._form)
         named, left_out = tuple(reference(hit) for hit in hits), len(found) - len(hits)

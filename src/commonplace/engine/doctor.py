@@ -170,15 +170,13 @@ class Doctor(Service):
             if (memory := stored.get(number)) is None:
                 continue
             text, title, chunks = memory.record.content, memory.owner.title, [each.chunk for each in passages[number]]
-            own_tokens = [
-                tokenize(passage_text(title, each.heading, each.text)).astype("<u2", copy=False).tobytes()
-                for each in chunks
-            ]
             if digest and digest_of_text(text) != digest:
                 yield number, "has other words than it was written with"
-            elif not _is_cut_from(normalise(text), chunks) or own_tokens != [
-                tokens[each.number].token_ids for each in passages[number]
-            ]:
+            elif not _is_cut_from(normalise(text), chunks) or any(
+                tokenize(passage_text(title, each.chunk.heading, each.chunk.text)).astype("<u2", copy=False).tobytes()
+                != tokens[each.number].token_ids
+                for each in passages[number]
+            ):
                 yield number, "is found by other words than it has"
 
     def _with_other_maps(self, namespace: str, numbers: Sequence[tuple[int]]) -> Iterator[tuple[int, str]]:

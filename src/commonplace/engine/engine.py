@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
@@ -31,7 +31,7 @@ from commonplace.engine.runtime import made_once
 from commonplace.engine.search_api import search
 from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
-from commonplace.memory.usage import used_hits
+from commonplace.memory.usage import injected_hits, used_hits
 from commonplace.memory.validate import (
     boolean,
     fraction,
@@ -193,7 +193,7 @@ class Engine:
 
     def is_local(self) -> bool:
         """Whether every embedder of the store runs in this process, so that a search sends nothing away."""
-        stamp = self._runtime.current_embedder().stamp
+        stamp = self._runtime.follow().stamp
         return not any(is_remote(each.name) for each in (stamp, *(other for _, other in stamp.others)))
 
     def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Engine:
@@ -428,9 +428,9 @@ class Engine:
 
     def questions(self) -> list[Question]:
         """Return what waits for a decision: contradicting facts and proposals of consolidation."""
-        from commonplace.engine.review import questions
+        from commonplace.engine.review import MAX_QUESTIONS, questions
 
-        return questions(self)
+        return list(islice(questions(self), MAX_QUESTIONS))
 
     def answer(
         self,
@@ -789,7 +789,10 @@ class Engine:
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        return ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).context(weak, touch)
+        made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).context(weak)
+        if touch:
+            self._runtime.count_uses(injected_hits(made.hits))
+        return made
 
     def injection(  # noqa: PLR0913 - the options of a facade
         self,
@@ -822,8 +825,10 @@ class Engine:
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
         task, wishes = prompt[:MAX_QUERY_CHARACTERS], wishes_of(agent, self.settings.agents)
-        made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust)
-        return made.injection(conversation, touch)
+        made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).injection(conversation)
+        if touch:
+            self._runtime.count_uses(injected_hits(made.hits))
+        return made
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again in a conversation, as after a compaction."""

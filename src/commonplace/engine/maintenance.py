@@ -7,6 +7,7 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -267,10 +268,7 @@ class IndexMaintenance:
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> ProjectionReport | None:
         """Bring the index up to date, in a worker if there is one and much to do."""
-
-        def here() -> ProjectionReport | None:
-            return bring_up_to_date(self._store, self._index, timeout_s=timeout_s, progress=progress)
-
+        here = partial(bring_up_to_date, self._store, self._index, timeout_s=timeout_s, progress=progress)
         if self._worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
             return here()
         return self._worker.run("project", here, timeout_s=timeout_s)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
@@ -79,12 +79,8 @@ class Question(View):
     why: str = ""
 
 
-def questions(engine: Engine) -> list[Question]:
-    """Return open questions: contradictions, then possibly superseded memories, surest first, then proposals."""
-    return list(islice(_all(engine), MAX_QUESTIONS))
-
-
-def _all(engine: Engine) -> Iterator[Question]:
+def questions(engine: Engine) -> Iterator[Question]:
+    """Yield open questions: contradictions, then possibly superseded memories, surest first, then proposals."""
     yield from _contradictions(engine)
     runtime = engine._runtime
     for older, newer, is_sure, disputes in overtaken(runtime.store, engine.namespace):
@@ -147,7 +143,7 @@ def _memory_side(memory: Memory) -> Side:
 
 def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_agent: bool) -> dict[str, Any]:
     """Apply an answer to a question; return what was done."""
-    found = next((each for each in _all(engine) if each.id == id_), None)
+    found = next((each for each in questions(engine) if each.id == id_), None)
     if found is None:
         raise NotFoundError(f"no question {id_!r:.80} waits", remedy="see `commonplace review`")
     sides = {each.id: place for place, each in enumerate(found.sides) if each.id}

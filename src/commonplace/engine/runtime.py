@@ -115,7 +115,7 @@ class Runtime:
         directory, store = self.directory, self.store
         self.searcher = self.searcher_over(store, self.index)
         self.maintenance = IndexMaintenance(directory, self.namespace, store, self.index, self.progress, self.worker)
-        self.backlog = EmbeddingBacklog(store, directory / EMBEDDING_LOCK, self.current_embedder, self._filled)
+        self.backlog = EmbeddingBacklog(store, directory / EMBEDDING_LOCK, self.follow, self._filled)
         self._generators: dict[str, Generator] = {} if self.shares is None else self.shares._generators
         self.uses = UseCounter(self._write_uses)
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
@@ -145,23 +145,23 @@ class Runtime:
         """Return a runtime for another namespace of the store, which shares everything else."""
         settings = settings or self.settings
         settings = replace(settings, store=replace(settings.store, namespace=namespace))
-        embedder = self.current_embedder()
+        embedder = self.follow()
         return replace(
             self, namespace=namespace, settings=settings, embedder=embedder, shares=self, is_served=is_served
         )
 
-    def follow(self) -> None:
-        """Take up the embedder of the store's vectors, where another process has changed it.
+    def follow(self) -> Embedder:
+        """Return the embedder of the store's vectors, which another process may have changed.
 
         Raises:
             EmbedderMismatchError: it cannot be had here.
         """
         stored = self.store.embedding()
-        if stored is None or stored == self.embedder.stamp:
-            return
-        with self._following:
-            if stored != self.embedder.stamp:
-                self.adopt(self.open_embedder(None, stored))
+        if stored is not None and stored != self.embedder.stamp:
+            with self._following:
+                if stored != self.embedder.stamp:
+                    self.adopt(self.open_embedder(None, stored))
+        return self.embedder
 
     def search(self, request: Request) -> SearchResult:
         """Search the store; try again if its embedder changes meanwhile, or reading shows that the index is damaged."""
@@ -217,10 +217,6 @@ class Runtime:
 
         model = model or self.reranker_name
         return make_reranker(self.generator(model), mode, self.settings.models.total_timeout_s)
-
-    def current_embedder(self) -> Embedder:
-        self.follow()
-        return self.embedder
 
     def adopt(self, embedder: Embedder) -> None:
         """Use another embedder from now on."""

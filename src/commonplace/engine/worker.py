@@ -13,6 +13,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, Final, TypeVar
@@ -164,12 +165,10 @@ def main() -> None:
             answers.write(_line(*answer))
             answers.flush()
 
-    def progress(what: str, done: int, total: int) -> None:
-        tell("progress", what, done, total)
-
     tell(*_STARTED)
     settings, task, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
     path, namespace = settings.store.path, settings.store.namespace
+    progress: Progress = partial(tell, "progress")
     try:
         if not Path(path, DATABASE).is_file():
             what = f"the store at {path} was deleted while it was open"

@@ -18,7 +18,7 @@ from commonplace.health.golden import GoldenAnswer
 from commonplace.memory.content import what_became
 from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
-from commonplace.models.static import StaticEmbedder
+from commonplace.store.graph import GraphReading
 from commonplace.store.store import Store
 from commonplace.text.similarity import is_near_duplicate
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
@@ -135,80 +135,64 @@ _MAX_IN_BAND: Final = 50
 """Of more memories that share a band no pairs are compared: what all have in common tells nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthRuntime:
-    """What an examination stands on.
+def examine(
+    store: Store,
+    namespace: str,
+    golden: Sequence[GoldenAnswer] = (),
+    *,
+    project: Path | None,
+    retention: RetentionPolicy,
+    now: float,
+    notes: Mapping[str, str],
+    issues: Mapping[str, Mapping[str, int]],
+) -> Health:
+    """Examine the memories of a namespace.
 
-    Attributes:
+    Args:
         project: the directory that the paths of files are relative to, None where there is none.
         notes: those in the vault: the memory's id by the note's path, as a memory has it.
         issues: how many issues there are, by agent and then by status.
-        tokens: the static model, whose tokens the store has.
     """
-
-    store: Store
-    namespace: str
-    project: Path | None
-    retention: RetentionPolicy
-    now: float
-    notes: Mapping[str, str]
-    issues: Mapping[str, Mapping[str, int]]
-    tokens: StaticEmbedder
-
-
-def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Health:
-    """Examine the memories of a namespace."""
-    store, name = runtime.store, runtime.namespace
     with store.snapshot():
-        everything = store.memories(name, Selection(order="id"))
+        everything = store.memories(namespace, Selection(order="id"))
         live = [each for each in everything if each.expired_at is None]
-        findings = [
-            *_duplicates(runtime, live),
-            *_contradictions(runtime),
-            *(
-                Finding("overtaken", (older.owner.id, newer.owner.id), "the second may take the place of the first")
-                for older, newer, is_sure, disputes in overtaken(store, name)
-                if not is_sure and not disputes  # which are findings themselves
-            ),
-            *_stale(runtime, live),
-            *_orphans(runtime, everything),
-            *_junk(live),
-        ]
+        findings = [*_duplicates(store, namespace, live), *_contradictions(store.graph(namespace))]
+        for older, newer, is_sure, disputes in overtaken(store, namespace):
+            if not is_sure and not disputes:  # which are findings themselves
+                why = "the second may take the place of the first"
+                findings.append(Finding("overtaken", (older.owner.id, newer.owner.id), why))
+        findings += [*_stale(project, live), *_orphans(notes, everything), *_junk(live)]
+    banded = Counter(
+        BANDS[bisect_left(BANDS, min(1.0, retention.raw(each.record, now)))]
+        for each in live
+        if each.record.status == "active"
+    )
     return Health(
-        namespace=name,
+        namespace=namespace,
         memories=len(live),
         tiers={tier: sum(each.record.tier == tier for each in live) for tier in TIERS[1:]},
         statuses={status: sum(each.record.status == status for each in everything) for status in STATUSES},
-        retention=_retention(runtime, live),
-        pending={agent: found["open"] for agent, found in runtime.issues.items() if agent and found.get("open")},
+        retention={f"{end:.2f}": banded[end] for end in BANDS},
+        pending={agent: found["open"] for agent, found in issues.items() if agent and found.get("open")},
         findings=tuple(sorted(findings, key=lambda each: (KINDS.index(each.kind), each.ids))),
         golden=tuple(golden),
     )
 
 
-def _retention(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> dict[str, int]:
-    counted = Counter(
-        BANDS[bisect_left(BANDS, min(1.0, runtime.retention.raw(each.record, runtime.now)))]
-        for each in live
-        if each.record.status == "active"
-    )
-    return {f"{end:.2f}": counted[end] for end in BANDS}
-
-
-def _duplicates(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Finding]:
+def _duplicates(store: Store, namespace: str, live: Iterable[StoredMemory]) -> Iterator[Finding]:
     """Find memories in the same words, or nearly so; the turns of a conversation may repeat each other.
 
     What tells is stored with each memory but for such turns.
     """
     known = {each.number: each for each in live}
-    digests = {number: digest for number, _, digest in runtime.store.memory_digests(runtime.namespace) if digest}
+    digests = {number: digest for number, _, digest in store.memory_digests(namespace) if digest}
     same: dict[str, list[str]] = defaultdict(list)
     for number in known.keys() & digests.keys():
         same[digests[number]].append(known[number].owner.id)
     for ids in same.values():
         if len(ids) > 1:
             yield Finding("duplicate", tuple(sorted(ids)), "duplicates")
-    shared = groupby(runtime.store.shared_bands(runtime.namespace, _MAX_IN_BAND), itemgetter(0))
+    shared = groupby(store.shared_bands(namespace, _MAX_IN_BAND), itemgetter(0))
     pairs = {pair for _, rows in shared for pair in combinations([number for _, number in rows], 2)}
     for one, other in pairs:
         first, second = known[one], known[other]
@@ -216,10 +200,9 @@ def _duplicates(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterato
             yield Finding("duplicate", tuple(sorted((first.owner.id, second.owner.id))), "they say nearly the same")
 
 
-def _contradictions(runtime: HealthRuntime) -> Iterator[Finding]:
+def _contradictions(graph: GraphReading) -> Iterator[Finding]:
     """Find the facts of the graph that cannot all be true."""
     disputes: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    graph = runtime.store.graph(runtime.namespace)
     for relation in graph.disputed():
         disputes[relation.dispute].append((relation.id, relation.fact))
     for facts in disputes.values():
@@ -228,27 +211,27 @@ def _contradictions(runtime: HealthRuntime) -> Iterator[Finding]:
         yield Finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
 
 
-def _stale(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Finding]:
+def _stale(project: Path | None, live: Iterable[StoredMemory]) -> Iterator[Finding]:
     """Find memories that speak of files which changed or went since."""
-    if runtime.project is None:
+    if project is None:
         return
     became: dict[str, str] = {}
     for each in live:
         for reference in each.owner.references:
             if reference not in became:
-                became[reference] = what_became(reference, runtime.project)
+                became[reference] = what_became(reference, project)
         if told := list(filter(None, map(became.get, each.owner.references))):
             yield Finding("stale", (each.owner.id,), f"{', '.join(told)} since it was written")
 
 
-def _orphans(runtime: HealthRuntime, everything: Sequence[StoredMemory]) -> Iterator[Finding]:
+def _orphans(notes: Mapping[str, str], everything: Sequence[StoredMemory]) -> Iterator[Finding]:
     """Find promoted memories without their note, and notes without their memory."""
     known = {each.owner.id: each for each in everything}
     for each in everything:
         path = each.record.vault_path
-        if each.expired_at is None and path and path not in runtime.notes:
+        if each.expired_at is None and path and path not in notes:
             yield Finding("orphan", (each.owner.id,), f"its note {path} is not in the vault")
-    for path, id_ in runtime.notes.items():
+    for path, id_ in notes.items():
         memory = known.get(id_)
         if memory is None or memory.expired_at is not None or memory.record.vault_path != path:
             yield Finding("orphan", (id_,), f"the note {path} is of no promoted memory")

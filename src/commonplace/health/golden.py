@@ -75,25 +75,25 @@ def read_golden(path: Path) -> list[GoldenQuery]:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"{path} cannot be read: {why}", remedy="give a text in UTF-8") from error
-    queries = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    remedy = 'write lines like {"query": "which database", "relevant": ["an id or a path"]}'
+    queries = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            given = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"line {number} of {path} is not JSON: {error}", remedy=remedy) from error
+        query, relevant = (given.get("query"), given.get("relevant")) if isinstance(given, dict) else (None, None)
+        if not isinstance(query, str) or not query.strip():
+            raise UsageError(f"line {number} of {path} has no query", remedy=remedy)
+        names = relevant if isinstance(relevant, list) else []
+        if not names or not all(isinstance(each, str) and each for each in names):
+            raise UsageError(f"line {number} of {path} does not name what is relevant", remedy=remedy)
+        queries.append(GoldenQuery(query, tuple(dict.fromkeys(names))))
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageError(f"{path} has {len(queries):,} queries", remedy=f"give 1 to {MAX_QUERIES:,}")
     return queries
-
-
-def _parsed(path: Path, number: int, line: str) -> GoldenQuery:
-    remedy = 'write lines like {"query": "which database", "relevant": ["an id or a path"]}'
-    try:
-        given = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"line {number} of {path} is not JSON: {error}", remedy=remedy) from error
-    query = given.get("query") if isinstance(given, dict) else None
-    relevant = given.get("relevant") if isinstance(given, dict) else None
-    if not isinstance(query, str) or not query.strip():
-        raise UsageError(f"line {number} of {path} has no query", remedy=remedy)
-    if not isinstance(relevant, list) or not relevant or not all(isinstance(each, str) and each for each in relevant):
-        raise UsageError(f"line {number} of {path} does not name what is relevant", remedy=remedy)
-    return GoldenQuery(query, tuple(dict.fromkeys(relevant)))
 
 
 def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
@@ -120,8 +120,16 @@ def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple
 
 def kept(ledger: LedgerReading) -> list[GoldenQuery]:
     """Return the golden queries that are kept, the oldest first."""
-    issues = ledger.issues(IssueSelection(statuses=("open",)))
-    return [found for issue in issues if issue.issue_type == GOLDEN and (found := _query_of(issue)) is not None]
+    queries = []
+    for issue in ledger.issues(IssueSelection(statuses=("open",))):
+        if issue.issue_type != GOLDEN:
+            continue
+        notes = split_notes(issue.notes)[0]
+        query, relevant, irrelevant = (notes.get(name) for name in ("query", "relevant", "irrelevant"))
+        # One is left without its query when a memory of it was forgotten.
+        if isinstance(query, str) and isinstance(relevant, list) and isinstance(irrelevant, list):
+            queries.append(GoldenQuery(query, tuple(map(str, relevant)), tuple(map(str, irrelevant)), issue.id))
+    return queries
 
 
 def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doer) -> GoldenQuery:
@@ -155,13 +163,3 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
     else:
         rules.close(ledger, issue.id, "no hit is marked any more", doer)
     return GoldenQuery(asked_for, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if is_named else "")
-
-
-def _query_of(issue: Issue) -> GoldenQuery | None:
-    """Return the golden query of an issue, or None if a memory of it was forgotten."""
-    notes = split_notes(issue.notes)[0]
-    query, *sides = (notes.get(name) for name in ("query", "relevant", "irrelevant"))
-    if not isinstance(query, str) or not all(isinstance(ids, list) for ids in sides):
-        return None
-    relevant, irrelevant = (tuple(map(str, ids or ())) for ids in sides)
-    return GoldenQuery(query, relevant, irrelevant, issue.id)

@@ -6,7 +6,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
@@ -66,14 +66,6 @@ class PageSession:
     def opens(self, token: str) -> bool:
         """Whether a link has the token of this page."""
         return _same(token, self._token)
-
-    def is_visitor(self, cookies: Mapping[str, str]) -> bool:
-        """Whether a request comes from a browser that has opened the link."""
-        return _same(cookies.get(self.cookie, ""), self.secret)
-
-    def is_own(self, csrf: str) -> bool:
-        """Whether a request comes from a page of ours."""
-        return _same(csrf, self.csrf)
 
 
 def _same(given: str, known: str) -> bool:
@@ -184,7 +176,15 @@ class Access:
         if engine.tokens.is_expired(token):
             message = f"the token expired at {token.expires_at}"
             raise Problem(401, "expired-token", message, remedy=_REMEDY, headers=_CHALLENGE)
-        self._count(token.id)
+        if self._per_minute:
+            minute = int(time.monotonic() // 60)
+            with self._lock:
+                known, count = self._windows.get(token.id, (minute, 0))
+                count = count + 1 if known == minute else 1
+                self._windows[token.id] = (minute, count)
+            if count > self._per_minute:
+                message = f"this token has sent {self._per_minute:,} requests in this minute"
+                raise Problem(429, "too-many-requests", message, remedy="wait", headers={"Retry-After": "60"})
         return Caller(token.id, token.scopes, token.namespaces, token.namespaces[0])
 
     def check_visitor(self, request: Request) -> None:
@@ -194,19 +194,7 @@ class Access:
             Problem: the cookie, or the token of a request that is more than a look, is missing or wrong.
         """
         page = self.page
-        if page is None or not page.is_visitor(request.cookies):
+        if page is None or not _same(request.cookies.get(page.cookie, ""), page.secret):
             raise Problem(401, "no-token", "this browser has not opened the page's link", remedy=_LINK)
-        if request.method not in _SAFE and not page.is_own(request.headers.get(CSRF_HEADER, "")):
+        if request.method not in _SAFE and not _same(request.headers.get(CSRF_HEADER, ""), page.csrf):
             raise Problem(403, "no-csrf-token", f"{CSRF_HEADER} is missing or wrong", remedy="load the page again")
-
-    def _count(self, token: str) -> None:
-        if not self._per_minute:
-            return
-        minute = int(time.monotonic() // 60)
-        with self._lock:
-            known, count = self._windows.get(token, (minute, 0))
-            count = count + 1 if known == minute else 1
-            self._windows[token] = (minute, count)
-        if count > self._per_minute:
-            message = f"this token has sent {self._per_minute:,} requests in this minute"
-            raise Problem(429, "too-many-requests", message, remedy="wait", headers={"Retry-After": "60"})

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -59,8 +59,8 @@ PROBLEMS_LISTED: Final = 5
 MAX_WORKERS: Final = 8
 MAX_IMPORT_BYTES: Final = 4 * 1024**3
 IMPORT_TIMEOUT_S: Final = 3_600.0
-_ADMISSION, _CALL, _LONG_CALL = "admission", "call", "long call"
-"""What threads are for; each has its own, and a queue of its own."""
+Work: TypeAlias = Literal["admission", "call", "long call"]
+"""What threads are for; each has its own, and a queue of its own. A long call may take minutes."""
 _T = TypeVar("_T")
 _STORES: Final = frozenset({"remember", "remember_many"})
 """The operations that store memories; the caller is the source of those without one."""
@@ -133,9 +133,10 @@ class EnginePool:
                 entry = self._open[namespace] = _Open(root.in_namespace(namespace, is_served=True))
             entry.uses += 1
             self._open.move_to_end(namespace)
-            surplus = self._surplus()
-        for engine in surplus:
-            engine.close()
+            idle = [name for name, each in self._open.items() if not each.uses]
+            surplus = [self._open.pop(name) for name in idle[: max(0, len(self._open) - MAX_OPEN)]]
+        for each in surplus:
+            each.engine.close()
         try:
             yield entry.engine
         finally:
@@ -152,10 +153,6 @@ class EnginePool:
                 self._root.close()
                 self._root = None
 
-    def _surplus(self) -> list[Engine]:
-        idle = [name for name, entry in self._open.items() if not entry.uses]
-        return [self._open.pop(name).engine for name in idle[: max(0, len(self._open) - MAX_OPEN)]]
-
 
 class Service:
     """Answers requests by calls of engines in a bounded pool of threads."""
@@ -170,12 +167,12 @@ class Service:
         self._requests = Counter("commonplace_requests", "Requests answered.", labels, registry=self.registry)
         name, about = "commonplace_request_seconds", "Time to the end of the answer."
         self._seconds = Histogram(name, about, labels[:1], buckets=_BUCKETS_S, registry=self.registry)
-        self._sizes = {
-            _ADMISSION: (limits.workers, limits.waiting),
-            _CALL: (limits.workers, limits.waiting),
-            _LONG_CALL: (limits.long_workers, limits.long_waiting),
+        self._sizes: Mapping[Work, tuple[int, int]] = {
+            "admission": (limits.workers, limits.waiting),
+            "call": (limits.workers, limits.waiting),
+            "long call": (limits.long_workers, limits.long_waiting),
         }
-        self._pools: Mapping[str, CapacityLimiter] = {}
+        self._pools: Mapping[Work, CapacityLimiter] = {}
         self._in_hand = dict.fromkeys(self._sizes, 0)
         self._lock = threading.Lock()
         self._under_way: set[tuple[str, str]] = set()
@@ -189,28 +186,27 @@ class Service:
                 fields = {"operation": operation, "method": method, "status": status, "ms": round(seconds * 1e3, 1)}
                 self._log.write({"at": iso(datetime.now(UTC)), **fields})
 
-    async def in_thread(self, work: Callable[[], _T], *, is_long: bool = False) -> _T:
-        """Return what work returns, done in a thread of the pool.
-
-        Args:
-            is_long: it may take minutes, in which others are not to wait for it.
+    async def in_thread(self, work: Callable[[], _T], pool: Work = "call") -> _T:
+        """Return what work returns, done in a thread of a pool.
 
         Raises:
             Problem: too many requests are waiting for a thread, or the work failed unexpectedly.
         """
-        return await self._in_pool(_LONG_CALL if is_long else _CALL, work)
-
-    async def _in_pool(self, pool: str, work: Callable[[], _T]) -> _T:
         if not self._pools:  # belong to the event loop
             self._pools = {name: CapacityLimiter(workers) for name, (workers, _) in self._sizes.items()}
         # Counted here: the limiter counts only who has reached it, so that any number could pass at once.
         workers, waiting = self._sizes[pool]
         if self._in_hand[pool] >= workers + waiting:
-            message, after = f"{waiting} requests are waiting", "30" if pool == _LONG_CALL else "1"
+            message, after = f"{waiting} requests are waiting", "30" if pool == "long call" else "1"
             raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": after})
         self._in_hand[pool] += 1
         try:
-            return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pools[pool])
+            return await anyio.to_thread.run_sync(work, limiter=self._pools[pool])
+        except (CommonplaceError, Problem):
+            raise
+        except Exception as error:  # the skin's outermost edge: the client gets an answer, the log what happened
+            _log.error("a request failed", exc_info=error)
+            raise Problem(500, "defect", f"the request failed unexpectedly ({type(error).__name__})") from error
         finally:
             self._in_hand[pool] -= 1
 
@@ -233,7 +229,7 @@ class Service:
             return caller, namespace
 
         # Not among the calls: each would wait its turn twice.
-        return await self._in_pool(_ADMISSION, work)
+        return await self.in_thread(work, "admission")
 
     def once(self, engine: Engine, key: str, request: str, work: Callable[[], Response]) -> Response:
         """Return what work returns, or what it returned within a day for the same key.
@@ -306,16 +302,6 @@ class Service:
             raise Problem(408, "too-slow", message, headers={"Connection": "close"}) from error
 
 
-def _guarded(work: Callable[[], _T]) -> _T:
-    try:
-        return work()
-    except (CommonplaceError, Problem):
-        raise
-    except Exception as error:  # the skin's outermost edge: the client gets an answer, the log what happened
-        _log.error("a request failed", exc_info=error)
-        raise Problem(500, "defect", f"the request failed unexpectedly ({type(error).__name__})") from error
-
-
 def application(service: Service) -> ASGIApp:
     """Return the ASGI application of a server; the caller closes its pool of engines."""
     own: list[BaseRoute] = []
@@ -382,7 +368,7 @@ async def call(service: Service, operation: Operation, request: Request) -> Resp
         return await _transfer(service, operation, request, namespace)
     body = await service.body(request) if operation.verb in ("POST", "PATCH") else b""
     work = partial(_answer, service, operation, request, body, caller, namespace)
-    return await service.in_thread(work, is_long=operation.is_long(len(body)))
+    return await service.in_thread(work, "long call" if operation.is_long(len(body)) else "call")
 
 
 def _answer(
@@ -427,7 +413,7 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
             with service.engines.use(namespace) as engine:
                 return _json(operation.run(engine, {**arguments, "file": file}), operation)
 
-        answer = await service.in_thread(work, is_long=True)
+        answer = await service.in_thread(work, "long call")
     except BaseException:
         directory.cleanup()
         raise
@@ -443,26 +429,26 @@ def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) 
     Raises:
         Problem: an argument is unknown, missing or of the wrong kind.
     """
-    in_path = {name: unquote(value) for name, value in request.path_params.items() if name != "namespace"}
-    arguments: dict[str, Any] = {**_from_query(operation, request), **body, **in_path}
+    arguments: dict[str, Any] = {}
+    schemas = {each.name: each.schema for each in operation.parameters if each.place == "query"}
+    for name in request.query_params:
+        if name != "namespace" or name in schemas:
+            texts = request.query_params.getlist(name)
+            arguments[name] = _value(texts, schemas[name]) if name in schemas else texts[-1]
+    arguments |= body
+    arguments |= {name: unquote(value) for name, value in request.path_params.items() if name != "namespace"}
     schema = operation.argument_schema
     if wrong := list(islice(problems(arguments, schema), PROBLEMS_LISTED)):
         raise Problem(400, "invalid-request", "; ".join(wrong), remedy=f"see {PREFIX}/openapi.json")
-    if (version := _if_match(operation, request)) is not None:
-        arguments["if_version"] = version
+    version = request.headers.get("if-match") if operation.takes_version else None
+    if version is not None:
+        bare = version.strip().strip('"')
+        if not bare.isdecimal():
+            message = f"If-Match is {version!r:.80}"
+            raise Problem(400, "invalid-request", message, remedy='give the ETag of a memory, as "3"')
+        arguments["if_version"] = int(bare)
     checked: dict[str, Any] = integers(arguments, schema)
     return checked
-
-
-def _from_query(operation: Operation, request: Request) -> dict[str, Any]:
-    schemas = {each.name: each.schema for each in operation.parameters if each.place == "query"}
-    found: dict[str, Any] = {}
-    for name in request.query_params:
-        if name == "namespace" and name not in schemas:
-            continue
-        texts = request.query_params.getlist(name)
-        found[name] = _value(texts, schemas[name]) if name in schemas else texts[-1]
-    return found
 
 
 def _value(texts: list[str], schema: Schema) -> Any:
@@ -495,32 +481,15 @@ def json_object(body: bytes) -> dict[str, Any]:
         raise Problem(400, "invalid-json", f"the body is no JSON: {error}", remedy="send one JSON object") from error
     if not isinstance(value, dict):
         raise Problem(400, "invalid-json", "the body is no JSON object", remedy="send one JSON object")
-    if _depth(value) > MAX_DEPTH:
-        raise Problem(400, "too-deep", f"the body is nested more than {MAX_DEPTH} deep", remedy="send a flatter object")
-    return value
-
-
-def _depth(value: Any) -> int:
     depth, level = 0, [value]
-    while level and depth <= MAX_DEPTH:
+    while level:
         depth += 1
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-    return depth
-
-
-def _if_match(operation: Operation, request: Request) -> int | None:
-    text = request.headers.get("if-match")
-    if text is None or not operation.takes_version:
-        return None
-    bare = text.strip().strip('"')
-    if not bare.isdecimal():
-        raise Problem(400, "invalid-request", f"If-Match is {text!r:.80}", remedy='give the ETag of a memory, as "3"')
-    return int(bare)
+        if depth > MAX_DEPTH:
+            message = f"the body is nested more than {MAX_DEPTH} deep"
+            raise Problem(400, "too-deep", message, remedy="send a flatter object")
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = list(chain.from_iterable(inner))
+    return value
 
 
 def _json(value: Any, operation: Operation) -> Response:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from commonplace.dataclasses import replace
 from commonplace.formats.jsonrpc import (
-    Call,
     Malformed,
     ProtocolError,
     decode,
@@ -24,7 +23,6 @@ from commonplace.mcp.protocol import (
     SESSION_VERSIONS,
     STATELESS_VERSIONS,
     Context,
-    Registry,
     Terms,
     Tool,
     initialized,
@@ -58,14 +56,21 @@ def mcp_endpoint(service: Service) -> Callable[[Request], Coroutine[Any, Any, Re
             raise Problem(405, "wrong-method", message, headers={"Allow": "POST"})
         caller, namespace = await service.admit(request, "read")
         body = await service.body(request)
-        version = request.headers.get(_HEADER)
-        work = partial(_answered, service, caller, namespace, body, version)
-        return await service.in_thread(work, is_long=_FORGETS in body)
+        work = partial(_answered, service, caller, namespace, body, request.headers.get(_HEADER))
+        return await service.in_thread(work, "long call" if _FORGETS in body else "call")
 
     return endpoint
 
 
 def _answered(service: Service, caller: Caller, namespace: str, body: bytes, version: str | None) -> Response:
+    """Answer a message.
+
+    Args:
+        version: of the protocol, as the header names it.
+
+    Raises:
+        Problem: the header names a version that there is not.
+    """
     try:
         message = read_message(decode(body))
     except ProtocolError as error:
@@ -75,43 +80,26 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
     if message is None or message.id is None:
         return Response(status_code=202)
     with service.engines.use(namespace) as engine:
-        registry = _of_scopes(registry_of(Host(lambda _: engine)), caller)
-        return Response(_answer(registry, message, version, caller), media_type=_JSON)
-
-
-def _answer(registry: Registry, call: Call, version: str | None, caller: Caller) -> bytes:
-    assert call.id is not None
-    try:
-        if call.method == "initialize":
-            return encode(result_of(call.id, initialized(registry, opened_session(call.params))))
-        terms = _terms(call, version)
-        method = method_of(call.method, registry, terms)
-    except ProtocolError as error:
-        return encode(error_of(call.id, error))
-    # What a client says of itself is its own invention; a token is not.
-    context = Context(replace(terms, client=caller.source) if caller.source else terms)
-    return answer(registry, call, call.id, method, context)
-
-
-def _terms(call: Call, version: str | None) -> Terms:
-    """Return by which version a message is to be answered.
-
-    Raises:
-        Problem: the header names a version that there is not.
-        ProtocolError: the message says something else in its own fields.
-    """
-    known = (*SESSION_VERSIONS, *STATELESS_VERSIONS)
-    if version is not None and version not in known:
-        message = f"MCP-Protocol-Version is {version!r:.80}"
-        raise Problem(400, "unknown-protocol-version", message, remedy=f"send one of {', '.join(known)}")
-    if is_stateless(call.params) or call.method == "server/discover":
-        return stateless_terms(call.params)
-    return Terms(version if version in SESSION_VERSIONS else _ASSUMED_VERSION)
-
-
-def _of_scopes(registry: Registry, caller: Caller) -> Registry:
-    """Leave out the tools that the caller's token does not allow."""
-    return replace(registry, tools=tuple(tool for tool in registry.tools if _scope(tool) in caller.scopes))
+        registry = registry_of(Host(lambda _: engine))
+        registry = replace(registry, tools=tuple(tool for tool in registry.tools if _scope(tool) in caller.scopes))
+        try:
+            if message.method == "initialize":
+                opened = initialized(registry, opened_session(message.params))
+                return Response(encode(result_of(message.id, opened)), media_type=_JSON)
+            known = (*SESSION_VERSIONS, *STATELESS_VERSIONS)
+            if version is not None and version not in known:
+                detail = f"MCP-Protocol-Version is {version!r:.80}"
+                raise Problem(400, "unknown-protocol-version", detail, remedy=f"send one of {', '.join(known)}")
+            if is_stateless(message.params) or message.method == "server/discover":
+                terms = stateless_terms(message.params)
+            else:
+                terms = Terms(version if version in SESSION_VERSIONS else _ASSUMED_VERSION)
+            method = method_of(message.method, registry, terms)
+        except ProtocolError as error:
+            return Response(encode(error_of(message.id, error)), media_type=_JSON)
+        # What a client says of itself is its own invention; a token is not.
+        context = Context(replace(terms, client=caller.source) if caller.source else terms)
+        return Response(answer(registry, message, message.id, method, context), media_type=_JSON)
 
 
 def _scope(tool: Tool) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 import commonplace
-from commonplace.server.operations import OPERATIONS, Operation, Parameter, Schema
+from commonplace.server.operations import OPERATIONS, Operation, Schema
 from commonplace.server.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
 from commonplace.server.responses import ResponseSchemas
 
@@ -31,6 +31,10 @@ def document() -> dict[str, Any]:
     schemas = ResponseSchemas()
     for operation in OPERATIONS.values():
         paths.setdefault(f"/v1{operation.path}", {})[operation.verb.lower()] = _operation(operation, schemas)
+    text = {"type": "string"}
+    kind = {"type": "string", "pattern": f"^{TYPE_PREFIX}"}
+    details = {"type": kind, "title": text, "status": {"type": "integer"}, "detail": text, "remedy": text}
+    problem = {"type": "object", "properties": details, "required": ["type", "title", "status", "detail"]}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -51,32 +55,31 @@ def document() -> dict[str, Any]:
                     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
                 }
             },
-            "schemas": {name: _described(each) for name, each in schemas.components.items()}
-            | {"ProblemDetails": _problem()},
+            "schemas": {
+                **{name: _described(each) for name, each in schemas.components.items()},
+                "ProblemDetails": problem,
+            },
         },
     }
 
 
-def _problem() -> Schema:
-    text = {"type": "string"}
-    kind = {"type": "string", "pattern": f"^{TYPE_PREFIX}"}
-    properties = {"type": kind, "title": text, "status": {"type": "integer"}, "detail": text, "remedy": text}
-    return {"type": "object", "properties": properties, "required": ["type", "title", "status", "detail"]}
-
-
 def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]:
+    success: dict[str, Any] = {"description": "Done.", "content": _LINES}
+    if not (operation.has_file and operation.verb == "GET"):
+        success["content"] = {"application/json": {"schema": schemas.of(operation)}}
+        if operation.has_version:
+            success["headers"] = _ETAG
     form: dict[str, Any] = {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": _as_json(operation.summary),
         "description": _as_json(f"{operation.description}\n\nScope: `{operation.scope}`.".strip()),
-        "parameters": [_parameter(each, operation) for each in operation.parameters if each.place != "body"],
+        "parameters": _parameters(operation),
         "responses": {
-            str(operation.status): _success(operation, schemas),
+            str(operation.status): success,
             **dict.fromkeys(map(str, (*_STATUSES, *([412] if operation.takes_version else []))), _REFERENCE),
         },
     }
-    form["parameters"] += _common(operation)
     if operation.has_file and operation.verb == "POST":
         form["requestBody"] = {"required": True, "content": _LINES}
     elif operation.body_schema is not None:
@@ -86,11 +89,25 @@ def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]
     return form
 
 
-def _success(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]:
-    if operation.has_file and operation.verb == "GET":
-        return {"description": "Done.", "content": _LINES}
-    content = {"application/json": {"schema": schemas.of(operation)}}
-    return {"description": "Done.", "content": content} | ({"headers": _ETAG} if operation.has_version else {})
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    found = []
+    for each in operation.parameters:
+        if each.place != "body":
+            is_required = each.place == "path" or each.is_required
+            one = {"name": each.name, "in": each.place, "required": is_required, "schema": each.schema}
+            described = operation.descriptions.get(each.name)
+            found.append(one | ({"description": _as_json(described)} if described else {}))
+    text, in_path = {"type": "string"}, "{namespace}" in operation.path
+    place = "path" if in_path else "query"
+    found.append({"name": "namespace", "in": place, "required": in_path, "schema": text})
+    if operation.takes_key:
+        key = {"type": "string", "minLength": 1, "maxLength": 200}
+        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
+    if operation.takes_version:
+        described = "Change the memory only while its ETag is this one."
+        one = {"name": "If-Match", "in": "header", "required": False, "schema": text}
+        found.append(one | {"description": described})
+    return found
 
 
 def _described(schema: Schema) -> Schema:
@@ -100,31 +117,6 @@ def _described(schema: Schema) -> Schema:
         for name, one in schema.get("properties", {}).items()
     }
     return schema | ({"properties": properties} if properties else {})
-
-
-def _parameter(parameter: Parameter, operation: Operation) -> dict[str, Any]:
-    text = operation.descriptions.get(parameter.name)
-    return {
-        "name": parameter.name,
-        "in": parameter.place,
-        "required": parameter.place == "path" or parameter.is_required,
-        "schema": parameter.schema,
-        **({"description": _as_json(text)} if text else {}),
-    }
-
-
-def _common(operation: Operation) -> list[dict[str, Any]]:
-    text = {"type": "string"}
-    in_path = "{namespace}" in operation.path
-    place = "path" if in_path else "query"
-    found: list[dict[str, Any]] = [{"name": "namespace", "in": place, "required": in_path, "schema": text}]
-    if operation.takes_key:
-        key = {"type": "string", "minLength": 1, "maxLength": 200}
-        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
-    if operation.takes_version:
-        described = {"description": "Change the memory only while its ETag is this one."}
-        found.append({"name": "If-Match", "in": "header", "required": False, "schema": text, **described})
-    return found
 
 
 def _as_json(text: str) -> str:

@@ -8,7 +8,7 @@ import inspect
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -496,13 +496,6 @@ def search_vector_store(
     }
 
 
-def _operations() -> Iterator[Operation]:
-    for tag, rows in _TABLE.items():
-        for row in rows:
-            id_, verb, path, scope, call, *rest = row
-            yield Operation(id_, verb, path, scope, call, tag, *rest)
-
-
 _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     "Memories": (
         ("remember", "POST", "/memories", "write", "remember", {}, 201),
@@ -599,4 +592,8 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     ),
 }
 
-OPERATIONS: Final[Mapping[str, Operation]] = {each.id: each for each in _operations()}
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    id_: Operation(id_, verb, path, scope, called, tag, *rest)
+    for tag, rows in _TABLE.items()
+    for id_, verb, path, scope, called, *rest in rows
+}

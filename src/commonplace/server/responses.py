@@ -27,13 +27,8 @@ _UNIONS: Final = (typing.Union, types.UnionType)
 _REST: Final = "..."
 
 
-def _form_of(members: str) -> dict[str, str]:
-    found = (member.partition(": ") for member in members.split("; "))
-    return {name.lstrip("-"): text for name, _, text in found}
-
-
 _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    name: _form_of(members)
+    name: {member.lstrip("-"): text for member, _, text in (each.partition(": ") for each in members.split("; "))}
     for name, members in {
         "SearchResult": (
             "query: str; also: list[str]; corrected_query: str | None; agent_type: str | None; phase: str | None; "
@@ -128,14 +123,13 @@ class ResponseSchemas:
         kind = _evaluate(text, function.__module__)
         if operation.member:
             return _holding(operation.member, self._schema(kind))
-        answers = [self._answer(each) for each in _alternatives(kind)]
+        answers = []
+        for each in typing.get_args(kind) if typing.get_origin(kind) in _UNIONS else (kind,):
+            schema = self._schema(each)
+            if "$ref" not in schema:
+                schema = _holding("items" if schema.get("type") == "array" else "result", schema)
+            answers.append(schema)
         return answers[0] if len(answers) == 1 else {"anyOf": answers}
-
-    def _answer(self, kind: Any) -> Schema:
-        schema = self._schema(kind)
-        if "$ref" in schema:
-            return schema
-        return _holding("items" if schema.get("type") == "array" else "result", schema)
 
     def _schema(self, kind: Any) -> Schema:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -160,22 +154,19 @@ class ResponseSchemas:
         name = kind.__name__
         if name not in self.components:
             self.components[name] = {}  # it may refer to itself
-            self.components[name] = self._component(kind)
+            below: list[type] = sorted(kind.__subclasses__(), key=lambda each: each.__name__)
+            if hasattr(kind, "model_fields") and below:
+                self.components[name] = {"anyOf": [self._reference(each) for each in below]}
+            else:
+                members = dict(_members(kind))
+                about = section(kind, "Attributes") if is_dataclass(kind) else {}
+                properties = {
+                    member.rstrip("?"): self._schema(each) | ({"description": about[member]} if member in about else {})
+                    for member, each in members.items()
+                }
+                required = [member for member in members if not member.endswith("?")]
+                self.components[name] = {"type": "object", "properties": properties, "required": required}
         return {"$ref": f"#/components/schemas/{name}"}
-
-    def _component(self, kind: Any) -> Schema:
-        if hasattr(kind, "model_fields"):
-            below = sorted(kind.__subclasses__(), key=lambda each: each.__name__)
-            if below:
-                return {"anyOf": [self._reference(each) for each in below]}
-        members = dict(_members(kind))
-        told = section(kind, "Attributes") if is_dataclass(kind) else {}
-        properties = {
-            name.rstrip("?"): self._schema(each) | ({"description": told[name]} if name in told else {})
-            for name, each in members.items()
-        }
-        required = [name for name in members if not name.endswith("?")]
-        return {"type": "object", "properties": properties, "required": required}
 
 
 def _members(kind: Any) -> Iterator[tuple[str, Any]]:
@@ -194,10 +185,6 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
 
 def _holding(member: str, schema: Schema) -> Schema:
     return {"type": "object", "properties": {member: schema}, "required": [member]}
-
-
-def _alternatives(kind: Any) -> tuple[Any, ...]:
-    return typing.get_args(kind) if typing.get_origin(kind) in _UNIONS else (kind,)
 
 
 def _evaluate(text: Any, module: str) -> Any:

@@ -105,7 +105,9 @@ def run(
         timeout_graceful_shutdown=GRACE_S,
     )
     signal.signal(signal.SIGTERM, _stop)
-    ready(_shown(address, listening) + (page.path if page else ""))
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    shown = f"http://{host}:{listening.getsockname()[1]}" if address.path is None else f"unix:{address.path}"
+    ready(shown + (page.path if page else ""))
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
@@ -128,8 +130,16 @@ def _listen(address: Address) -> socket.socket:
     kind = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening = socket.socket(*(kind if address.path is None else (socket.AF_UNIX, socket.SOCK_STREAM)))
     try:
-        if address.path is not None:
-            _bind_path(listening, address.path)
+        if (path := address.path) is not None:
+            if path.exists() and stat.S_ISSOCK(path.stat().st_mode):  # a dead process may have left it
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                    if probe.connect_ex(str(path)) != 0:
+                        path.unlink()
+            before = os.umask(0o777 & ~SOCKET_MODE)  # only this user can reach it
+            try:
+                listening.bind(str(path))
+            finally:
+                os.umask(before)
         else:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((address.host, address.port))
@@ -142,30 +152,3 @@ def _listen(address: Address) -> socket.socket:
         if isinstance(error, socket.gaierror):
             remedy = "give an address of this machine with --host"
         raise UsageError(f"cannot listen on {where}: {error.strerror or error}", remedy=remedy) from error
-
-
-def _bind_path(listening: socket.socket, path: Path) -> None:
-    """Give a socket a path that only this user can reach; one that a dead process left is replaced."""
-    if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _is_answering(path):
-        path.unlink()
-    before = os.umask(0o777 & ~SOCKET_MODE)
-    try:
-        listening.bind(str(path))
-    finally:
-        os.umask(before)
-
-
-def _is_answering(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
-
-
-def _shown(address: Address, listening: socket.socket) -> str:
-    if address.path is not None:
-        return f"unix:{address.path}"
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"http://{host}:{listening.getsockname()[1]}"

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import commonplace
-from commonplace.mcp.clients import CLIENTS, Client, is_configured
+from commonplace.mcp.clients import CLIENTS, is_configured
 from commonplace.server.access import ENTRANCE, PageSession
 from commonplace.server.app import Service, call, json_object
 from commonplace.server.operations import Operation
@@ -98,9 +98,10 @@ async def _call(service: Service, operation: Operation, request: Request) -> Res
 def _store(engine: Engine) -> dict[str, Any]:
     """Return the settings with their origins, the clients and the backups."""
     settings = engine.settings
+    clients = [(each, each.place(Path.cwd(), Path.home())) for each in CLIENTS.values()]
     return {
         "settings": [[key.dotted, settings.value(key), settings.origin(key)] for key in settings.all_keys()],
-        "clients": [[each.name, each.title, str(place), is_configured(each, place)] for each, place in _clients()],
+        "clients": [[each.name, each.title, str(place), is_configured(each, place)] for each, place in clients],
         "backups": engine.backups(),
     }
 
@@ -108,10 +109,6 @@ def _store(engine: Engine) -> dict[str, Any]:
 def _doctor(engine: Engine) -> Any:
     """Return what `doctor` finds, which mends nothing here."""
     return engine.doctor(mend=False)
-
-
-def _clients() -> list[tuple[Client, Path]]:
-    return [(each, each.place(Path.cwd(), Path.home())) for each in CLIENTS.values()]
 
 
 async def _install(service: Service, session: PageSession, request: Request) -> Response:
