@@ -141,14 +141,14 @@ class Doctor(Service):
                 memories = self._store.memory_digests(namespace)
                 ids = {number: id_ for number, id_, _ in memories}
                 live = set(self._store.matching_owners(namespace, Filter(kinds=("memory",))))
-                for number, told in _in_parts(memories, partial(self._differing, namespace)):
+                for number, wrong in _in_parts(memories, partial(self._differing, namespace)):
                     update = f"write it as it should be with `commonplace update {shlex.quote(ids[number])} TEXT`, or "
                     remedy = (update if number in live else "") + _BACKUP
-                    found.append(Problem("store", f"memory {ids[number]!r:.80}{place} {told}", remedy))
+                    found.append(Problem("store", f"memory {ids[number]!r:.80}{place} {wrong}", remedy))
                 items = self._store.matching_owners(namespace, Filter(kinds=("knowledge",)))
-                for number, told in _in_parts([(each,) for each in items], partial(self._with_other_maps, namespace)):
+                for number, wrong in _in_parts([(each,) for each in items], partial(self._with_other_maps, namespace)):
                     remedy = f"index the knowledge of that agent again, or {_BACKUP}"
-                    found.append(Problem("store", f"knowledge item {number}{place} {told}", remedy))
+                    found.append(Problem("store", f"knowledge item {number}{place} {wrong}", remedy))
         if len(found) > _MAX_TEXTS:
             rest = len(found) - _MAX_TEXTS
             found[_MAX_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", _BACKUP)]
@@ -242,5 +242,5 @@ def _in_parts(
                 try:
                     yield from list(check([each]))
                 except _UNREADABLE as error:
-                    told = error.args[0] if isinstance(error, CommonplaceError) else error
-                    yield each[0], f"cannot be read ({told})"
+                    why = error.args[0] if isinstance(error, CommonplaceError) else error
+                    yield each[0], f"cannot be read ({why})"

@@ -31,22 +31,8 @@ from commonplace.engine.runtime import made_once
 from commonplace.engine.search_api import search
 from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
+from commonplace.memory import validate
 from commonplace.memory.usage import injected_hits, used_hits
-from commonplace.memory.validate import (
-    boolean,
-    fraction,
-    int_in,
-    label,
-    labels,
-    link_type,
-    moment,
-    one_of,
-    path_value,
-    reject_invalid_id,
-    series,
-    short_text,
-    texts,
-)
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
@@ -297,8 +283,8 @@ class Engine:
             AdmissionError: as for `remember`; the message says which one.
             UsageError: likewise.
         """
-        boolean("force", force)
-        given, runtime = list(series("items", items)), self._runtime
+        validate.boolean("force", force)
+        given, runtime = list(validate.series("items", items)), self._runtime
         runtime.before()
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
         if any(in_process):
@@ -344,7 +330,7 @@ class Engine:
         Raises:
             UsageError: several memories begin so.
         """
-        reject_invalid_id(abbreviation)
+        validate.reject_invalid_id(abbreviation)
         store, namespace = self._runtime.store, self.namespace
         if len(abbreviation) < MIN_ABBREVIATION or store.memory(namespace, abbreviation) is not None:
             return abbreviation
@@ -362,7 +348,7 @@ class Engine:
 
     def versions(self, id: str) -> Memories:  # noqa: A002
         """Return every version of a memory, oldest first."""
-        reject_invalid_id(id)
+        validate.reject_invalid_id(id)
         found = self._runtime.store.versions(self.namespace, id)
         if not found:
             raise self._runtime.absent(id)
@@ -454,9 +440,9 @@ class Engine:
         """
         from commonplace.engine.review import answer as answered
 
-        reject_invalid_id(id)
-        told = short_text("reason", reason)
-        return answered(self, id, answer, reason=told, text=text, by_agent=boolean("by_agent", by_agent))
+        validate.reject_invalid_id(id)
+        why = validate.short_text("reason", reason)
+        return answered(self, id, answer, reason=why, text=text, by_agent=validate.boolean("by_agent", by_agent))
 
     def archive(self, id: str) -> Memory:  # noqa: A002
         """Hide a memory from searches. `restore_memory` undoes it; `gc` deletes it after 30 days."""
@@ -475,7 +461,7 @@ class Engine:
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
         """
         memory = self.get(id, touch=False)
-        chosen = NEXT_TIER.get(memory.tier) if tier is None else one_of("tier", tier, TIERS)
+        chosen = NEXT_TIER.get(memory.tier) if tier is None else validate.one_of("tier", tier, TIERS)
         if chosen is None or TIERS.index(chosen) <= TIERS.index(memory.tier):
             raise UsageError(
                 f"memory {memory.id!r:.80} is {memory.tier} already"
@@ -508,7 +494,7 @@ class Engine:
         """
         from commonplace.memory.decay import decay
 
-        floor, now = fraction("threshold", threshold), self._runtime.now()
+        floor, now = validate.fraction("threshold", threshold), self._runtime.now()
         with self._runtime.writing():
             policy, feed = self._runtime.retention, self._runtime.feed
             return decay(self._runtime.store, self.namespace, policy, now, tier=tier, threshold=floor, feed=feed)
@@ -538,7 +524,7 @@ class Engine:
             by_agent: refuse the types "supersedes" and "holds beside" if a user said one of the memories, or one is not
                 trusted.
         """
-        if boolean("by_agent", by_agent) and link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
+        if validate.boolean("by_agent", by_agent) and validate.link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
             from commonplace.engine.review import refuse_agent
 
             refuse_agent(self.get(each, touch=False).trust for each in (source, target))
@@ -548,14 +534,14 @@ class Engine:
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
         """Delete the links from one memory to another, of one type or all; return how many."""
         if type is not None:
-            short_text("type", type)
+            validate.short_text("type", type)
         with self._runtime.writing(source, target):
             return self._runtime.memory.unlink(source, target, type)
 
     def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
         """Return the links from and to a memory, or all, by source, target and type."""
         if id is not None:
-            reject_invalid_id(id)
+            validate.reject_invalid_id(id)
         return self._runtime.store.links(self.namespace, None if id is None else [id])
 
     def neighbourhood(self, id: str, *, depth: int = 2, limit: int = 50) -> Neighbourhood:  # noqa: A002
@@ -565,9 +551,9 @@ class Engine:
             depth: how many links away, 1–4.
             limit: maximum number of memories, 1–500.
         """
-        int_in("depth", depth, 1, MAX_DEPTH)
-        int_in("limit", limit, 1, MAX_NEIGHBOURS)
-        reject_invalid_id(id)
+        validate.int_in("depth", depth, 1, MAX_DEPTH)
+        validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
+        validate.reject_invalid_id(id)
         self._runtime.before()
         return memory_api.neighbourhood(self._runtime, id, depth, limit)
 
@@ -630,10 +616,10 @@ class Engine:
             phases=chosen("phases", wishes.phases),
             tags=chosen("tags", wishes.tags),
             paths=chosen("paths", paths),
-            tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
+            tiers=tuple(validate.one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
             sessions=chosen("sessions", sessions),
             sources=chosen("sources", sources),
-            min_trust=fraction("min_trust", min_trust),
+            min_trust=validate.fraction("min_trust", min_trust),
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
@@ -847,7 +833,7 @@ class Engine:
         """
         from commonplace.memory.injections import injections
 
-        int_in("limit", limit, 1, MAX_LIMIT)
+        validate.int_in("limit", limit, 1, MAX_LIMIT)
         self._runtime.before()
         return injections(self._runtime.store, self.namespace, self._runtime.now())[:limit]
 
@@ -862,7 +848,7 @@ class Engine:
 
     def memory_at(self, path: str, line: int) -> str | None:
         """Return the id of the memory on a line (from 1) of a Markdown page, or None."""
-        int_in("line", line, 1, MAX_OFFSET)
+        validate.int_in("line", line, 1, MAX_OFFSET)
         return self._runtime.pages.memory_at(path, line) if isinstance(path, str) else None
 
     def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
@@ -880,8 +866,8 @@ class Engine:
         Raises:
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
         """
-        int_in("first", first, 1, MAX_OFFSET)
-        int_in("lines", lines, 1, MAX_LINES)
+        validate.int_in("first", first, 1, MAX_OFFSET)
+        validate.int_in("lines", lines, 1, MAX_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._runtime.pick_up()
@@ -948,7 +934,7 @@ class Engine:
             UsageError: a glob is not valid.
         """
         globs = chosen("include", include)
-        path = path_value("root", root).expanduser().absolute()
+        path = validate.path_value("root", root).expanduser().absolute()
         if watch:
             return self._index_api.watch(path, globs, force=force)
         return self._index_api.index(path, globs, force=force, keep_most=keep_most)
@@ -1058,8 +1044,12 @@ class Engine:
         """
         from commonplace.consolidation.runner import RunOptions, agents_of
 
-        options = RunOptions(agents_of(agents), boolean("dry_run", dry_run), self._rate(rate_limit), confidence)
-        return self._consolidation_api.consolidate(options, None if golden is None else path_value("golden", golden))
+        options = RunOptions(
+            agents_of(agents), validate.boolean("dry_run", dry_run), self._rate(rate_limit), confidence
+        )
+        return self._consolidation_api.consolidate(
+            options, None if golden is None else validate.path_value("golden", golden)
+        )
 
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
         """Apply what an issue proposes, whatever the confidence, and close it.
@@ -1072,8 +1062,8 @@ class Engine:
         """
         from commonplace.consolidation.runner import RunOptions, process
 
-        reject_invalid_id(issue)
-        options = RunOptions(dry_run=boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit))
+        validate.reject_invalid_id(issue)
+        options = RunOptions(dry_run=validate.boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit))
         self._runtime.before()
         return process(self, issue, options)
 
@@ -1086,7 +1076,7 @@ class Engine:
         """
         from commonplace.consolidation.undo import undo
 
-        short_text("id", id)
+        validate.short_text("id", id)
         self._runtime.before()
         return undo(self.consolidation_runtime(), id)
 
@@ -1099,7 +1089,7 @@ class Engine:
         """
         from commonplace.consolidation.undo import undo_merge
 
-        reject_invalid_id(id)
+        validate.reject_invalid_id(id)
         self._runtime.before()
         return undo_merge(self.consolidation_runtime(), id)
 
@@ -1108,7 +1098,7 @@ class Engine:
         from commonplace.consolidation.runner import status_of
 
         if agent is not None:
-            one_of("agent", agent, AGENTS)
+            validate.one_of("agent", agent, AGENTS)
         return status_of(self.consolidation_runtime(), agent, self._rate(rate_limit))
 
     def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
@@ -1121,7 +1111,7 @@ class Engine:
         """
         from commonplace.consolidation.runner import KEPT, latest
 
-        int_in("limit", limit, 1, KEPT)
+        validate.int_in("limit", limit, 1, KEPT)
         self._runtime.before()
         return latest(self.consolidation_runtime(), limit)
 
@@ -1129,13 +1119,13 @@ class Engine:
         """Return the changes of a run in order. `undo_consolidation` takes the issue of one."""
         from commonplace.consolidation.runner import changes
 
-        short_text("run", run)
+        validate.short_text("run", run)
         self._runtime.before()
         return changes(self.consolidation_runtime(), run)
 
     def _rate(self, given: int | None) -> int:
         usual = self.settings.consolidation.rate_limit
-        return usual if given is None else int_in("rate_limit", given, 0, MAX_RATE_LIMIT)
+        return usual if given is None else validate.int_in("rate_limit", given, 0, MAX_RATE_LIMIT)
 
     def health(self, golden: str | Path | None = None) -> Health:
         """Count the memories of this namespace and list what needs attention. It changes nothing.
@@ -1145,7 +1135,7 @@ class Engine:
         Args:
             golden: a file of further golden queries, as in `consolidate`.
         """
-        return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
+        return self._consolidation_api.health(None if golden is None else validate.path_value("golden", golden))
 
     def golden_queries(self) -> list[GoldenQuery]:
         """Return the golden queries that `mark` made, oldest first."""
@@ -1168,9 +1158,9 @@ class Engine:
         from commonplace.health.golden import mark
         from commonplace.ledger.rules import Doer
 
-        reject_invalid_id(id)
-        one_of("verdict", verdict, VERDICTS)
-        asked = label("query", query)
+        validate.reject_invalid_id(id)
+        validate.one_of("verdict", verdict, VERDICTS)
+        asked = validate.label("query", query)
         self._runtime.before()
         with self._runtime.store.change_memories(self.namespace) as change:
             return mark(change, asked, id, verdict, Doer(_person(), self._runtime.now()))
@@ -1335,7 +1325,7 @@ class Engine:
         """
         from commonplace.exchange.backup import back_up
 
-        file = path_value("target", target)
+        file = validate.path_value("target", target)
         self._runtime.before()
         now, progress = self._runtime.now(), self._runtime.progress
         return back_up(self._runtime.store, self.directory, file, namespace=self.namespace, now=now, progress=progress)
@@ -1363,8 +1353,8 @@ class Engine:
         from commonplace.exchange.export import export
         from commonplace.exchange.items import EXPORTED
 
-        chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
-        to = target if callable(getattr(target, "write", None)) else path_value("target", target)
+        chosen = [validate.one_of("kinds", kind, EXPORTED) for kind in validate.labels("kinds", kinds or ())]
+        to = target if callable(getattr(target, "write", None)) else validate.path_value("target", target)
         self._runtime.before()
         store, progress = self._runtime.store, self._runtime.progress
         return export(store, self.namespace, to, directory=self.directory, kinds=chosen, progress=progress)  # type: ignore[arg-type] # a stream, or else a path
@@ -1403,7 +1393,7 @@ class Engine:
         from commonplace.exchange.import_ import ON_CONFLICT
         from commonplace.exchange.read import OWN
 
-        one_of("on_conflict", on_conflict, ON_CONFLICT)
+        validate.one_of("on_conflict", on_conflict, ON_CONFLICT)
         source = source_of_import(path, format, self.settings, self._runtime.now())
         options: dict[str, Any] = {"on_conflict": on_conflict, "skip_problems": skip_problems, "dry_run": dry_run}
         return self._take_in(source, has_graph=source.format == OWN, **options)
@@ -1508,9 +1498,9 @@ class Engine:
         given = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
         page = replace(
             given,
-            order=one_of("order", order, LIST_ORDERS),  # type: ignore[arg-type]
-            limit=int_in("limit", limit, 1, MAX_LISTED),
-            offset=int_in("offset", offset, 0, MAX_OFFSET),
+            order=validate.one_of("order", order, LIST_ORDERS),  # type: ignore[arg-type]
+            limit=validate.int_in("limit", limit, 1, MAX_LISTED),
+            offset=validate.int_in("offset", offset, 0, MAX_OFFSET),
         )
         runtime = self._runtime
         runtime.before()
@@ -1558,7 +1548,7 @@ class Engine:
             past: begin when it was stored.
         """
         record, policy = self._runtime.known(id).record, self._runtime.retention
-        int_in("days", days, 1, MAX_FADING_DAYS)
+        validate.int_in("days", days, 1, MAX_FADING_DAYS)
         times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
         uses = record.uses or (record.last_used,)
         # A correction counts as a use for the fading, but is not among the uses.
@@ -1581,7 +1571,7 @@ class Engine:
         Raises:
             StoreError: the log cannot be read.
         """
-        int_in("limit", limit, 1, MAX_USES)
+        validate.int_in("limit", limit, 1, MAX_USES)
         stored = self._runtime.known(id)
         return self._retrievals.uses(id, stored.record.uses)[:limit]
 
@@ -1599,15 +1589,18 @@ class Engine:
     ) -> Selection:
         now = self._runtime.now()
         return Selection(
-            tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
-            statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]
-            tags=labels("tags", tags),
-            sources=texts("sources", sources),
-            sessions=texts("sessions", sessions),
-            categories=tuple(category.lower() for category in labels("categories", categories)),
-            since=moment("since", since, now),
-            until=moment("until", until, now),
-            min_trust=fraction("min_trust", min_trust),
+            tiers=tuple(validate.one_of("tiers", tier, TIERS) for tier in validate.labels("tiers", tiers)),  # type: ignore[misc]
+            statuses=tuple(
+                validate.one_of("statuses", status, STATUSES)  # type: ignore[misc]
+                for status in validate.labels("statuses", statuses)
+            ),
+            tags=validate.labels("tags", tags),
+            sources=validate.texts("sources", sources),
+            sessions=validate.texts("sessions", sessions),
+            categories=tuple(category.lower() for category in validate.labels("categories", categories)),
+            since=validate.moment("since", since, now),
+            until=validate.moment("until", until, now),
+            min_trust=validate.fraction("min_trust", min_trust),
         )
 
 

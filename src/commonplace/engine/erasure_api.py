@@ -1,4 +1,4 @@
-"""Delete what an engine is told to forget, here or in a worker."""
+"""Delete what an engine is asked to forget, here or in a worker."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ErasureApi(Service):
         runtime, graph = self._runtime, self._settings.graph
         untell: Callable[[MemoryChange, str, str], None] | None = None
         leave: Callable[[str, Set[str], bool], Left] | None = None
-        if graph.backend != "local":  # what Graphiti was told goes there too
+        if graph.backend != "local":  # what was sent to Graphiti is deleted there too
             from commonplace.engine.graph_api import leave_graphiti
             from commonplace.graph.graphiti.outbox import Outbox
 

@@ -22,20 +22,7 @@ from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
-from commonplace.memory.validate import (
-    TRUST,
-    boolean,
-    fraction,
-    int_in,
-    invalid,
-    labels,
-    one_of,
-    path_value,
-    reject_invalid,
-    reject_invalid_id,
-    short_text,
-    texts,
-)
+from commonplace.memory import validate
 from commonplace.ranking.calibration import text_scale_of
 from commonplace.redaction import cleaned_json, redact
 from commonplace.search.request import Request
@@ -232,9 +219,9 @@ class Graph:
         Raises:
             UsageError: both are one.
         """
-        told = redact(short_text("reason", reason)).text
+        why = redact(validate.short_text("reason", reason)).text
         with self._writing(keep, other) as service:
-            return service.merge(keep, other, told)
+            return service.merge(keep, other, why)
 
     def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> views.Splitting:
         """Undo merges of an entity, or split off some of its names.
@@ -248,10 +235,10 @@ class Graph:
         Raises:
             UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
         """
-        chosen = labels("names", names)
-        told = redact(short_text("reason", reason)).text
+        chosen = validate.labels("names", names)
+        why = redact(validate.short_text("reason", reason)).text
         with self._writing(entity) as service:
-            return service.split(entity, chosen, told)
+            return service.split(entity, chosen, why)
 
     def settle(self, relation_uuid: str, *, reason: str = "", verdict: str = "right") -> views.Settlement:
         """Resolve a dispute in favour of this fact.
@@ -265,9 +252,9 @@ class Graph:
         Raises:
             UsageError: it is not disputed, or is a dispute about several facts, which the error names.
         """
-        told = redact(short_text("reason", reason)).text
+        why = redact(validate.short_text("reason", reason)).text
         with self._writing(relation_uuid) as service:
-            return service.settle(relation_uuid, told, one_of("verdict", verdict, VERDICTS))
+            return service.settle(relation_uuid, why, validate.one_of("verdict", verdict, VERDICTS))
 
     def search_entities(
         self,
@@ -290,9 +277,9 @@ class Graph:
             valid_at: by the facts that were true in the world at that time; what is found by its name is found always.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
         """
-        limit, asked = int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
+        limit, asked = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.entity
-        types = [kind("entity_types", each) for each in labels("entity_types", entity_types or ())]
+        types = [kind("entity_types", each) for each in validate.labels("entity_types", entity_types or ())]
         wanted = self._wanted(self._times(as_of, valid_at), center_node_uuid, group_ids, types)
         return self._reader.search_entities(asked, limit, wanted)
 
@@ -319,9 +306,9 @@ class Graph:
             include_past: also facts that have ended or were retracted.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
         """
-        limit, asked = int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
+        limit, asked = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.relation
-        types = [kind("relation_types", each) for each in labels("relation_types", relation_types or ())]
+        types = [kind("relation_types", each) for each in validate.labels("relation_types", relation_types or ())]
         wanted = self._wanted(self._times(as_of, valid_at, include_past), center_node_uuid, group_ids, types)
         return self._reader.search_relations(asked, limit, wanted)
 
@@ -352,13 +339,15 @@ class Graph:
         Raises:
             UsageError: nothing is asked for, or a value is out of its range.
         """
-        names = labels("entity_names", entity_names)
-        budget = int_in("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS)
+        names = validate.labels("entity_names", entity_names)
+        budget = validate.int_in(
+            "max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS
+        )
         if not isinstance(query, str):
-            raise invalid("query", query, "give a text")
+            raise validate.invalid("query", query, "give a text")
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
-        int_in("max_facts", max_facts, 1, MAX_FACTS)
+        validate.int_in("max_facts", max_facts, 1, MAX_FACTS)
         wanted = self._wanted(self._times(as_of, valid_at), center_node_uuid)
         count = self._runtime.tokens.count_tokens
         return self._reader.context(names, query, wanted, max_facts=max_facts, max_tokens=budget, count=count)
@@ -401,8 +390,8 @@ class Graph:
             limit: how many entities at most, 1–500. Of a hub the newest 100 facts are followed.
             as_of, valid_at, include_past: as for `search_edges`.
         """
-        int_in("depth", depth, 1, MAX_DEPTH)
-        int_in("limit", limit, 1, MAX_NEIGHBOURS)
+        validate.int_in("depth", depth, 1, MAX_DEPTH)
+        validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
         with self._reading(entity, as_of=as_of, valid_at=valid_at, include_past=include_past) as (reader, times):
             return reader.neighbourhood(entity, depth, limit, times)
 
@@ -422,13 +411,13 @@ class Graph:
             max_depth: how many facts it may have, 1–12.
             as_of, valid_at: as for `search_edges`.
         """
-        int_in("max_depth", max_depth, 1, MAX_PATH)
+        validate.int_in("max_depth", max_depth, 1, MAX_PATH)
         with self._reading(source, target, as_of=as_of, valid_at=valid_at) as (reader, times):
             return reader.path(source, target, max_depth, times)
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts included."""
-        int_in("limit", limit, 1, MAX_LISTED)
+        validate.int_in("limit", limit, 1, MAX_LISTED)
         with self._reading(entity, as_of=as_of, include_past=True) as (reader, times):
             return reader.timeline(entity, limit, times)
 
@@ -441,14 +430,14 @@ class Graph:
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
     ) -> list[views.EpisodeView]:
         """Return episodes, newest first by reference time."""
-        int_in("limit", limit, 1, MAX_LISTED)
-        groups = texts("group_ids", group_ids or ())
+        validate.int_in("limit", limit, 1, MAX_LISTED)
+        groups = validate.texts("group_ids", group_ids or ())
         with self._reading(as_of=as_of) as (reader, times):
             return list(reader.episodes(limit, groups, times))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
         """Return groups of closely related entities, largest first."""
-        int_in("limit", limit, 1, MAX_FACTS)
+        validate.int_in("limit", limit, 1, MAX_FACTS)
         with self._reading(as_of=as_of) as (reader, times):
             return list(reader.communities(limit, times))
 
@@ -490,7 +479,7 @@ class Graph:
         from commonplace.graph.drawing import DRAWINGS, draw
         from commonplace.graph.views import Drawing
 
-        one_of("form", form, tuple(DRAWINGS))
+        validate.one_of("form", form, tuple(DRAWINGS))
         times = self._times(as_of, valid_at)
         found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
         asked = times.as_of if times.valid_at is None else times.valid_at
@@ -514,7 +503,7 @@ class Graph:
         from commonplace.graph.migration import write_graphiti
         from commonplace.graph.views import Seeing
 
-        path = None if callable(getattr(target, "write", None)) else path_value("target", target)
+        path = None if callable(getattr(target, "write", None)) else validate.path_value("target", target)
         times = self._times(None)
         self._before()
         with self._store.snapshot():
@@ -544,8 +533,8 @@ class Graph:
         """
         from commonplace.graph.migration import import_document, read_graphiti
 
-        is_dry = boolean("dry_run", dry_run)
-        document = read_graphiti(path_value("path", path), self._runtime.now())
+        is_dry = validate.boolean("dry_run", dry_run)
+        document = read_graphiti(validate.path_value("path", path), self._runtime.now())
         self._before()
         done = import_document(self._runtime.graph_runtime(not is_dry), document, is_dry_run=is_dry)
         if not is_dry:
@@ -594,7 +583,7 @@ class Graph:
     ) -> Iterator[tuple[GraphReader, views.Times]]:
         """Give what reads from one state of the store, and of which time, with what happens before a call."""
         for each in ids:
-            reject_invalid_id(each)
+            validate.reject_invalid_id(each)
         times = self._times(as_of, valid_at, include_past)
         self._before()
         with self._store.snapshot():
@@ -604,7 +593,7 @@ class Graph:
     def _writing(self, *ids: str) -> Iterator[GraphService]:
         """Give what writes to what some ids name, with what happens around a call that does not fail."""
         for each in ids:
-            reject_invalid_id(each)
+            validate.reject_invalid_id(each)
         self._before()
         yield self._service
         self._after()
@@ -630,7 +619,7 @@ class Graph:
             now,
             None if as_of is None else moment_in_words("as_of", as_of, now),
             None if valid_at is None else moment_in_words("valid_at", valid_at, now),
-            boolean("include_past", with_past),
+            validate.boolean("include_past", with_past),
         )
 
     def _wanted(
@@ -643,11 +632,11 @@ class Graph:
         """
         from commonplace.graph.query import Wanted
 
-        chosen = texts("group_ids", groups or ())
+        chosen = validate.texts("group_ids", groups or ())
         self._before()
         if not centre:
             return Wanted(times, chosen, tuple(types), "")
-        reject_invalid_id(centre)
+        validate.reject_invalid_id(centre)
         try:
             id_ = self._reader.entity(centre, self._times(None)).uuid
         except NotFoundError:
@@ -755,7 +744,7 @@ def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[
     """Return what a caller gave as an episode.
 
     Args:
-        now: from when times in words are told, seconds since the epoch.
+        now: what times in words are relative to, seconds since the epoch.
         given: the other arguments of `Graph.add_episode`, those that are not there are as if they were not given.
 
     Raises:
@@ -765,25 +754,25 @@ def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[
     from commonplace.graph.runtime import made_id
 
     uuid, trust = given.get("uuid"), given.get("trust")
-    kind = one_of("source", given.get("source", "text"), SOURCES)
+    kind = validate.one_of("source", given.get("source", "text"), SOURCES)
     text, notices = _content(content, max_bytes, is_json=kind == "json")
     if uuid is not None:
-        reject_invalid_id(uuid)
-    by = one_of("origin", given.get("origin", "agent"), ORIGINS)
-    told = _beginning("reference_time", given.get("reference_time"), now)
+        validate.reject_invalid_id(uuid)
+    by = validate.one_of("origin", given.get("origin", "agent"), ORIGINS)
+    when = _beginning("reference_time", given.get("reference_time"), now)
     episode = Episode(
         id=uuid or made_id(),
         content=text,
-        reference_time=now if told is None else told,
+        reference_time=now if when is None else when,
         created_at=now,
         name=_redacted("name", given),
         source=kind,  # type: ignore[arg-type] # one of the choices
         source_description=_redacted("source_description", given),
         origin=by,  # type: ignore[arg-type] # likewise
-        trust=TRUST[by] if trust is None else fraction("trust", trust),  # type: ignore[index] # one of the origins
-        group=short_text("group_id", given.get("group_id", "")),
+        trust=validate.TRUST[by] if trust is None else validate.fraction("trust", trust),  # type: ignore[index] # one of the origins
+        group=validate.short_text("group_id", given.get("group_id", "")),
     )
-    return EpisodeInput(episode, _redacted("speaker", given), told is not None, notices)
+    return EpisodeInput(episode, _redacted("speaker", given), when is not None, notices)
 
 
 def checked_fact(
@@ -792,7 +781,7 @@ def checked_fact(
     """Return what a caller gave as a fact.
 
     Args:
-        now: from when times in words are told, seconds since the epoch.
+        now: what times in words are relative to, seconds since the epoch.
         given: the other arguments of `Graph.add_triplet`, those that are not there are as if they were not given.
 
     Raises:
@@ -827,14 +816,14 @@ def checked_fact(
         fact="" if given.get("fact") is None else _redacted("fact", given).strip(),
         valid_from=begins,
         valid_to=stops,
-        trust=TRUST["agent"],
-        group=short_text("group_id", given.get("group_id", "")),
+        trust=validate.TRUST["agent"],
+        group=validate.short_text("group_id", given.get("group_id", "")),
         reason=_redacted("reason", given),
     )
 
 
 def _redacted(name: str, given: Mapping[str, Any]) -> str:
-    return redact(short_text(name, given.get(name, ""))).text
+    return redact(validate.short_text(name, given.get(name, ""))).text
 
 
 def _beginning(name: str, given: Moment | None, now: float) -> float | None:
@@ -857,10 +846,10 @@ def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tupl
             written = json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or keep it as text") from error
-        reject_invalid(written, max_bytes=max_bytes)
+        validate.reject_invalid(written, max_bytes=max_bytes)
         text = json.dumps(cleaned_json(json.loads(written), clean), ensure_ascii=False)
     else:
-        reject_invalid(given, max_bytes=max_bytes)
+        validate.reject_invalid(given, max_bytes=max_bytes)
         assert isinstance(given, str)
         written = storable(given)
         if written != given:

@@ -113,12 +113,12 @@ def _contradictions(engine: Engine) -> Iterator[Question]:
         for each in facts:
             source = _source(graph.episode(each.episodes[0])) if each.episodes else ""
             sides.append(Side(each.uuid, each.fact, source, each.valid_from, each.trust))
-        told = [each for each in graph.history(sides[-1].id).entries if each.what == "disputed"]
-        why = next((each.reason for each in reversed(told) if each.reason), "")
+        disputed = [each for each in graph.history(sides[-1].id).entries if each.what == "disputed"]
+        why = next((each.reason for each in reversed(disputed) if each.reason), "")
         kind, question = "contradiction", "Which is right?"
         if len(sides) == 1:
             kind, question = "ending", "Does the first still hold, or has it ended?"
-            said = [each.episode for each in told if each.episode]
+            said = [each.episode for each in disputed if each.episode]
             ends = graph.episode(said[-1]) if said else None
             ended = Side("", "it has ended")
             if ends is not None:  # what says so is still known

@@ -246,7 +246,7 @@ class Runtime:
         """Start the background work after a write: pending vectors and Markdown pages."""
         if self.backlog.may_wait or any(is_slow(each) or is_broken(each) for each in by_space(self.embedder)):
             self.backlog.start()
-        # Nobody waits until a server has told what is near.
+        # Nobody waits for a server to find what is near.
         if self.is_judging and (self.store.is_on_server or not self.rule.catch_up(JUDGED_AT_ONCE)):
             self.backlog.start(is_due=True)
         if self.keeps_journal:

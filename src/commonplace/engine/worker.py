@@ -172,7 +172,7 @@ def main() -> None:
     try:
         if not Path(path, DATABASE).is_file():
             what = f"the store at {path} was deleted while it was open"
-            raise StoreError(what, remedy="open it again")  # noqa: TRY301 - told as any refusal is
+            raise StoreError(what, remedy="open it again")  # noqa: TRY301 - reported as any refusal is
         with open_engine(path, namespace, None, settings=settings, progress=progress) as engine:
             result = _TASKS[task](engine, progress, arguments)
     except CommonplaceError as error:

@@ -220,8 +220,8 @@ def _stale(project: Path | None, live: Iterable[StoredMemory]) -> Iterator[Findi
         for reference in each.owner.references:
             if reference not in became:
                 became[reference] = what_became(reference, project)
-        if told := list(filter(None, map(became.get, each.owner.references))):
-            yield Finding("stale", (each.owner.id,), f"{', '.join(told)} since it was written")
+        if changes := list(filter(None, map(became.get, each.owner.references))):
+            yield Finding("stale", (each.owner.id,), f"{', '.join(changes)} since it was written")
 
 
 def _orphans(notes: Mapping[str, str], everything: Sequence[StoredMemory]) -> Iterator[Finding]:
