@@ -54,8 +54,23 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     found = [*find_tokens(view), *find_in_context(view), *find_cards(view)]
     if not found:
         return ()
+    found.sort(key=lambda secret: (secret.start, _RANK[secret.kind]))
+    joined: list[Secret] = []
+    for secret in found:
+        last = joined[-1] if joined else None
+        if last is not None and secret.start < last.end:
+            kind = min(last.kind, secret.kind, key=_RANK.__getitem__)
+            joined[-1] = Secret(kind, last.start, max(last.end, secret.end))
+        else:
+            joined.append(secret)
     placeholders = [match.span() for match in _PLACEHOLDER.finditer(text)] if "[redacted: " in text else []
-    return tuple(_apart(_joined(found), placeholders))
+    kept, at = [], 0
+    for secret in joined:
+        while at < len(placeholders) and placeholders[at][1] <= secret.start:
+            at += 1
+        if at == len(placeholders) or placeholders[at][0] >= secret.end:
+            kept.append(secret)
+    return tuple(kept)
 
 
 def redact(text: str) -> Redacted:
@@ -79,29 +94,6 @@ def with_placeholders(text: str, secrets: Iterable[Secret]) -> str:
         pieces += (text[done : secret.start], f"[redacted: {secret.kind}]", breaks)
         done = secret.end
     return "".join([*pieces, text[done:]])
-
-
-def _joined(found: list[Secret]) -> Iterator[Secret]:
-    """Yield secrets in order, those that overlap as one."""
-    found.sort(key=lambda secret: (secret.start, _RANK[secret.kind]))
-    last = found[0]
-    for secret in found[1:]:
-        if secret.start < last.end:
-            last = Secret(min(last.kind, secret.kind, key=_RANK.__getitem__), last.start, max(last.end, secret.end))
-        else:
-            yield last
-            last = secret
-    yield last
-
-
-def _apart(secrets: Iterator[Secret], placeholders: list[tuple[int, int]]) -> Iterator[Secret]:
-    """Yield the secrets that touch no placeholder; both are in order."""
-    at = 0
-    for secret in secrets:
-        while at < len(placeholders) and placeholders[at][1] <= secret.start:
-            at += 1
-        if at == len(placeholders) or placeholders[at][0] >= secret.end:
-            yield secret
 
 
 def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any:

@@ -145,24 +145,21 @@ def find_in_context(view: View) -> Iterator[Secret]:
 
 def _commands(view: View) -> Iterator[Secret]:
     """Yield passwords that commands are given, and those of a `.netrc`."""
+    given: list[tuple[re.Match[str], Callable[[str], bool]]] = []
     for name, flag, may_be_secret in _COMMANDS:
         done = 0
         for at in places(view.lowered, name):
             command = _COMMAND.match(view.lowered, at, at + _MAX_COMMAND_LENGTH) if at >= done else None
             if command:
                 done = command.end()
-                for match in flag.finditer(view.lowered, at, done):
-                    yield from _given(view, match, may_be_secret)
+                given.extend((match, may_be_secret) for match in flag.finditer(view.lowered, at, done))
     for anchor in ("machine", "default"):
-        for at in places(view.lowered, anchor):
-            if entry := _NETRC.match(view.lowered, at):
-                yield from _given(view, entry, is_given)
-
-
-def _given(view: View, match: re.Match[str], may_be_secret: Callable[[str], bool]) -> Iterator[Secret]:
-    start, end = match.span("given")
-    if may_be_secret(view.plain[start:end]):
-        yield Secret("password", start, end)
+        entries = (_NETRC.match(view.lowered, at) for at in places(view.lowered, anchor))
+        given.extend((entry, is_given) for entry in entries if entry)
+    for match, may_be_secret in given:
+        start, end = match.span("given")
+        if may_be_secret(view.plain[start:end]):
+            yield Secret("password", start, end)
 
 
 def _headers(view: View) -> Iterator[Secret]:
@@ -201,36 +198,33 @@ def _aws_secrets(view: View) -> Iterator[Secret]:
                 yield Secret("aws secret key", match.start(1), match.end(1))
 
 
-def _is_named(text: str, at: int, anchor: str, match: re.Match[str]) -> bool:
-    """Return whether the name that ends in an anchor is that of a secret."""
-    start = max(0, at - _BEFORE)
-    if match["space"] is not None and not _FLAG.search(text, start, at):
-        return False
-    if anchor in _PASSWORDS:
-        return match["to"] is None or bool(_SETS.search(text, start, at))
-    is_key = anchor != "key" or _KIND_OF_KEY.search(text, start, at)
-    return bool(is_key) and not _NO_SECRET.search(text, start, at + len("key"))
-
-
 def _assigned(view: View, anchor: str) -> Iterator[Secret]:
     """Yield literal values behind a name. Many names may have one value, which is judged once."""
+    is_password = anchor in _PASSWORDS
     kind, pattern, may_be_secret, shortest = (
         ("password", _PASSWORD, may_be_password, MIN_PASSWORD_LENGTH)
-        if anchor in _PASSWORDS
+        if is_password
         else ("secret value", _TOKEN, may_be_token, MIN_TOKEN_LENGTH)
     )
     judged: dict[str, bool] = {}
     text = view.lowered
     for at in places(text, anchor):
         match = pattern.match(text, at)
-        if not match:
+        start, end = match.span("quoted" if match["quoted"] else "bare") if match else (0, 0)
+        if not match or end - start < shortest:
             continue
-        start, end = match.span("quoted" if match["quoted"] else "bare")
-        if end - start < shortest or not _is_named(text, at, anchor, match):
+        # Is the name that ends in the anchor that of a secret?
+        first = max(0, at - _BEFORE)
+        if match["space"] is not None and not _FLAG.search(text, first, at):
             continue
-        value = view.plain[start:end]
-        if not match["quoted"]:
-            value = value.rstrip(_PUNCTUATION)
+        if is_password:
+            is_named = match["to"] is None or _SETS.search(text, first, at)
+        else:
+            is_key = anchor != "key" or _KIND_OF_KEY.search(text, first, at)
+            is_named = is_key and not _NO_SECRET.search(text, first, at + len("key"))
+        if not is_named:
+            continue
+        value = view.plain[start:end] if match["quoted"] else view.plain[start:end].rstrip(_PUNCTUATION)
         key = value[:_JUDGED]
         if key not in judged:
             is_code = not match["quoted"] and _CODE.fullmatch(key)

@@ -16,9 +16,9 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import AnyStr, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
@@ -47,16 +47,11 @@ class View:
     digits: bytes
 
 
-def _drawing(marks: dict[str, str]) -> bytes:
-    table = bytearray(b" " * 256)
-    for mark, characters in marks.items():
-        for character in characters:
-            table[ord(character)] = ord(mark)
-    return bytes(table)
-
-
-_WORDS: Final = _drawing({"w": string.ascii_letters + string.digits + "_.~-"})
-_DIGITS: Final = _drawing({"0": string.digits, "-": " -"})
+_WORD_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "_.~-")
+_WORDS: Final = bytes(ord("w" if chr(code) in _WORD_CHARACTERS else " ") for code in range(256))
+_DIGITS: Final = bytes(
+    ord("0" if chr(code) in string.digits else "-" if chr(code) in " -" else " ") for code in range(256)
+)
 
 
 def view_of(text: str) -> View:
@@ -72,12 +67,12 @@ def view_of(text: str) -> View:
     return View(plain, plain.lower(), raw.translate(_WORDS), raw.translate(_DIGITS))
 
 
-def places(text: str, anchor: str) -> Iterator[int]:
-    """Yield where an anchor occurs, overlaps left out."""
+def places(text: AnyStr, anchor: AnyStr, *, step: int = 0) -> Iterator[int]:
+    """Yield where an anchor occurs; overlaps are left out unless `step` says how far on the next may begin."""
     at = text.find(anchor)
     while at >= 0:
         yield at
-        at = text.find(anchor, at + len(anchor))
+        at = text.find(anchor, at + (step or len(anchor)))
 
 
 def runs(drawing: bytes, mark: bytes, shortest: int) -> Iterator[tuple[int, int]]:
@@ -122,12 +117,12 @@ _WORDY_PART: Final = late_pattern(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}"
 _UNITS: Final = late_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
-def is_stand_in(value: str) -> bool:
+def _is_stand_in(value: str) -> bool:
     """Return whether a value is a template, or a placeholder for a secret."""
     return bool(_TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
 
 
-def entropy_bits(value: str) -> float:
+def _entropy_bits(value: str) -> float:
     """Return the Shannon entropy of a value's characters times their number."""
     size = len(value)
     return -sum(count * math.log2(count / size) for count in Counter(value).values())
@@ -141,24 +136,24 @@ def may_be_password(value: str) -> bool:
         is_mixed = bool(_LETTER.search(value))
     else:
         is_mixed = value.lower() != value != value.upper() and bool(_MARK.search(value))
-    return is_mixed and entropy_bits(value) >= PASSWORD_BITS and not (_is_name(value) or is_stand_in(value))
+    return is_mixed and _entropy_bits(value) >= PASSWORD_BITS and not (_is_name(value) or _is_stand_in(value))
 
 
 def is_given(value: str) -> bool:
     """Return whether a value in the place of a password is one, and not a name or placeholder."""
-    return not (_is_name(value) or is_stand_in(value))
+    return not (_is_name(value) or _is_stand_in(value))
 
 
 def may_be_token(value: str) -> bool:
     """Return whether a value is disordered and no placeholder."""
-    return is_disordered(value) and not is_stand_in(value)
+    return is_disordered(value) and not _is_stand_in(value)
 
 
 def is_disordered(value: str) -> bool:
     """Return whether a value has letters and digits in the disorder of a generated one."""
     if len(value) < MIN_TOKEN_LENGTH or not (_DIGIT.search(value) and _LETTER.search(value)):
         return False
-    return entropy_bits(value) >= TOKEN_BITS and not all(_WORDY_PART.fullmatch(part) for part in _PARTS.split(value))
+    return _entropy_bits(value) >= TOKEN_BITS and not all(_WORDY_PART.fullmatch(part) for part in _PARTS.split(value))
 
 
 def _is_name(value: str) -> bool:
@@ -184,47 +179,23 @@ _WORD: Final = "[A-Za-z0-9_-]"
 _ALNUM: Final = "[A-Za-z0-9]"
 _HEX: Final = "[0-9a-f]"
 
-_FREE: Final = "(?<![A-Za-z0-9].)"
-_APART: Final = "(?<![A-Za-z0-9_-].)"
-"""Characters that may not precede a token; a lookbehind after its first character."""
-_SNOWFLAKE: Final = "[MNO][DTjz][AEIMQUYcgk][w-z0-5]"
-"""Three digits in base64, as which a Discord bot's token begins with its number."""
-_BOT: Final = rf"(?:{_SNOWFLAKE}){{4,5}}[A-Za-z0-9]{{0,4}}\.{_WORD}{{6,7}}\.{_WORD}{{27,40}}+"
 
-_LINES: Final = Path(__file__).with_name("vendors.txt").read_text(encoding="utf-8").splitlines()[1:]
-VENDORS: Final = tuple(
-    (name, tuple(prefixes.split()), rest) for name, prefixes, rest in (line.split("\t") for line in _LINES)
-)
+def _table(name: str) -> list[list[str]]:
+    """Return the cells of a table in this package, without its heading."""
+    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()[1:]
+    return [line.split("\t") for line in lines]
+
+
+VENDORS: Final = tuple((name, tuple(prefixes.split()), rest) for name, prefixes, rest in _table("vendors.txt"))
 """Vendors of which the keys have prefixes of their own: name, prefixes, and what follows them."""
 
 _FORMS: Final = (
-    ("aws access key", "A(?<![A-Za-z0-9_/+-].)", "[KS]IA", r"[A-Z0-9]{16}(?![A-Za-z0-9_/+-])"),
-    ("gcp key", f"A{_APART}", "Iza", rf"{_WORD}{{35}}(?!{_WORD})"),
-    ("gcp key", f"G{_APART}", "OCSPX-", rf"{_WORD}{{24,}}+"),
-    ("gcp key", f"y{_APART}", r"a29\.", rf"{_WORD}{{30,}}+"),
-    ("github token", f"g{_FREE}", "h[pousr]_", r"[A-Za-z0-9]{36,}+(?!_)"),
-    ("github token", f"g{_FREE}", "ithub_pat_", r"[A-Za-z0-9_]{36,}+"),
-    ("gitlab token", f"g{_FREE}", "l(?:pat|dt|rt|ptt|ft|imt|oas|agent|soat|cbt)-", rf"{_WORD}{{20,}}+"),
-    ("slack token", f"x{_APART}", "ox[abeoprs]-", r"(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9-]{16,}+"),
-    ("slack token", f"x{_APART}", "app-[0-9]-", r"[A-Za-z0-9-]{30,}+"),
-    ("stripe key", f"s{_FREE}", "k_(?:live|test)_", r"[A-Za-z0-9]{16,}+"),
-    ("stripe key", f"r{_FREE}", "k_(?:live|test)_", r"[A-Za-z0-9]{16,}+"),
-    ("anthropic key", f"s{_APART}", "k-ant-", rf"[a-z0-9]{{3,12}}-{_WORD}{{20,}}+"),
-    ("openai key", f"s{_APART}", "k-", rf"{_WORD}{{20,}}+"),
-    ("hugging face token", f"h{_FREE}", "f_", r"[A-Za-z0-9]{30,}+(?!_)"),
-    ("npm token", f"n{_FREE}", "pm_", r"[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
-    ("pypi token", f"p{_APART}", "ypi-AgE", rf"{_WORD}{{50,}}+"),
-    ("sendgrid key", f"S{_APART}", r"G\.", rf"{_WORD}{{16,32}}+\.{_WORD}{{30,}}+"),
-    ("twilio key", "S(?<![A-Za-z0-9_].)", "K", r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
-    ("telegram token", "A(?<=[0-9]{8}:.)", "A", rf"{_WORD}{{33}}(?!{_WORD})"),
-    *(("discord token", f"{first}(?<![A-Za-z0-9_.-].)", _SNOWFLAKE.removeprefix("[MNO]"), _BOT) for first in "MNO"),
-    ("private key", f"A{_APART}", "GE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
+    *((kind, first, prefix, rest) for kind, first, prefix, rest in _table("forms.txt")),
     *(
-        (f"{vendor.lower()} key", prefix[0] + _APART, re.escape(prefix[1:]), f"(?:{rest})(?!{_WORD})")
+        (f"{vendor.lower()} key", rf"{prefix[0]}(?<!{_WORD}.)", re.escape(prefix[1:]), f"(?:{rest})(?!{_WORD})")
         for vendor, prefixes, rest in VENDORS
         for prefix in prefixes
     ),
-    ("json web token", f"e{_APART}", "yJ", rf"{_WORD}{{12,}}+\.{_WORD}++\.{_WORD}*+(?:\.{_WORD}++){{0,2}}"),
 )
 """A kind; its first character and what may precede it; the rest of its prefix; what follows.
 
@@ -232,17 +203,11 @@ The search compares one character, then the one before it, and only then the res
 """
 
 
-def _grouped(forms: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield beginnings with all prefixes that begin so."""
-    by_first: dict[str, list[str]] = {}
-    for _, first, prefix, _ in forms:
-        by_first.setdefault(first, []).append(prefix)
-    for first, prefixes in by_first.items():
-        yield first, "|".join(dict.fromkeys(prefixes))
-
-
+_BEGINNINGS: Final[dict[str, list[str]]] = {}
+for _, _first, _prefix, _ in _FORMS:
+    _BEGINNINGS.setdefault(_first, []).append(_prefix)
 _PREFIX: Final = late_pattern(
-    "|".join(f"{first}(?:{prefixes})(?={_WORD}{{2}})" for first, prefixes in _grouped(_FORMS))
+    "|".join(f"{first}(?:{'|'.join(dict.fromkeys(rest))})(?={_WORD}{{2}})" for first, rest in _BEGINNINGS.items())
 )
 _SAME_FIRST: Final = {
     letter: (late_pattern("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
@@ -253,15 +218,17 @@ _SAME_FIRST: Final = {
 """By its first letter the pattern of every form, a group for each."""
 _MIN_LENGTH, _JUDGED = 20, 256
 
-_PATHS: Final = (
-    ("azure key", "AccountKey=", r"(?<=AccountKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
-    ("azure key", "SharedAccessKey=", r"(?<=SharedAccessKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
-    ("azure key", "sig=", r"(?<=[?&;]sig=)(?:[A-Za-z0-9+/]|%[0-9A-Fa-f]{2}){40,}+={0,2}"),
-    ("slack webhook", "hooks.slack.com/services/", r"[A-Za-z0-9/_-]{20,}+"),
-    ("slack webhook", "hooks.slack.com/workflows/", r"[A-Za-z0-9/_-]{20,}+"),
-    ("discord token", "/api/webhooks/", rf"[0-9]{{17,20}}/{_WORD}{{60,}}+"),
+_AFTER: Final = tuple(
+    (kind, anchor, late_pattern(pattern))
+    for kind, anchor, pattern in (
+        ("azure key", "AccountKey=", r"(?<=AccountKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
+        ("azure key", "SharedAccessKey=", r"(?<=SharedAccessKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
+        ("azure key", "sig=", r"(?<=[?&;]sig=)(?:[A-Za-z0-9+/]|%[0-9A-Fa-f]{2}){40,}+={0,2}"),
+        ("slack webhook", "hooks.slack.com/services/", r"[A-Za-z0-9/_-]{20,}+"),
+        ("slack webhook", "hooks.slack.com/workflows/", r"[A-Za-z0-9/_-]{20,}+"),
+        ("discord token", "/api/webhooks/", rf"[0-9]{{17,20}}/{_WORD}{{60,}}+"),
+    )
 )
-_AFTER: Final = tuple((kind, anchor, late_pattern(pattern)) for kind, anchor, pattern in _PATHS)
 """A kind, what precedes it, and its pattern."""
 
 _INNER: Final = tuple(
@@ -293,36 +260,30 @@ _MIN_LINE_LENGTH: Final = 16
 
 def find_tokens(view: View) -> Iterator[Secret]:
     """Yield what shows by its own form."""
-    yield from _private_keys(view.plain)
+    text = view.plain
+    yield from _private_keys(text)
     for start, end in runs(view.words, b"w", _MIN_LENGTH):
-        yield from _tokens(view.plain, start, end)
+        done = start
+        for prefix in _PREFIX.finditer(text, start, end):
+            at = prefix.start()
+            pattern, forms = _SAME_FIRST[text[at]]
+            match = pattern.match(text, at) if at >= done else None
+            if not match:
+                continue
+            kind = forms[(match.lastindex or 1) - 1][0]
+            is_web_token = kind == "json web token"
+            is_real = _CHECKS.get(kind, _is_generated)(match[0] if is_web_token else match[0][:_JUDGED])
+            if is_real:
+                yield Secret(kind, at, match.end())
+            if is_real or not is_web_token:
+                done = match.end()
     for kind, before, pattern in _INNER:
-        for inner in pattern.finditer(view.plain):
+        for inner in pattern.finditer(text):
             yield Secret(kind, inner.start() - before, inner.end())
     for kind, anchor, pattern in _AFTER:
-        for at in places(view.plain, anchor):
-            if match := pattern.match(view.plain, at + len(anchor)):
+        for at in places(text, anchor):
+            if match := pattern.match(text, at + len(anchor)):
                 yield Secret(kind, match.start(), match.end())
-
-
-def _tokens(text: str, start: int, end: int) -> Iterator[Secret]:
-    """Yield the tokens that begin in a long word."""
-    done = start
-    for prefix in _PREFIX.finditer(text, start, end):
-        at = prefix.start()
-        if at < done:
-            continue
-        pattern, forms = _SAME_FIRST[text[at]]
-        match = pattern.match(text, at)
-        if not match:
-            continue
-        kind = forms[(match.lastindex or 1) - 1][0]
-        is_web_token = kind == "json web token"
-        is_real = _CHECKS.get(kind, _is_generated)(match[0] if is_web_token else match[0][:_JUDGED])
-        if is_real:
-            yield Secret(kind, at, match.end())
-        if is_real or not is_web_token:
-            done = match.end()
 
 
 def _is_web_token(value: str) -> bool:
@@ -361,26 +322,21 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
 def _private_keys(text: str) -> Iterator[Secret]:
     """Yield blocks with their marks; of one without an end the lines of base64. A mark alone is no secret."""
     for at in places(text, "-----BEGIN "):
-        if begin := _PEM_BEGIN.match(text, at):
-            end = _end_of_key(text, begin.end())
-            if end > begin.end():
-                yield Secret("private key", at, end)
-
-
-def _end_of_key(text: str, begin: int) -> int:
-    """Return where a block ends that has something of a key in it; else `begin`."""
-    end = certain = begin
-    is_certain, holds_key = True, False
-    while line := _LINE.match(text, end):
-        end = line.end()
-        is_certain = is_certain and (line[1] is None or len(line[1]) >= _MIN_LINE_LENGTH)
-        if is_certain:
-            certain = end
-        holds_key = holds_key or bool(line[1] and _KEY_LINE.fullmatch(line[1]))
-    close = _PEM_END.match(text, end)
-    if not holds_key:
-        return begin
-    return close.end() if close else certain
+        begin = _PEM_BEGIN.match(text, at)
+        if not begin:
+            continue
+        end = certain = begin.end()
+        is_certain, holds_key = True, False
+        while line := _LINE.match(text, end):
+            end = line.end()
+            is_certain = is_certain and (line[1] is None or len(line[1]) >= _MIN_LINE_LENGTH)
+            if is_certain:
+                certain = end
+            holds_key = holds_key or bool(line[1] and _KEY_LINE.fullmatch(line[1]))
+        close = _PEM_END.match(text, end)
+        end = close.end() if close else certain
+        if holds_key and end > begin.end():
+            yield Secret("private key", at, end)
 
 
 _NUMBER: Final = late_pattern(
@@ -419,53 +375,29 @@ def find_cards(view: View) -> Iterator[Secret]:
     """Yield numbers of 13 to 19 digits, in one piece or in the groups printed on cards."""
     starts = [start for start, end in runs(view.digits, b"0", 13) if end - start <= 19]
     for drawing in _GROUPED:
-        starts.extend(_each(view.digits, drawing))
-    for start in starts:
-        match = _NUMBER.match(view.plain, start)
-        if not match or _is_piece(view, match):
+        starts.extend(places(view.digits, drawing, step=1))
+    for first in starts:
+        match = _NUMBER.match(view.plain, first)
+        if not match or not _is_card(re.sub("[ -]", "", match[0])):
             continue
-        if _is_card(re.sub("[ -]", "", match[0])) and not _is_other(view, match):
-            yield Secret("payment card", match.start(), match.end())
-
-
-def _each(text: bytes, part: bytes) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
+        start, end = match.span()
+        if match[1] or match[2]:
+            # A longer grouped number, such as an IBAN, goes on to one of its sides.
+            before = view.plain[max(0, start - 2) : start]
+            is_other = _BEFORE.search(before) or _AFTER_CARD.match(view.plain, end)
+        else:
+            before = view.lowered[max(0, start - _NEAR) : start]
+            is_other = (end - start in _COMMON_LENGTHS and not _CARD.search(before)) or _OTHER_NUMBER.search(before)
+        if not is_other:
+            yield Secret("payment card", start, end)
 
 
 def _is_card(digits: str) -> bool:
+    """Return whether digits have the beginning, length and check digit (ISO/IEC 7812-1) of a payment card."""
     if len(set(digits)) < 2 or not any(p.match(digits) and len(digits) in sizes for p, sizes in _ISSUERS):
         return False
-    return _luhn(digits) and not (len(digits) < 15 and _is_article(digits))
-
-
-def _luhn(digits: str) -> bool:
-    """Check the last digit as ISO/IEC 7812-1 does."""
-    doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
-    return (doubled + sum(map(int, digits[-1::-2]))) % 10 == 0
-
-
-def _is_article(digits: str) -> bool:
-    """Tell a trade item number (GTIN-13 or 14, ISBN) by its check digit, which a card has by chance only."""
-    return (3 * sum(map(int, digits[-2::-2])) + sum(map(int, digits[-1::-2]))) % 10 == 0
-
-
-def _is_piece(view: View, match: re.Match[str]) -> bool:
-    """Tell a piece of a longer grouped number, such as an IBAN."""
-    if not (match[1] or match[2]):
+    odd, even = sum(map(int, digits[-1::-2])), digits[-2::-2]
+    if (sum(sum(divmod(2 * int(digit), 10)) for digit in even) + odd) % 10:
         return False
-    start, end = match.span()
-    return bool(_BEFORE.search(view.plain[max(0, start - 2) : start]) or _AFTER_CARD.match(view.plain, end))
-
-
-def _is_other(view: View, match: re.Match[str]) -> bool:
-    """Tell an ungrouped number that the words before it call something else."""
-    if match[1] or match[2]:
-        return False
-    start, end = match.span()
-    before = view.lowered[max(0, start - _NEAR) : start]
-    if end - start in _COMMON_LENGTHS and not _CARD.search(before):
-        return True
-    return bool(_OTHER_NUMBER.search(before))
+    # A trade item number (GTIN-13 or 14, ISBN) has a check digit of its own, which a card has by chance only.
+    return len(digits) >= 15 or (3 * sum(map(int, even)) + odd) % 10 != 0
