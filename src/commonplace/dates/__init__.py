@@ -12,12 +12,11 @@ around that day, `two months ago` that calendar month; `the past two weeks` runs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from math import inf
 
 from commonplace.dataclasses import dataclass
-from commonplace.dates.calendar import Period, Prefer, Scene, epoch
+from commonplace.dates.calendar import Prefer, Scene
 from commonplace.dates.vocabulary import STARTS, TELLING, Words
 
 __all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
@@ -58,7 +57,27 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
     lower = text.lower()
     if DIGITS.search(lower) is None and TELLING.isdisjoint(map(re.Match.group, WORD.finditer(lower))):
         return ()
-    return tuple(_found(text, Scene(now.replace(tzinfo=None), now.tzinfo, prefer)))
+    from commonplace.dates.grammar import read
+
+    scene = Scene(now.replace(tzinfo=None), now.tzinfo, prefer)
+    found, words, at = [], Words(text), 0
+    while words.has(at):
+        words.forget(at)
+        word = words[at]
+        date = read(words, at, scene) if word.lower in STARTS or word.text[:1].isdigit() else None
+        if date is None:
+            at += 1
+            continue
+        if date.interval is not None:
+            end, (since, until) = date.end, date.interval
+            # The possessive `'s` behind a date belongs to it.
+            if words[end].lower == "'" and words[end].glued and words[end + 1].lower == "s" and words[end + 1].glued:
+                end += 2
+            start, stop = word.start, words[end - 1].end
+            if since < until:
+                found.append(Mention(text[start:stop], start, stop, since, until))
+        at = date.end
+    return tuple(found)
 
 
 def moment_ago(text: str, *, now: datetime) -> float | None:
@@ -76,40 +95,10 @@ def moment_ago(text: str, *, now: datetime) -> float | None:
         found = read_moment_ago(text, Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
     except OverflowError:
         return None
-    return epoch(found, now.tzinfo, 0.0) if found is not None else None
+    return found.replace(tzinfo=now.tzinfo).timestamp() if found is not None else None
 
 
 def without(text: str, found: Sequence[Mention]) -> str:
     """Return a text without its mentions, the remaining parts joined by spaces."""
     starts, ends = [each.start for each in found], [each.end for each in found]
     return " ".join(text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True))
-
-
-def _found(text: str, scene: Scene) -> Iterator[Mention]:
-    from commonplace.dates.grammar import read
-
-    words, at = Words(text), 0
-    while words.has(at):
-        words.forget(at)
-        word = words[at]
-        if word.lower not in STARTS and not word.text[:1].isdigit():
-            at += 1
-            continue
-        found = read(words, at, scene)
-        if found is None:
-            at += 1
-            continue
-        if found.period is not None:
-            mention = _mention(words, at, found.end, found.period, scene)
-            if mention.since < mention.until:
-                yield mention
-        at = found.end
-
-
-def _mention(words: Words, at: int, end: int, period: Period, scene: Scene) -> Mention:
-    """Return what was read, with the possessive `'s` behind it."""
-    if words[end].lower == "'" and words[end].glued and words[end + 1].lower == "s" and words[end + 1].glued:
-        end += 2
-    start, stop = words[at].start, words[end - 1].end
-    since, until = epoch(period.since, scene.zone, -inf), epoch(period.until, scene.zone, inf)
-    return Mention(words.text[start:stop], start, stop, since, until)

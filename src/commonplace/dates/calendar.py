@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import MAXYEAR, MINYEAR, datetime, timedelta, tzinfo
-from typing import Literal, get_args
+from datetime import datetime, timedelta, tzinfo
+from typing import Literal
 
 from commonplace.dataclasses import dataclass
+from commonplace.dates.vocabulary import WEEKDAYS
 
-Unit = Literal["day", "weekend", "week", "month", "quarter", "season", "half", "year", "span"]
 Prefer = Literal["past", "future"]
 
-UNIT_NAMES: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
-FIRST, LAST = datetime.min, datetime.max  # noqa: DTZ901
 REACH = 9
 """Years or weeks searched to both sides for what a cycle means; leap days can be eight years apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Half-open stretch of wall-clock time without timezone; None is an open end."""
+    """Half-open stretch of wall-clock time without timezone.
 
-    since: datetime | None
-    until: datetime | None
-    unit: Unit
+    Attributes:
+        unit: "day", "weekend", "week", "month", "quarter", "season", "half", "year", or "span" for all else.
+    """
+
+    since: datetime
+    until: datetime
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Cycle:
     """
 
     every: Literal["year", "week"]
-    unit: Unit
+    unit: str
     make: Callable[[int], Period | None]
 
     def number(self, moment: datetime) -> int:
@@ -65,12 +67,8 @@ class Scene:
     zone: tzinfo
     prefer: Prefer
 
-    @property
-    def today(self) -> datetime:
-        return floor(self.now, "day")
 
-
-def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], unit: Unit) -> Period | Cycle | None:
+def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], unit: str) -> Period | Cycle | None:
     """Return a period changed, or a cycle whose every occurrence is."""
     if isinstance(value, Period):
         return change(value)
@@ -87,47 +85,39 @@ def chosen(value: Period | Cycle, scene: Scene) -> Period | None:
     """Return the last occurrence that has begun, or the first that is not over."""
     if isinstance(value, Period):
         return value
-    near = [(bounds(period), period) for period in value.near(scene.now)]
+    near = value.near(scene.now)
     if scene.prefer == "past":
-        return next((period for (since, _), period in reversed(near) if since <= scene.now), None)
-    return next((period for (_, until), period in near if until > scene.now), None)
+        return next((period for period in reversed(near) if period.since <= scene.now), None)
+    return next((period for period in near if period.until > scene.now), None)
 
 
 def occurrence(cycle: Cycle, scene: Scene, side: int) -> Period | None:
     """Return the latest that is over (-1), the one of now, else of this year or week (0), or the next to begin (1)."""
     near, now = cycle.near(scene.now), scene.now
     if side < 0:
-        return next((period for period in reversed(near) if bounds(period)[1] <= now), None)
+        return next((period for period in reversed(near) if period.until <= now), None)
     if side > 0:
-        return next((period for period in near if bounds(period)[0] > now), None)
-    holding = (period for period in near if bounds(period)[0] <= now < bounds(period)[1])
+        return next((period for period in near if period.since > now), None)
+    holding = (period for period in near if period.since <= now < period.until)
     return next(holding, None) or cycle.occurrence(cycle.number(now))
-
-
-def bounds(period: Period) -> tuple[datetime, datetime]:
-    """Return both ends, an open one as the end of the calendar."""
-    return period.since or FIRST, period.until or LAST
 
 
 def joined(first: Period | Cycle, last: Period | Cycle) -> Period | Cycle | None:
     """Return the time from the start of one to the end of the other; a missing year or week follows from the other."""
-    if isinstance(first, Cycle) and isinstance(last, Cycle):
-        return mapped(first, lambda period: _until(period, last), "span")
-    if isinstance(first, Cycle) and isinstance(last, Period):
-        start = bounds(last)[0]
-        first = next((period for period in reversed(first.near(start)) if bounds(period)[0] <= start), last)
-    assert isinstance(first, Period)
-    return _until(first, last)
 
+    def to_last(period: Period) -> Period | None:
+        until = last
+        if isinstance(until, Cycle):
+            near = until.near(period.since)
+            until = next((each for each in near if each.since >= period.since), period)
+        return Period(period.since, until.until, "span") if period.since < until.since else None
 
-def _until(first: Period, last: Period | Cycle) -> Period | None:
-    since = bounds(first)[0]
-    if isinstance(last, Cycle):
-        found = next((period for period in last.near(since) if bounds(period)[0] >= since), None)
-        if found is None:
-            return None
-        last = found
-    return Period(first.since, last.until, "span") if since < bounds(last)[0] else None
+    if isinstance(first, Cycle):
+        if isinstance(last, Cycle):
+            return mapped(first, to_last, "span")
+        start = last.since
+        first = next((each for each in reversed(first.near(start)) if each.since <= start), last)
+    return to_last(first)
 
 
 def moved(moment: datetime, unit: str, count: int) -> datetime:
@@ -147,14 +137,6 @@ def moved(moment: datetime, unit: str, count: int) -> datetime:
         raise OverflowError(str(error)) from error
 
 
-def stretch(since: datetime, unit: str, count: int = 1) -> datetime:
-    """Return the end of a number of units, at most the end of the calendar."""
-    try:
-        return moved(since, unit, count)
-    except OverflowError:
-        return LAST
-
-
 def floor(moment: datetime, unit: str) -> datetime:
     """Return the start of the day, week (Monday), month, quarter or year that holds a moment."""
     midnight = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001
@@ -168,63 +150,53 @@ def floor(moment: datetime, unit: str) -> datetime:
     return first.replace(month=1)
 
 
+def stretch(since: datetime, unit: str, count: int = 1) -> datetime:
+    """Return the end of a number of units, at most the end of the calendar."""
+    try:
+        return moved(since, unit, count)
+    except OverflowError:
+        return datetime.max  # noqa: DTZ901
+
+
 def of_unit(moment: datetime, unit: str) -> Period:
     since = floor(moment, unit)
-    return Period(since, stretch(since, unit), UNIT_NAMES.get(unit, "span"))
+    return Period(since, stretch(since, unit), unit)
 
 
 def day(year: int, month: int, number: int) -> Period:
     """Return a day; ValueError if it does not exist."""
-    since = datetime(year, month, number)  # noqa: DTZ001
-    return Period(since, stretch(since, "day"), "day")
+    return days(datetime(year, month, number), 1, "day")  # noqa: DTZ001
 
 
-def months(year: int, month: int, count: int, unit: Unit) -> Period:
+def days(since: datetime, count: int, unit: str) -> Period:
+    """Return a number of whole days."""
+    return Period(since, stretch(since, "day", count), unit)
+
+
+def months(year: int, month: int, count: int, unit: str) -> Period:
     """Return a number of months from the first day of one; ValueError if it does not exist."""
     since = datetime(year, month, 1)  # noqa: DTZ001
     return Period(since, stretch(since, "month", count), unit)
 
 
-def years(year: int, count: int, unit: Unit) -> Period:
-    """Return a number of whole years."""
-    if not MINYEAR <= year <= MAXYEAR:
-        raise ValueError(f"year {year} is out of range")
-    return months(year, 1, 12 * count, unit)
+def weekly(name: str) -> Cycle:
+    """Return the cycle of a weekday or `weekend`."""
+    weekday, count, unit = (5, 2, "weekend") if name == "weekend" else (WEEKDAYS[name], 1, "day")
+    return Cycle("week", unit, lambda week: days(datetime.fromordinal(week * 7 + weekday + 1), count, unit))
 
 
-def days(since: datetime, count: int, unit: Unit) -> Period:
-    """Return a number of whole days."""
-    return Period(since, stretch(since, "day", count), unit)
+def part(period: Period, count: int, which: int) -> Period | None:
+    """Return one of two, three or four parts of a period, counted from 0, as people mean them; None if nobody does.
 
-
-def weekly(weekday: int, count: int, unit: Unit) -> Cycle:
-    """Return a period that begins on a weekday (Monday is 0) and lasts a number of days."""
-
-    def make(week: int) -> Period:
-        return days(datetime.fromordinal(week * 7 + weekday + 1), count, unit)
-
-    return Cycle("week", unit, make)
-
-
-def third(period: Period, which: int) -> Period | None:
-    """Return the first, second or last third as people mean it, for a week or longer.
-
-    Of a month: up to the 10th, the 20th, its end; of what is longer: whole months or years; of a week: two, two and
-    three days.
+    The thirds of a month go up to the 10th, the 20th and its end, its halves up to the 15th and its end; those of what
+    is longer are of whole months; the thirds of a week have two, two and three days.
     """
-    since, until = bounds(period)
-    if period.unit == "week":
-        cuts = [since + timedelta(days=count) for count in (0, 2, 4)]
-    elif period.unit == "month":
-        cuts = [since + timedelta(days=count) for count in (0, 10, 20)]
-    elif period.unit in ("quarter", "season", "half", "year"):
-        length = {"quarter": 1, "season": 1, "half": 2, "year": 4}[period.unit]
-        cuts = [moved(since, "month", length * count) for count in range(3)]
+    after = {("week", 3): (0, 2, 4), ("month", 3): (0, 10, 20), ("month", 2): (0, 15)}.get((period.unit, count))
+    length = {"quarter": 3, "season": 3, "half": 6, "year": 12}.get(period.unit)
+    if after is not None:
+        cuts = [period.since + timedelta(days=number) for number in after]
+    elif length is not None and (count == 3 or period.unit == "year"):
+        cuts = [moved(period.since, "month", length // count * number) for number in range(count)]
     else:
         return None
-    return Period(cuts[which], (*cuts, until)[which + 1], "span")
-
-
-def epoch(moment: datetime | None, zone: tzinfo, otherwise: float) -> float:
-    """Return seconds since the epoch of a wall-clock time, or `otherwise` for an open end."""
-    return otherwise if moment is None else moment.replace(tzinfo=zone).timestamp()
+    return Period(cuts[which], (*cuts, period.until)[which + 1], "span") if which < count else None

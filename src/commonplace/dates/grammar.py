@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from math import inf
 from typing import NamedTuple
 
 from commonplace.dates import calendar, resolve, vocabulary
@@ -16,6 +17,110 @@ PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *vocabulary.WEE
 WHOLE = ("month", "quarter", "season", "half", "year")
 
 
+class Found(NamedTuple):
+    """What begins at a word, and the number of the word behind it.
+
+    Attributes:
+        interval: seconds since the epoch, half-open, -inf and inf for open ends; None if the words only look like one.
+    """
+
+    interval: tuple[float, float] | None
+    end: int
+
+
+def read(words: Words, at: int, scene: Scene) -> Found | None:
+    """Read the date expression that begins at a word, with its preposition."""
+    opening = words[at].lower
+    try:
+        if opening in vocabulary.EVERY:
+            # `every Monday`, `each year`, `every two weeks` name no one date.
+            inner = words.skip(at + 1, "other", "single", "second", "last", "first")
+            if words[inner].lower in vocabulary.UNITS:
+                return Found(None, inner + 1)
+            if each := read_date(words, inner, scene, vocabulary.ALL):
+                return Found(None, each.end)
+        elif opening in ("between", "from") and (found := _between(words, at, scene)):
+            return found
+        # `since Tuesday`, `until the end of May`, `up to 2024`
+        for length in (2, 1):
+            which = vocabulary.BOUNDS.get(" ".join(words[at + place].lower for place in range(length)))
+            bound = read_date(words, at + length, scene, vocabulary.ALL) if which else None
+            if bound is not None and (found := _opened(bound, bound.end, scene, which or "")):
+                return found
+        if opening == "as" and words[at + 1].lower == "of":
+            found = _range_or_date(words, at + 2, scene, vocabulary.ALL)
+        elif opening == "in" and (ahead := resolve.read_ahead(words, at + 1, scene)):
+            return _settled(ahead.value, ahead.end, scene)
+        elif (vouched := vocabulary.PREPOSITIONS.get(opening)) is not None:
+            found = _range_or_date(words, at + 1, scene, vouched)
+        else:
+            found = None
+        return found or _range_or_date(words, at, scene, NOTHING)
+    except (OverflowError, ValueError):  # The words name a date that the calendar does not have.
+        return None
+
+
+def _seconds(moment: datetime, scene: Scene) -> float:
+    return moment.replace(tzinfo=scene.zone).timestamp()
+
+
+def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
+    """Return the occurrence that is meant; days that do not exist are skipped."""
+    period = calendar.chosen(value, scene)
+    return Found((_seconds(period.since, scene), _seconds(period.until, scene)) if period is not None else None, end)
+
+
+def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
+    """Return the time since, before, after or until a date; `since` and `until` include the date."""
+    period = calendar.chosen(found.value, scene)
+    if period is None:
+        return None
+    edge = _seconds(period.since if which in ("since", "before") else period.until, scene)
+    return Found((edge, inf) if which in ("since", "after") else (-inf, edge), end)
+
+
+def _between(words: Words, at: int, scene: Scene) -> Found | None:
+    """Read `between March and May 2024`, `from 3 to 5 May`, `from Monday on`."""
+    is_from = words[at].lower == "from"
+    first = read_date(words, at + 1, scene, vocabulary.ALL)
+    if first is None:
+        return None
+    if words[first.end].lower in (vocabulary.THROUGH if is_from else ("and", "&")):
+        last = read_date(words, first.end + 1, scene, vocabulary.ALL)
+        value = calendar.joined(first.value, last.value) if last is not None else None
+        if last is not None and value is not None:
+            return _settled(value, last.end, scene)
+    if not is_from:
+        return _settled(first.value, first.end, scene) if first.value.unit == "span" else None
+    is_open = words[first.end].lower in ("on", "onward", "onwards")
+    return _opened(first, first.end + 1, scene, "since") if is_open else None
+
+
+def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
+    """Read a date, or two with `to` or a dash if the second has its year or both are days."""
+    loose = read_date(words, at, scene, vocabulary.ALL)
+    if loose is None:
+        return None
+    is_certain = not loose.doubt or loose.doubt in vouched
+    joint = words[loose.end].lower
+    last = read_date(words, loose.end + 1, scene, vocabulary.ALL) if joint in vocabulary.THROUGH else None
+    if last is not None:
+        if isinstance(last.value, Period):
+            is_range = is_certain or last.value.unit in ("month", "day", "span", "quarter", "season")
+        else:
+            both_yearly = isinstance(loose.value, Cycle) and loose.value.every == last.value.every == "year"
+            is_range = is_certain and both_yearly and loose.value.unit == last.value.unit
+        if is_range and (value := calendar.joined(loose.value, last.value)) is not None:
+            return _settled(value, last.end, scene)
+        if words[at].lower in vocabulary.WEEKDAYS and words[loose.end + 1].lower in vocabulary.WEEKDAYS:
+            return Found(None, last.end)
+    if not is_certain:
+        return None
+    if joint in ("onward", "onwards"):
+        return _opened(loose, loose.end + 1, scene, "since")
+    return _settled(loose.value, loose.end, scene)
+
+
 def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOTHING) -> Read | None:
     """Read a date and the part of the day that may follow it.
 
@@ -27,11 +132,10 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
         start += 1
     if words[start].lower not in vocabulary.STARTS and not words[start].text[:1].isdigit():
         return None
-    for read in (_edge, _ordinal, _week_of, _offset):
-        found = read(words, start, scene)
-        if found is not None:
+    for read_part in (_edge, _ordinal, _week_of, _offset):
+        if (found := read_part(words, start, scene)) is not None:
             return found
-    found = _core(words, start, scene) or _year(words, start)
+    found = _core(words, start, scene) or resolve.read_bare_year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
     # Parts of a day are read as the whole day: `yesterday evening`, `on Monday morning`.
@@ -39,34 +143,22 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
 
 
 def _core(words: Words, at: int, scene: Scene) -> Read | None:
-    if (
-        words[at].text[:1].isdigit()
-        and resolve.is_loose(words, at)
-        and (found := resolve.read_numeric(words, at, scene))
-    ):
-        return found
+    is_number = words[at].text[:1].isdigit() and resolve.is_loose(words, at)
     return (
-        resolve.read_named(words, at, scene)
+        (resolve.read_numeric(words, at, scene) if is_number else None)
+        or resolve.read_named(words, at, scene)
         or resolve.read_ago(words, at, scene)
         or resolve.read_relative(words, at, scene)
     )
 
 
-def _year(words: Words, at: int) -> Read | None:
-    """Read `2023`, which needs a preposition, or `year 2023`, which needs none."""
-    if words[at].lower != "year":
-        return resolve.read_bare_year(words, at)
-    found = resolve.read_bare_year(words, at + 1)
-    return found._replace(doubt="") if found is not None else None
-
-
 def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
     """Read the date that a part is taken of: `the month` is this one."""
-    if words[at].lower in ("the", "this") and words[at + 1].lower in vocabulary.CALENDAR_UNITS:
-        unit = words[at + 1].lower
+    unit = words[at + 1].lower
+    if words[at].lower in ("the", "this") and unit in vocabulary.CALENDAR_UNITS:
         return Read(calendar.of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
     at = words.skip(at, "the", "'")
-    found = _core(words, at, scene) or _year(words, at)
+    found = _core(words, at, scene) or resolve.read_bare_year(words, at)
     return found if found is not None and found.doubt not in ("never", "fall") else None
 
 
@@ -79,11 +171,14 @@ def _edge(words: Words, at: int, scene: Scene) -> Read | None:
         return None
     inner = words.skip(at + 1, "of") if edge in vocabulary.EDGE_NOUNS else words.skip(at + 1, "-", "in")
     found = _enclosing(words, inner, scene)
-    return found.changed(lambda period: calendar.third(period, which), "span") if found is not None else None
+    return found.changed(lambda period: calendar.part(period, 3, which), "span") if found is not None else None
 
 
 def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `first week of May`, `last Friday of the month`, `second half of 2024`, `third of May`."""
+    """Read `first week of May`, `last Friday of the month`, `second half of 2024`, `third of May`.
+
+    A week is of seven days from the first of the period.
+    """
     number = ORDINAL.get(words[at].lower)
     if number is None:
         return None
@@ -95,37 +190,25 @@ def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
     found = _enclosing(words, inner, scene)
     if found is None or found.value.unit not in WHOLE:
         return None
-    return found.changed(lambda period: _nth(period, piece, number), "day")
 
+    def nth(period: Period) -> Period | None:
+        since, until = period.since, period.until
+        if piece in ("half", "quarter"):
+            count = 2 if piece == "half" else 4
+            return calendar.part(period, count, count - 1 if number < 0 else number - 1)
+        if piece in ("day", "week"):
+            length, unit = (1, "day") if piece == "day" else (7, "week")
+            start = since + timedelta(days=length * (number - 1)) if number > 0 else until - timedelta(days=length)
+        else:
+            weekday, length, unit = (5, 2, "weekend") if piece == "weekend" else (vocabulary.WEEKDAYS[piece], 1, "day")
+            last = until - timedelta(days=1)
+            if number > 0:
+                start = since + timedelta(days=(weekday - since.weekday()) % 7 + 7 * (number - 1))
+            else:
+                start = last - timedelta(days=(last.weekday() - weekday) % 7)
+        return calendar.days(start, length, unit) if start < until else None
 
-def _nth(period: Period, piece: str, number: int) -> Period | None:
-    """Return the nth day, week (of seven days from the first), weekday, weekend, half or quarter of a period."""
-    since, until = calendar.bounds(period)
-    if piece in ("half", "quarter"):
-        return _fraction(period, 2 if piece == "half" else 4, number)
-    if piece in ("day", "week"):
-        length = 1 if piece == "day" else 7
-        start = since + timedelta(days=length * (number - 1)) if number > 0 else until - timedelta(days=length)
-        return calendar.days(start, length, "day" if piece == "day" else "week") if start < until else None
-    weekday, length = (5, 2) if piece == "weekend" else (vocabulary.WEEKDAYS[piece], 1)
-    if number > 0:
-        start = since + timedelta(days=(weekday - since.weekday()) % 7 + 7 * (number - 1))
-    else:
-        last = until - timedelta(days=1)
-        start = last - timedelta(days=(last.weekday() - weekday) % 7)
-    return calendar.days(start, length, "weekend" if length == 2 else "day") if start < until else None
-
-
-def _fraction(period: Period, parts: int, number: int) -> Period | None:
-    since, until = calendar.bounds(period)
-    place = parts if number == -1 else number
-    if period.unit == "month" and parts == 2:
-        cuts = [since, since + timedelta(days=15), until]
-    elif period.unit == "year":
-        cuts = [*(calendar.moved(since, "month", 12 // parts * count) for count in range(parts)), until]
-    else:
-        return None
-    return Period(cuts[place - 1], cuts[place], "span") if place <= parts else None
+    return found.changed(nth, "day")
 
 
 def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
@@ -138,7 +221,7 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
         return None
 
     def week(period: Period) -> Period:
-        first = calendar.bounds(period)[0]
+        first = period.since
         if joint == "ending":
             first -= timedelta(days=6)
         elif joint == "of":
@@ -149,7 +232,10 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _offset(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `two days before Christmas`, `a week after 3 May`, `Monday before 24 July`, `weekend after Easter`."""
+    """Read `two days before Christmas`, `a week after 3 May`, `Monday before 24 July`, `weekend after Easter`.
+
+    `the week before` a date are the seven days up to it.
+    """
     name, amounts = words[at].lower, resolve.read_amounts(words, at)
     if name in ("day", "week", "weekend", *vocabulary.WEEKDAYS):
         count, unit, end = 1, name, at + 1
@@ -157,143 +243,25 @@ def _offset(words: Words, at: int, scene: Scene) -> Read | None:
         ((count, _, unit),), end = amounts
     else:
         return None
-    side = words[end].lower
-    found = _core(words, end + 1, scene) if side in ("before", "after", "from") else None
+    is_before = words[end].lower == "before"
+    found = _core(words, end + 1, scene) if is_before or words[end].lower in ("after", "from") else None
     if found is None or found.doubt not in ("", "day") or found.value.unit not in ("day", "span"):
         return None
     anchor = calendar.chosen(found.value, scene)
-    return resolve.read_as(_beside(anchor, count, unit, side, is_week=name == "week"), found.end) if anchor else None
-
-
-def _beside(anchor: Period, count: int, unit: str, side: str, *, is_week: bool) -> Period | None:
-    """Return the time at a distance before or after a period; `the week before` it are the seven days up to it."""
-    since, until = calendar.bounds(anchor)
+    if anchor is None:
+        return None
+    since, until = anchor.since, anchor.until
     if unit == "weekend" or unit in vocabulary.WEEKDAYS:
-        near = resolve.recurring(unit).near(since)
-        if side == "before":
-            return next((each for each in reversed(near) if calendar.bounds(each)[1] <= since), None)
-        return next((each for each in near if calendar.bounds(each)[0] >= until), None)
+        near = calendar.weekly(unit).near(since)
+        if is_before:
+            beside = next((each for each in reversed(near) if each.until <= since), None)
+        else:
+            beside = next((each for each in near if each.since >= until), None)
+        return resolve.read_as(beside, found.end)
     if unit not in ("day", "week", "month", "year"):
         return None
-    first = calendar.moved(since, unit, -count) if side == "before" else until
-    if is_week:
-        return calendar.days(first, 7, "week")
-    if side != "before":
-        first = calendar.moved(until - timedelta(days=1), unit, count)
-    return calendar.days(first, 1, "day")
-
-
-class Found(NamedTuple):
-    """What begins at a word: a period, or None for words that only look like one; and the word behind."""
-
-    period: Period | None
-    end: int
-
-
-def read(words: Words, at: int, scene: Scene) -> Found | None:
-    """Read the date expression that begins at a word, with its preposition."""
-    try:
-        for reader in (_every, _between, _bound, _preposition):
-            if (found := reader(words, at, scene)) is not None:
-                return found
-        return _range_or_date(words, at, scene, frozenset())
-    except (OverflowError, ValueError):  # The words name a date that the calendar does not have.
-        return None
-
-
-def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
-    """Return the occurrence that is meant; days that do not exist are skipped."""
-    return Found(calendar.chosen(value, scene), end)
-
-
-def _every(words: Words, at: int, scene: Scene) -> Found | None:
-    """Pass over `every Monday`, `each year`, `every two weeks`: they name no one date."""
-    if words[at].lower not in vocabulary.EVERY:
-        return None
-    inner = words.skip(at + 1, "other", "single", "second", "last", "first")
-    if words[inner].lower in vocabulary.UNITS:
-        return Found(None, inner + 1)
-    found = read_date(words, inner, scene, vocabulary.ALL)
-    return Found(None, found.end) if found is not None else None
-
-
-def _between(words: Words, at: int, scene: Scene) -> Found | None:
-    """Read `between March and May 2024`, `from 3 to 5 May`, `from Monday on`."""
-    opening = words[at].lower
-    if opening not in ("between", "from"):
-        return None
-    first = read_date(words, at + 1, scene, vocabulary.ALL)
-    if first is None:
-        return None
-    joints = ("and", "&") if opening == "between" else vocabulary.THROUGH
-    if words[first.end].lower in joints:
-        last = read_date(words, first.end + 1, scene, vocabulary.ALL)
-        value = calendar.joined(first.value, last.value) if last is not None else None
-        if last is not None and value is not None:
-            return _settled(value, last.end, scene)
-    if opening == "between":
-        return _settled(first.value, first.end, scene) if first.value.unit == "span" else None
-    if words[first.end].lower in ("on", "onward", "onwards"):
-        return _opened(first, first.end + 1, scene, "since")
-    return None
-
-
-def _bound(words: Words, at: int, scene: Scene) -> Found | None:
-    """Read `since Tuesday`, `until the end of May`, `before 2024`, `up to 2024`."""
-    for length in (2, 1):
-        which = vocabulary.BOUNDS.get(" ".join(words[at + place].lower for place in range(length)))
-        found = read_date(words, at + length, scene, vocabulary.ALL) if which else None
-        if which and found is not None:
-            return _opened(found, found.end, scene, which)
-    return None
-
-
-def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
-    """Return the time since, before, after or until a date; `since` and `until` include the date."""
-    period = calendar.chosen(found.value, scene)
-    if period is None:
-        return None
-    edge = period.since if which in ("since", "before") else period.until
-    return Found(Period(edge, None, "span") if which in ("since", "after") else Period(None, edge, "span"), end)
-
-
-def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
-    """Read `in May`, `on the 3rd of May`, `in two weeks`, `over the past month`."""
-    if words[at].lower == "as" and words[at + 1].lower == "of":
-        return _range_or_date(words, at + 2, scene, vocabulary.ALL)
-    vouched = vocabulary.PREPOSITIONS.get(words[at].lower)
-    if vouched is None:
-        return None
-    if words[at].lower == "in" and (ahead := resolve.read_ahead(words, at + 1, scene)):
-        return _settled(ahead.value, ahead.end, scene)
-    return _range_or_date(words, at + 1, scene, vouched)
-
-
-def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
-    """Read a date, or two with `to` or a dash if the second has its year or both are days."""
-    loose = read_date(words, at, scene, vocabulary.ALL)
-    first = loose if loose is not None and (not loose.doubt or loose.doubt in vouched) else None
-    if loose is not None and words[loose.end].lower in vocabulary.THROUGH:
-        last = read_date(words, loose.end + 1, scene, vocabulary.ALL)
-        if last is not None and _is_range(loose, last, certain=first is not None):
-            value = calendar.joined(loose.value, last.value)
-            if value is not None:
-                return _settled(value, last.end, scene)
-        if (
-            last is not None
-            and words[at].lower in vocabulary.WEEKDAYS
-            and words[loose.end + 1].lower in vocabulary.WEEKDAYS
-        ):
-            return Found(None, last.end)
-    if first is None:
-        return None
-    if words[first.end].lower in ("onward", "onwards"):
-        return _opened(first, first.end + 1, scene, "since")
-    return _settled(first.value, first.end, scene)
-
-
-def _is_range(first: Read, last: Read, *, certain: bool) -> bool:
-    if isinstance(last.value, Period):
-        return certain or last.value.unit in ("month", "day", "span", "quarter", "season")
-    both_yearly = isinstance(first.value, Cycle) and first.value.every == last.value.every == "year"
-    return certain and both_yearly and first.value.unit == last.value.unit
+    if is_before:
+        first = calendar.moved(since, unit, -count)
+    else:
+        first = until if name == "week" else calendar.moved(until - timedelta(days=1), unit, count)
+    return Read(calendar.days(first, 7, "week") if name == "week" else calendar.days(first, 1, "day"), found.end)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from commonplace.dates import calendar, vocabulary
-from commonplace.dates.calendar import Cycle, Period, Scene, Unit
+from commonplace.dates.calendar import Cycle, Period, Scene
 from commonplace.dates.vocabulary import Word, Words
 from commonplace.patterns import late_pattern
 
@@ -27,7 +27,7 @@ class Read(NamedTuple):
     end: int
     doubt: str = ""
 
-    def changed(self, change: Callable[[Period], Period | None], unit: Unit) -> Read | None:
+    def changed(self, change: Callable[[Period], Period | None], unit: str) -> Read | None:
         """Return it with its period, or each of its cycle's, changed."""
         return read_as(calendar.mapped(self.value, change, unit), self.end)
 
@@ -54,36 +54,33 @@ MONTH_YEARS = range(1900, 2200)
 
 def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date in digits that begins with a word; it never begins within a longer number or path."""
-    for pattern, make in (
-        (ISO, _iso),
-        (YEAR_FIRST, lambda match, _: calendar.day(int(match[1]), int(match[2]), int(match[3]))),
-        (DAY_MONTH_YEAR, _day_first),
-    ):
-        match = pattern.match(words.text, words[at].start)
-        if match is not None:
-            return read_as(make(match, scene.zone), words.after(match.end(), at))
-    return None
-
-
-def _iso(match: re.Match[str], zone: tzinfo) -> Period | None:
-    year, month = int(match[1]), int(match[2])
-    if match[3] is None:
-        return calendar.months(year, month, 1, "month") if year in MONTH_YEARS else None
-    if match[4] is None:
-        return calendar.day(year, month, int(match[3]))
-    moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]), tzinfo=zone)
-    if match[7] is not None:
-        moment = datetime.fromisoformat(f"{match[0][:10]}T{match[4]}:{match[5]}{match[7]}").astimezone(zone)
-    since = moment.replace(tzinfo=None)
-    return Period(since, since + timedelta(minutes=1), "span")
-
-
-def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
-    """Read 13/5/2024 either way round, 3.4.2024 as Europe writes it, and 3/4/2024 not at all."""
-    first, second, year = int(match[1]), int(match[3]), int(match[4])
-    if match[2] == "." or first > 12 or first == second:
-        return calendar.day(year, second, first)
-    return calendar.day(year, first, second) if second > 12 else None
+    text, start = words.text, words[at].start
+    value: Period | None
+    if match := ISO.match(text, start):
+        year, month = int(match[1]), int(match[2])
+        if match[3] is None:
+            value = calendar.months(year, month, 1, "month") if year in MONTH_YEARS else None
+        elif match[4] is None:
+            value = calendar.day(year, month, int(match[3]))
+        else:
+            moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]), tzinfo=scene.zone)
+            if match[7] is not None:
+                written = f"{match[0][:10]}T{match[4]}:{match[5]}{match[7]}"
+                moment = datetime.fromisoformat(written).astimezone(scene.zone)
+            since = moment.replace(tzinfo=None)
+            value = Period(since, since + timedelta(minutes=1), "span")
+    elif match := YEAR_FIRST.match(text, start):
+        value = calendar.day(int(match[1]), int(match[2]), int(match[3]))
+    elif match := DAY_MONTH_YEAR.match(text, start):
+        # 13/5/2024 either way round, 3.4.2024 as Europe writes it, and 3/4/2024 not at all
+        first, second, year = int(match[1]), int(match[3]), int(match[4])
+        if match[2] == "." or first > 12 or first == second:
+            value = calendar.day(year, second, first)
+        else:
+            value = calendar.day(year, first, second) if second > 12 else None
+    else:
+        return None
+    return read_as(value, words.after(match.end(), at))
 
 
 # What a number is.
@@ -146,15 +143,27 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that begins with a calendar name or a day of a month."""
     word = words[at]
     if word.text[:1].isdigit():
-        if not is_loose(words, at):
-            return None
-        return _day_before_month(words, at, scene) or _year_before_month(words, at, scene)
+        return (
+            (_day_before_month(words, at, scene) or _year_before_month(words, at, scene))
+            if is_loose(words, at)
+            else None
+        )
     if word.lower not in vocabulary.NAMES:
         return None
-    for read in (_weekday, _month_first, _season, _holiday, _quarter):
+    for read in (_weekday, _month_first, _holiday):
         if (found := read(words, at, scene)) is not None:
             return found
-    return None
+    if (month := vocabulary.SEASONS.get(word.lower)) is not None:
+        doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
+        found = _yearly(words, at + 1, scene, "season", lambda year: calendar.months(year, month, 3, "season"), doubt)
+        return None if found.doubt and words[at + 1].lower == "of" else found
+    if (quarter := QUARTER.fullmatch(word.text)) is None:
+        return None
+    # `Q3 2025`, `Q3`; `Q3/2025`, which nothing but a year may follow
+    has_mark = words[at + 1].lower in ("/", "-") and words[at + 1].glued
+    first, end = int(quarter[1]) * 3 - 2, at + 2 if has_mark else at + 1
+    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
+    return found if isinstance(found.value, Period) or not has_mark else None
 
 
 def _is_near_year(word: Word) -> bool:
@@ -181,20 +190,21 @@ def _read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
 
 
 def read_bare_year(words: Words, at: int) -> Read | None:
-    """Read a year by itself, which only a preposition makes one, and which counts nothing."""
-    word = words[at]
-    if not _is_near_year(word) or word.glued:
+    """Read `2023` where it counts nothing, which only a preposition makes a year, or `year 2023`, which needs none."""
+    doubt, at = ("", at + 1) if words[at].lower == "year" else ("year", at)
+    word, behind = words[at], words[at + 1]
+    if not _is_near_year(word) or word.glued or _is_count_of(words, at + 1):
         return None
-    if _is_count_of(words, at + 1) or words[at + 1].lower == "by" or words.is_in_name(at):
+    if behind.lower == "by" or words.is_in_name(at):
         return None
-    has_other = words[at + 1].lower in ("to", "and", "or", "-", "through") and words[at + 2].text[:1].isdigit()
+    has_other = behind.lower in ("to", "and", "or", "-", "through") and words[at + 2].text[:1].isdigit()
     if has_other and (not _is_near_year(words[at + 2]) or _is_count_of(words, at + 3)):
         return None
-    return Read(calendar.years(int(word.text), 1, "year"), at + 1, "year")
+    return Read(calendar.months(int(word.text), 1, 12, "year"), at + 1, doubt)
 
 
 def _yearly(
-    words: Words, end: int, scene: Scene, unit: Unit, make: Callable[[int], Period | None], doubt: str = ""
+    words: Words, end: int, scene: Scene, unit: str, make: Callable[[int], Period | None], doubt: str = ""
 ) -> Read:
     """Return the cycle, or the one occurrence whose year follows."""
     year = _read_year(words, end, scene)
@@ -203,10 +213,6 @@ def _yearly(
     number, end = year
     period = Cycle("year", unit, make).occurrence(number)
     return Read(period if period is not None else Cycle("year", unit, lambda _: None), end)
-
-
-def _only_with_year(found: Read) -> Read | None:
-    return found if isinstance(found.value, Period) else None
 
 
 def _month(words: Words, at: int) -> tuple[int, int] | None:
@@ -230,7 +236,7 @@ class _Days(NamedTuple):
     end: int
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> str:
         return "day" if self.first == self.last else "span"
 
     def of_month(self, month: int) -> Callable[[int], Period | None]:
@@ -267,43 +273,39 @@ def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
     make = span.of_month(number)
     is_verb = name.text.islower() and name.lower in ("may", "march")
     if is_verb and not is_ordinal and words[behind].lower not in vocabulary.LOOSE_FOLLOWERS:
-        return _only_with_year(_yearly(words, behind, scene, "day", make))
+        found = _yearly(words, behind, scene, "day", make)
+        return found if isinstance(found.value, Period) else None
     return _yearly(words, behind, scene, span.unit, make, "" if is_ordinal or _is_name(name) else "day")
 
 
 def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `2024 May 5`, which without its year would be another day."""
-    found = _month_first(words, at + 1, scene) if _is_near_year(words[at]) else None
-    if found is None or not isinstance(found.value, Cycle) or not words[at + 1].is_capitalised:
+    found = _month_first(words, at + 1, scene) if _is_near_year(words[at]) and words[at + 1].is_capitalised else None
+    if found is None or not isinstance(found.value, Cycle):
         return None
     return read_as(found.value.occurrence(int(words[at].text)), found.end)
 
 
 def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `March 1st, 2025`, `May 3-5`, `May 2025`, `May`."""
-    month = _month(words, at)
-    if month is None or (
-        words[at].glued and words[at - 1].lower in vocabulary.GLUE and words[at - 2].lower not in vocabulary.EDGES
-    ):
+    word, month = words[at], _month(words, at)
+    if month is None:
+        return None
+    if word.glued and words[at - 1].lower in vocabulary.GLUE and words[at - 2].lower not in vocabulary.EDGES:
         return None
     number, end = month
     span = _day_range(words, words.skip(end, "the")) if not words[end].glued else None
-    found = _month_day(words, at, scene, number, span) if span is not None else None
-    if found is not None:
-        return found
-    return _yearly(
-        words, end, scene, "month", lambda year: calendar.months(year, number, 1, "month"), _doubt(words, at, end)
+    is_part = span is not None and (
+        _goes_on(words, span.end, ":./")
+        or (_goes_on(words, span.end, ",") and _read_year(words, span.end, scene) is None)
     )
-
-
-def _month_day(words: Words, at: int, scene: Scene, month: int, span: _Days) -> Read | None:
-    end = span.end
-    if _goes_on(words, end, ":./") or (_goes_on(words, end, ",") and _read_year(words, end, scene) is None):
-        return None
-    found = _yearly(words, end, scene, span.unit, span.of_month(month))
-    if isinstance(found.value, Period) or span.is_ordinal:
-        return found
-    return found if _is_name(words[at]) and not _is_count_of(words, end) else None
+    if span is not None and not is_part:
+        found = _yearly(words, span.end, scene, span.unit, span.of_month(number))
+        is_day = _is_name(word) and not _is_count_of(words, span.end)
+        if isinstance(found.value, Period) or span.is_ordinal or is_day:
+            return found
+    doubt = _doubt(words, at, end)
+    return _yearly(words, end, scene, "month", lambda year: calendar.months(year, number, 1, "month"), doubt)
 
 
 def _is_name(word: Word) -> bool:
@@ -341,7 +343,7 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     dated = _day_before_month(words, behind, scene) or _month_first(words, behind, scene)
     if dated is not None and not dated.doubt and dated.value.unit in ("day", "span"):
         return dated
-    cycle = calendar.weekly(weekday, 1, "day")
+    cycle = calendar.weekly(vocabulary.WEEKDAY_NAMES[weekday])
     week = words.skip(end, "of")
     shift = SHIFTS.get(words[week].lower)
     if shift is not None and words[week + 1].lower == "week":
@@ -351,50 +353,28 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     return Read(cycle, end)
 
 
-def _season(words: Words, at: int, scene: Scene) -> Read | None:
-    word = words[at]
-    month = vocabulary.SEASONS.get(word.lower)
-    if month is None:
-        return None
-    doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
-    found = _yearly(words, at + 1, scene, "season", lambda year: calendar.months(year, month, 3, "season"), doubt)
-    return None if found.doubt and words[at + 1].lower == "of" else found
-
-
 def _holiday(words: Words, at: int, scene: Scene) -> Read | None:
     match = HOLIDAY.match(words.text, words[at].start)
     if match is None:
         return None
     name = match[1].lower().replace("’", "'")
-    return _yearly(words, words.after(match.end(), at), scene, "day", lambda year: _holiday_of(year, name), "day")
 
+    def make(year: int) -> Period:
+        count = 1
+        if name == "thanksgiving":
+            first = datetime(year, 11, 1)  # noqa: DTZ001
+            first += timedelta(days=(3 - first.weekday()) % 7 + 21)
+        elif name in EASTER_DAYS:
+            from dateutil.easter import easter
 
-def _holiday_of(year: int, name: str) -> Period:
-    count = 1
-    if name == "thanksgiving":
-        first = datetime(year, 11, 1)  # noqa: DTZ001
-        first += timedelta(days=(3 - first.weekday()) % 7 + 21)
-    elif name in EASTER_DAYS:
-        from dateutil.easter import easter
+            shift, count = EASTER_DAYS[name]
+            first = datetime.combine(easter(year), datetime.min.time()) + timedelta(days=shift)
+        else:
+            month, number, count = FIXED_HOLIDAYS[name]
+            first = datetime(year, month, number)  # noqa: DTZ001
+        return calendar.days(first, count, "day" if count == 1 else "span")
 
-        shift, count = EASTER_DAYS[name]
-        first = datetime.combine(easter(year), datetime.min.time()) + timedelta(days=shift)
-    else:
-        month, number, count = FIXED_HOLIDAYS[name]
-        first = datetime(year, month, number)  # noqa: DTZ001
-    return calendar.days(first, count, "day" if count == 1 else "span")
-
-
-def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `Q3 2025`, `Q3/2025` and `Q3`."""
-    quarter = QUARTER.fullmatch(words[at].text)
-    if quarter is None:
-        return None
-    has_mark = words[at + 1].lower in ("/", "-") and words[at + 1].glued
-    first = int(quarter[1]) * 3 - 2
-    end = at + 2 if has_mark else at + 1
-    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
-    return _only_with_year(found) if has_mark else found
+    return _yearly(words, words.after(match.end(), at), scene, "day", make, "day")
 
 
 # Dates and amounts relative to now.
@@ -420,47 +400,32 @@ HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute")}
 """Half of a unit, if people say so and there is a smaller one."""
 
 
-def recurring(name: str) -> Cycle:
-    """Return the cycle of a weekday or `weekend`."""
-    return (
-        calendar.weekly(5, 2, "weekend") if name == "weekend" else calendar.weekly(vocabulary.WEEKDAYS[name], 1, "day")
-    )
+def _day_from_now(scene: Scene, shift: int) -> Period:
+    return calendar.days(calendar.moved(calendar.floor(scene.now, "day"), "day", shift), 1, "day")
+
+
+def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
+    return calendar.of_unit(calendar.moved(calendar.floor(scene.now, unit), unit, shift), unit)
 
 
 def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read a date relative to now."""
-    lower = words[at].lower
+    """Read a date relative to now: `yesterday`, `last week`, `day before yesterday`, `week before last`."""
+    lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
     if lower in vocabulary.DAYS and not words.is_in_name(at):
         return Read(_day_from_now(scene, vocabulary.DAYS[lower]), at + 1)
     if lower in vocabulary.DEICTICS:
         return _deictic(words, at, scene)
     if lower == "weekend":
-        return Read(recurring(lower), at + 1, "day")
-    return _before_last(words, at, scene) if lower in ("day", "week", "month", "year") else None
-
-
-def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `day before yesterday`, `week before last`, `month after next`."""
-    lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
+        return Read(calendar.weekly(lower), at + 1, "day")
+    shift = -2 if side == "before" else 2
     if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
-        return Read(_day_from_now(scene, -2 if side == "before" else 2), at + 3)
-    if (side, anchor) not in (("before", "last"), ("after", "next")) or lower == "day":
-        return None
-    if words[at + 3].text.isalpha() and words[at + 3].lower in (
-        *vocabulary.CALENDAR_UNITS,
-        "weekend",
-        *vocabulary.WEEKDAYS,
-    ):
-        return None
-    return Read(_unit_from_now(scene, lower, -2 if side == "before" else 2), at + 3)
-
-
-def _day_from_now(scene: Scene, shift: int) -> Period:
-    return calendar.days(calendar.moved(scene.today, "day", shift), 1, "day")
-
-
-def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
-    return calendar.of_unit(calendar.moved(calendar.floor(scene.now, unit), unit, shift), unit)
+        return Read(_day_from_now(scene, shift), at + 3)
+    if lower in ("week", "month", "year") and (side, anchor) in (("before", "last"), ("after", "next")):
+        # `the week before last Christmas` is another one.
+        behind = words[at + 3].lower
+        is_whole = behind not in (*vocabulary.CALENDAR_UNITS, "weekend", *vocabulary.WEEKDAYS)
+        return Read(_unit_from_now(scene, lower, shift), at + 3) if is_whole else None
+    return None
 
 
 def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
@@ -470,44 +435,38 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
         at, how = at + 1, words[at + 1].lower
     if (rolling := _rolling(words, start, at, scene)) is not None:
         return rolling
-    lower = words[at + 1].lower
-    side = -1 if how in vocabulary.BACK else 1 if how in vocabulary.AHEAD else 0
+    at, side = at + 1, -1 if how in vocabulary.BACK else 1 if how in vocabulary.AHEAD else 0
+    lower, behind = words[at].lower, words[at + 1].lower
     is_plain = lower in (*vocabulary.CALENDAR_UNITS, "weekend", *vocabulary.WEEKDAYS)
     if how in ("past", "previous", "coming", "upcoming", "current") and not is_plain:
         return None
     if lower in vocabulary.CALENDAR_UNITS:
-        return _unit(words, at + 2, scene, lower, side)
+        period = _unit_from_now(scene, lower, side)
+        if behind == "of" and side:
+            return None
+        day_at = words.skip(at + 1, "on")
+        weekday = vocabulary.WEEKDAYS.get(words[day_at].lower) if lower == "week" else None
+        if weekday is None:
+            return Read(period, at + 1)
+        return Read(calendar.days(calendar.moved(period.since, "day", weekday), 1, "day"), day_at + 1)
     if lower == "weekend":
-        weekend = recurring(lower)
-        period = weekend.occurrence(weekend.number(scene.now) + side)
-        return read_as(period, at + 2) if words[at + 2].lower != "of" else None
+        weekend = calendar.weekly(lower)
+        number = weekend.number(scene.now) + side
+        return read_as(weekend.occurrence(number) if behind != "of" else None, at + 1)
     if lower in vocabulary.DAYPARTS:
         # `last night`, `this morning`; no other part of a day is used like this.
         is_told = lower in ("night", "evening") if side < 0 else not side and lower != "night"
-        return Read(_day_from_now(scene, side), at + 2) if is_told else None
-    return _occurrence(words, at + 1, scene, side)
-
-
-def _unit(words: Words, end: int, scene: Scene, unit: str, side: int) -> Read | None:
-    """Return `last week` and, if one follows, the weekday of it."""
-    period = _unit_from_now(scene, unit, side)
-    if words[end].lower in ("of", "in") and side:
-        return None if words[end].lower == "of" else Read(period, end)
-    day_at = words.skip(end, "on")
-    weekday = vocabulary.WEEKDAYS.get(words[day_at].lower)
-    if unit == "week" and weekday is not None and period.since is not None:
-        return Read(calendar.days(calendar.moved(period.since, "day", weekday), 1, "day"), day_at + 1)
-    return Read(period, end)
+        return Read(_day_from_now(scene, side), at + 1) if is_told else None
+    return _occurrence(words, at, scene, side)
 
 
 def _occurrence(words: Words, at: int, scene: Scene, side: int) -> Read | None:
     """Read `last May`, `next Christmas`, `this Friday`: the nearest that is over, to come, or of this year or week."""
-    found = read_named(words, at, scene)
+    found = read_named(words, at, scene) if not words[at].text[:1].isdigit() else None
     if found is None or found.doubt == "never" or not isinstance(found.value, Cycle):
         return None
-    if words[at].text[:1].isdigit():
-        return None
-    if side == 0 and words[at].lower == "may" and words[at].text.islower() and words[found.end].text.isalpha():
+    is_may = side == 0 and words[at].lower == "may" and words[at].text.islower()
+    if is_may and words[found.end].text.isalpha():
         return None
     return read_as(calendar.occurrence(found.value, scene, side), found.end)
 
@@ -530,7 +489,8 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
     if words[end].lower == "of":
         return None
     sign = -1 if how in vocabulary.BACK else 1
-    first, last = sorted((scene.today, calendar.floor(_point(scene, [length], sign, most=True), "day")))
+    reached = _point(scene, [length], sign, most=True)
+    first, last = sorted((calendar.floor(scene.now, "day"), calendar.floor(reached, "day")))
     return Read(Period(first, calendar.stretch(last, "day"), "span"), end)
 
 
@@ -656,15 +616,16 @@ def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
 def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
     """Return the meaning of `three weeks ago`: the calendar unit reached, for weeks the seven days around the day."""
     unit = min((amount.unit for amount in amounts), key=FINEST.index)
-    near, far = (_reached(_point(scene, amounts, sign, most=most), unit) for most in (False, True))
+    reached = []
+    for most in (False, True):
+        moment = _point(scene, amounts, sign, most=most)
+        if unit == "week":
+            reached.append(calendar.days(calendar.floor(moment, "day") - timedelta(days=3), 7, "week"))
+        else:
+            reached.append(calendar.of_unit(moment, "day" if unit in ELAPSED else unit))
+    near, far = reached
     first, last = (far, near) if sign < 0 else (near, far)
     return Period(first.since, last.until, near.unit if near == far else "span")
-
-
-def _reached(moment: datetime, unit: str) -> Period:
-    if unit == "week":
-        return calendar.days(calendar.floor(moment, "day") - timedelta(days=3), 7, "week")
-    return calendar.of_unit(moment, "day" if unit in ELAPSED else unit)
 
 
 def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> datetime:

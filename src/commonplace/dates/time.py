@@ -67,10 +67,17 @@ def seconds(name: str, moment: Moment) -> float:
     Raises:
         UsageError: it is no time, or outside of the years 1 to 9999.
     """
+    found = math.nan
     try:
-        found = _parsed(moment)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
+        if isinstance(moment, str):
+            reduced = _period(moment)
+            found = parse(moment.strip()) if reduced is None else reduced[0]
+        elif isinstance(moment, datetime):
+            found = seconds_of(moment)
+        elif isinstance(moment, int | float) and not isinstance(moment, bool):
+            found = float(moment)
+    except (ValueError, OverflowError):
+        pass
     if not EARLIEST <= found <= LATEST:
         raise UsageError(
             f"{name} is {moment!r:.80}",
@@ -98,44 +105,40 @@ def moment_in_words(
     """
     if not isinstance(moment, str):
         return seconds(name, moment)
-    since, until = _span(name, moment, now, zone)
-    if is_start and since < EARLIEST:
-        raise _unread(name, moment)
-    return since if is_start or since == until else min(now, until - 0.001)
-
-
-def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[float, float]:
-    """Return the beginning and end of a period, half-open; both are equal for a moment."""
-    if moment.strip().lower() == "now":
-        return now, now
-    if (period := _period(moment)) is not None:
-        return period
-    try:
-        known: float | None = seconds(name, moment)
-    except UsageError:
-        known = moment_ago(moment, now=moment_of(now))
-    if known is not None:
-        return known, known
-    found = mentions(moment, now=moment_of(now).astimezone(zone))
-    clock = _CLOCK.fullmatch(moment, found[0].end) if len(found) == 1 and not found[0].start else None
-    if clock is not None and found[0].until - found[0].since <= _LONGEST_DAY_S:
-        hour = int(clock[1]) if clock[1] else int(clock[3]) % 12 + (12 if clock[5] in "pP" else 0)
-        minute = int(clock[2] or clock[4] or 0)
-        if hour <= 23 and minute <= 59 and int(clock[3] or 1) in range(1, 13):
-            at = seconds_of(moment_of(found[0].since).astimezone(zone).replace(hour=hour, minute=minute))
-            return at, at
-    if len(found) != 1 or _WORD.search(without(moment, found)):
-        raise _unread(name, moment)
-    return found[0].since, found[0].until
-
-
-def _unread(name: str, moment: str) -> UsageError:
-    return UsageError(
+    unread = UsageError(
         f"{name} is {moment!r:.80}",
         remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, of the years 1 to 9999,"
         ' or words such as "last Tuesday"',
         parameters=(name,),
     )
+    if moment.strip().lower() == "now":
+        return now
+    period = _period(moment)
+    if period is None:
+        try:
+            known: float | None = seconds(name, moment)
+        except UsageError:
+            known = moment_ago(moment, now=moment_of(now))
+        if known is not None:
+            return known
+        found = mentions(moment, now=moment_of(now).astimezone(zone))
+        if len(found) != 1:
+            raise unread
+        period = found[0].since, found[0].until
+        clock = _CLOCK.fullmatch(moment, found[0].end) if not found[0].start else None
+        if clock is not None and period[1] - period[0] <= _LONGEST_DAY_S:
+            hour = int(clock[1]) if clock[1] else int(clock[3]) % 12 + (12 if clock[5] in "pP" else 0)
+            minute = int(clock[2] or clock[4] or 0)
+            if hour <= 23 and minute <= 59 and int(clock[3] or 1) in range(1, 13):
+                return seconds_of(moment_of(period[0]).astimezone(zone).replace(hour=hour, minute=minute))
+        if _WORD.search(without(moment, found)):
+            raise unread
+    since, until = period
+    if is_start:
+        if since < EARLIEST:
+            raise unread
+        return since
+    return min(now, until - 0.001)
 
 
 def _period(text: str) -> tuple[float, float] | None:
@@ -150,16 +153,3 @@ def _period(text: str) -> tuple[float, float] | None:
         return since, LATEST if later[0] > _LAST_YEAR else seconds_of(datetime(*later, 1, tzinfo=UTC))
     except ValueError:
         return None
-
-
-def _parsed(moment: object) -> float:
-    if isinstance(moment, bool):
-        raise TypeError
-    if isinstance(moment, int | float):
-        return float(moment)
-    if isinstance(moment, str):
-        reduced = _period(moment)
-        return parse(moment.strip()) if reduced is None else reduced[0]
-    if not isinstance(moment, datetime):
-        raise TypeError
-    return seconds_of(moment)

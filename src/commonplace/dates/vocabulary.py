@@ -23,40 +23,21 @@ VERB_MONTHS = frozenset({"may", "march", "mar", "jun", "dec", "sep", "oct", "apr
 WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKDAYS = {name: number for number, name in enumerate(WEEKDAY_NAMES)}
 WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {"tues": 1, "thur": 3, "thurs": 3}
-NOT_BEFORE_WEEKDAY = frozenset(
-    {"black", "ash", "good", "maundy", "shrove", "holy", "casual", "fat", "cyber", "easter", "bloody", "super", "palm"}
-)
+NOT_BEFORE_WEEKDAY = frozenset("black ash good maundy shrove holy casual fat cyber easter bloody super palm".split())
 
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The first month of each, on the northern half of the Earth."""
 
-NUMBERS = {
-    name: number
-    for number, name in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split(),
-        1,
-    )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+_ONES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBERS = {name: number for number, name in enumerate(f"{_ONES} eighteen nineteen".split(), 1)}
+NUMBERS |= {name: 10 * number for number, name in enumerate(_TENS.split(), 2)}
 ORDINALS = {name: number for number, name in enumerate("first second third fourth fifth".split(), 1)}
 VAGUE = {"few": (2, 5), "several": (3, 7)}
 """Least and greatest number that each can mean."""
 
-UNITS = {
-    "second": ("second", 1),
-    "minute": ("minute", 1),
-    "min": ("minute", 1),
-    "hour": ("hour", 1),
-    "hr": ("hour", 1),
-    "day": ("day", 1),
-    "week": ("week", 1),
-    "fortnight": ("week", 2),
-    "month": ("month", 1),
-    "quarter": ("quarter", 1),
-    "year": ("year", 1),
-    "yr": ("year", 1),
-    "decade": ("year", 10),
-}
+UNITS = {name: (name, 1) for name in "second minute hour day week month quarter year".split()}
+UNITS |= {"min": ("minute", 1), "hr": ("hour", 1), "yr": ("year", 1), "fortnight": ("week", 2), "decade": ("year", 10)}
 UNITS |= {f"{name}s": value for name, value in UNITS.items()}
 CALENDAR_UNITS = ("week", "month", "quarter", "year")
 """What `last`, `this` and `next` are said of, and `the end of the`."""
@@ -69,18 +50,12 @@ EDGE_NOUNS = frozenset({"beginning", "start", "middle", "end"})
 
 ALL = frozenset({"month", "year", "season", "day"})
 PREPOSITIONS = {
+    **dict.fromkeys("during throughout".split(), ALL),
+    **dict.fromkeys("on at of for around about".split(), frozenset({"day"})),
     "in": frozenset({"month", "year", "season"}),
-    "during": ALL,
-    "throughout": ALL,
     "by": frozenset({"year", "day"}),
     "from": frozenset({"year", "day", "season"}),
-    "on": frozenset({"day"}),
-    "at": frozenset({"day"}),
     "over": frozenset({"day", "season"}),
-    "of": frozenset({"day"}),
-    "for": frozenset({"day"}),
-    "around": frozenset({"day"}),
-    "about": frozenset({"day"}),
     "within": frozenset[str](),
     "circa": frozenset({"year"}),
 }
@@ -92,18 +67,12 @@ BOUNDS = {
 EVERY = frozenset({"every", "each", "any", "per", "alternate"})
 THROUGH = frozenset({"to", "until", "till", "through", "thru", "-"})
 
-COUNTED = frozenset(
-    {"people", "ms", "kb", "mb", "gb", "px", "rpm", "hz", "km", "m", "kg", "usd", "percent", "x", "times"}
-)
-NOT_COUNTED = frozenset(
-    {"was", "is", "has", "does", "this", "its", "his", "us", "as", "vs", "s", "always", "perhaps", "towards"}
-)
+COUNTED = frozenset("people ms kb mb gb px rpm hz km m kg usd percent x times".split())
+NOT_COUNTED = frozenset("was is has does this its his us as vs s always perhaps towards".split())
 MEASURES = frozenset("%°*+=×$€£")
 LOOSE_FOLLOWERS = frozenset(
-    " . , ? ! ; ) we i you they he she the and with when about at for on in from by but was did because our my".split(
-        " "
-    )
-)
+    ". , ? ! ; ) we i you they he she the and with when about at for on in from by but was did because our my".split()
+) | {""}
 """Words that follow a month written `may` or `march`, and no verb."""
 PAST_PARTICIPLES = frozenset(
     "time times once twice done built run runs ran took takes made written finish finishes complete completes "
@@ -111,9 +80,7 @@ PAST_PARTICIPLES = frozenset(
 )
 """Before `in two weeks` they make it a duration, as do all words in -ed."""
 
-HOLIDAYS = frozenset(
-    {"christmas", "xmas", "boxing", "year", "halloween", "valentine", "thanksgiving", "easter", "friday"}
-)
+HOLIDAYS = frozenset("christmas xmas boxing year halloween valentine thanksgiving easter friday".split())
 TELLING = frozenset(
     {*MONTHS, *WEEKDAYS, *WEEKDAY_SHORT, *SEASONS, *UNITS, *HOLIDAYS, *DAYPARTS}
     | {"yesterday", "today", "tonight", "tomorrow", "weekend"}
@@ -190,8 +157,16 @@ class Words:
         if place < 0:
             return BREAK
         while place >= len(self._kept):
-            if not self._extend():
+            match = next(self._matches, None)
+            if match is None:
                 return BREAK
+            start, end = match.span()
+            gap = start - self._read
+            if gap > GAP or (gap > 1 and self.text.count("\n", self._read, start) > 1):
+                self._kept.append(BREAK)
+            text = match.group()
+            self._kept.append(Word(text, text.lower().translate(LIKE), start, end, gap == 0 and start > 0))
+            self._read = end
         return self._kept[place]
 
     def has(self, index: int) -> bool:
@@ -221,16 +196,3 @@ class Words:
         if spare >= BATCH:
             del self._kept[:spare]
             self._base += spare
-
-    def _extend(self) -> bool:
-        match = next(self._matches, None)
-        if match is None:
-            return False
-        start, end = match.span()
-        gap = start - self._read
-        if gap > GAP or (gap > 1 and self.text.count("\n", self._read, start) > 1):
-            self._kept.append(BREAK)
-        text = match.group()
-        self._kept.append(Word(text, text.lower().translate(LIKE), start, end, gap == 0 and start > 0))
-        self._read = end
-        return True
