@@ -10,9 +10,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.extract.entities import THE_USER
 from commonplace.extract.modality import doubtful_places, is_lasting, is_sensitive
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
@@ -46,19 +46,16 @@ _SURE: Final = 0.7
 """Confidence in the type of a name in the place of a value."""
 
 
-_NO_FLAGS: Final = frozenset[str]()
+class _Row(NamedTuple):
+    """A way to say something, from attributes.txt."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Row:
     relation: str
     aspect: str
     flags: frozenset[str]
     pattern: re.Pattern[str]
 
 
-def _read() -> Iterator[_Row]:
-    """Yield the rows of the table in attributes.txt."""
+def _rows() -> Iterator[_Row]:
     head = ""
     for line in entries(Path(__file__).with_name("attributes.txt")):
         if not line.startswith(" "):
@@ -70,7 +67,8 @@ def _read() -> Iterator[_Row]:
         yield _Row(relation, aspect, frozenset([*marks.split()[0], *marks.split()[1:]]), pattern)
 
 
-_ROWS: Final = tuple(_read())
+_ROWS: Final = tuple(_rows())
+_NO_FLAGS: Final = frozenset[str]()
 
 
 GONE: Final = "GONE"
@@ -109,26 +107,23 @@ class Attributes:
             return
         doubtful = doubtful_places(self._tokens)
         for begin, start, said in self._clauses():
-            text = said
-            self._is_change = PATTERNS["change"].search(self._text[begin : start + len(said)]) is not None or (
-                PATTERNS["change"].match(said) is not None
-            )
-            place = self._place(start)
-            last = self._place(start + len(text))
+            change = PATTERNS["change"]
+            self._is_change = bool(change.search(self._text[begin : start + len(said)]) or change.match(said))
+            place, last = self._place(start), self._place(start + len(said))
             words = self._tokens.lower[place : last + 1]
-            is_end = PATTERNS["end"].search(text) is not None and _NOT_AN_END.isdisjoint(words)
-            if (doubtful[place : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in text:
+            is_end = PATTERNS["end"].search(said) is not None and _NOT_AN_END.isdisjoint(words)
+            if (doubtful[place : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in said:
                 continue
-            gone = list(self._gone(start, text))
-            yield from gone
-            if is_end:
-                text = PATTERNS["end"].sub(lambda found: " " * len(found[0]), said)
-            elif not _NOT.isdisjoint(words):
+            if (gone := self._gone(start, said)) is not None:
+                yield gone
+            if not is_end and not _NOT.isdisjoint(words):
                 continue
+            text = PATTERNS["end"].sub(lambda found: " " * len(found[0]), said) if is_end else said
             bought = PATTERNS["bought"].search(text)
             if bought is not None:
                 self._thing = start + bought.start(1), bought[1]
-            yield from self._of_clause(start, text, is_end=is_end)
+            if (found := self._of_clause(start, text, is_end=is_end)) is not None:
+                yield found
 
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
         """Yield where each begins, where it begins behind `from now on` and the like, and its words."""
@@ -144,24 +139,18 @@ class Attributes:
                 yield first, begin, self._text[begin:end]
             begin = end if match is None else match.end()
 
-    def _of_clause(self, start: int, text: str, *, is_end: bool) -> Iterator[Statement]:
+    def _of_clause(self, start: int, text: str, *, is_end: bool) -> Statement | None:
         role = PATTERNS["role"].search(text)
-        held = None if role is None else self._held(start, text, role, is_end=is_end)
-        if held is not None:
-            yield held
-            return
+        if role is not None and (held := self._held(start, text, role, is_end=is_end)) is not None:
+            return held
         for row in _ROWS:
             match = row.pattern.search(text)
             if match is None or (row.aspect == "place" and PATTERNS["for a while"].search(text)):
                 continue
-            found = self._by_row(row, start, text, match, is_end=is_end)
-            if found is not None:
-                yield found
-                return
+            if (found := self._by_row(row, start, text, match, is_end=is_end)) is not None:
+                return found
         match = PATTERNS["is"].search(text)
-        found = None if match is None else self._is(start, text, match, is_end=is_end)
-        if found is not None:
-            yield found
+        return None if match is None else self._is(start, text, match, is_end=is_end)
 
     def _held(self, start: int, text: str, role: re.Match[str], *, is_end: bool) -> Statement | None:
         """Read `Ines is the product owner`, and `Zed is my editor now`, which needs a word of change."""
@@ -182,32 +171,37 @@ class Attributes:
         return found if is_end or not is_mine or _MANY.isdisjoint(what.split()[-1:]) else replace(found, doubt=BESIDE)
 
     def _by_row(self, row: _Row, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
-        groups = match.groupdict()
+        groups, flags, aspect = match.groupdict(), row.flags, row.aspect
         before, behind = (start, text[: match.start()]), (start + match.end(), text[match.end() :])
-        kind = "on" if "on" in row.flags else "name" if "name" in row.flags else ""
-        aspect = row.aspect
         subject = self._subject_of(*before, has_rest=True)
+        value: Phrase | None
         if groups.get("value"):
             thing = self._value(*behind, "")
             aspect = f"{aspect} {thing.name.lower()}" if thing is not None else aspect
-            value: Phrase | None = self._phrase(start + match.start("value"), groups["value"])
-        elif "<" in row.flags:
+            value = self._phrase(start + match.start("value"), groups["value"])
+        elif "<" in flags:
             is_named = before[1].split()[-1:] != [] and before[1].split()[-1][0].isupper()
             value = self._value(*before, "name") if is_named else None
             subject = self._subject_of(*behind)
         else:
-            value = self._value(*behind, kind)
+            value = self._value(*behind, "on" if "on" in flags else "name" if "name" in flags else "")
         if groups.get("of"):
             subject = self._subject_of(start + match.start("of"), groups["of"])
-        if "i" in row.flags:
-            subject = self._person(subject, before, match)
+        if "i" in flags:
+            # `We` are the speaker and theirs, as is a `New job`.
+            if match[0].lower().startswith(("new ", "first ")):
+                subject = self._anaphor(start, "i") if _OWN.fullmatch(before[1]) and self._is_sure else None
+            elif subject is not None and subject.anaphor in ("we", "i"):
+                subject = self._anaphor(subject.start - self._begin, "i")
+            elif subject is not None and subject.type != "person":
+                subject = subject if subject.mention is not None and subject.type == "concept" else None
         if subject is None or value is None or not _fits(row, subject, value):
             return None
-        aspect = "" if "+" in row.flags else aspect
-        verb = start + match.start()
-        found = self._statement(subject, value, row.relation, aspect, verb, is_end=is_end, flags=row.flags)
-        is_plain = "<" in row.flags or self._is_lasting(value, start + len(text))
-        return found if is_plain or found.doubt else replace(found, doubt=BESIDE if "~" in row.flags else UNSURE)
+        aspect = "" if "+" in flags else aspect
+        found = self._statement(subject, value, row.relation, aspect, start + match.start(), is_end=is_end, flags=flags)
+        if "<" in flags or found.doubt or self._is_lasting(value, start + len(text)):
+            return found
+        return replace(found, doubt=BESIDE if "~" in flags else UNSURE)
 
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
         """Return whether something is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
@@ -221,94 +215,74 @@ class Attributes:
         places = range(bisect_left(tokens.start, end), bisect_left(tokens.start, self._begin + stop))
         return [tokens.lower[place] for place in places if place not in self._line.dated]
 
-    def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
-        """Return whom a clause is about: `we` are the speaker and theirs, as is a `New job`."""
-        if match[0].lower().startswith(("new ", "first ")):
-            return self._anaphor(before[0], "i") if _OWN.fullmatch(before[1]) and self._is_sure else None
-        if subject is None or subject.anaphor in ("we", "i"):
-            return None if subject is None else self._anaphor(subject.start - self._begin, "i")
-        is_person = subject.type == "person" or (subject.mention is not None and subject.type == "concept")
-        return subject if is_person else None
-
     def _is(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         """Read `my landlord is Mr. Weber`, `Rent is 900 euros`, `it's an iPhone now`, `the standup is at 9:30`."""
-        said = text[: match.start()]
-        place = start
-        if said.strip().lower() == "it" and self._thing is not None:
-            place, said = self._thing
-        said = said.strip()
-        rest = text[match.end() :]
+        said, rest, place = text[: match.start()].strip(), text[match.end() :], start
+        if said.lower() == "it" and self._thing is not None:
+            place, said = self._thing[0], self._thing[1].strip()
         is_favourite = "favourite" in said or "favorite" in said  # which may be any word
         kind = "on" if match[0].endswith(" at") else "" if is_favourite else "value"
         value = self._value(start + match.end(), rest, kind)
         if value is None or not said or value.name.lower() in DEMONYMS or PATTERNS["other"].search(said):
             return None
-        is_defined = re.match(r" an? ", rest) is not None
-        owned = _OWNED.fullmatch(PATTERNS["new"].sub("", said))
+        owned, is_soft = _OWNED.fullmatch(PATTERNS["new"].sub("", said)), False
         if owned is not None:
-            what = owned["what"].lower()
-            if not _is_noun_phrase(what):
+            aspect = owned["what"].lower()
+            if not _is_noun_phrase(aspect):
                 return None
             source = self._anaphor(place, "i") if owned["by"] else self._subject_of(place, owned["who"])
-            aspect, is_soft = what, not _MANY.isdisjoint(what.split()[-1:])
+            is_soft = not _MANY.isdisjoint(aspect.split()[-1:])
         else:
+            is_defined = re.match(r" an? ", rest) is not None
             if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
                 return None
             bare = PATTERNS["article"].sub("", PATTERNS["new"].sub("", said), count=1)
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
                 return None
-            source, aspect, is_soft = self._subject_of(place, said), _aspect_of(value.name), False
+            source = self._subject_of(place, said)
+            # A value says when a thing is, how much of which unit, or what it is.
+            unit = value.name.split()[1:] if value.name[0].isdigit() else []
+            aspect = "when" if PATTERNS["day"].match(value.name) else " ".join(("is", *unit))
         is_condition = value.name.lower() in _CONDITIONS and PATTERNS["named"].search(aspect) is None
         if is_condition or source is None or source.anaphor not in ("", "i", "we"):
             return None
         relation = "PREFERS" if is_favourite else "RELATED_TO"
-        at = start + match.start()
-        found = self._statement(source, value, relation, aspect, at, is_end=is_end)
+        found = self._statement(source, value, relation, aspect, start + match.start(), is_end=is_end)
         is_lasting = found.doubt or self._is_lasting(value, start + len(text))
-        doubt = BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE
-        return replace(found, doubt=doubt)
+        return replace(found, doubt=BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE)
 
-    def _gone(self, start: int, text: str) -> Iterator[Statement]:
+    def _gone(self, start: int, text: str) -> Statement | None:
         """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
         if PATTERNS["for a while"].search(self._text) or PATTERNS["passing"].search(self._text):
-            return
-        for how in ("gone", "dropped", "switched", "replaced", "instead"):
-            match = PATTERNS[how].search(text)
-            if match is None:
-                continue
-            if how in ("gone", "dropped") or _NOT.isdisjoint(text.lower().split()):
-                yield from self._ended(start, text, how, match)
-            return
-
-    def _ended(self, start: int, text: str, how: str, match: re.Match[str]) -> Iterator[Statement]:
-        is_exchange = "y" in match.groupdict()
-        old = self._value(
-            start + match.start("x"), PATTERNS["tail"].sub("", match["x"]), "" if how != "gone" else "name"
-        )
+            return None
+        ways = ("gone", "dropped", "switched", "replaced", "instead")
+        how, match = next(((way, found) for way in ways if (found := PATTERNS[way].search(text))), ("", None))
+        is_exchange = match is not None and "y" in match.groupdict()
+        if match is None or not (how in ("gone", "dropped") or _NOT.isdisjoint(text.lower().split())):
+            return None
+        kind = "name" if how == "gone" else ""
+        old = self._value(start + match.start("x"), PATTERNS["tail"].sub("", match["x"]), kind)
         new = self._value(start + match.start("y"), match["y"], "") if is_exchange else None
-        if how == "gone":
-            source: Phrase | None = self._anaphor(start, NOBODY)
-        elif how == "dropped":
+        if how == "dropped":
             self._subject = start, text.split(maxsplit=1)[0]
-            source = self._anaphor(start, "i")
+        if how in ("gone", "dropped"):
+            source: Phrase | None = self._anaphor(start, NOBODY if how == "gone" else "i")
         else:
             source = self._subject_of(start, text[: match.start()], has_rest=True)
         if source is None or old is None or (is_exchange and new is None):
-            return
+            return None
         ends = [old] if new is None else [old, new]
-        if any(each.type in ("place", "person") or not each.name[0].isalpha() for each in ends):
-            return
         is_inside = how == "gone" and self._tokens.at(old.first - 1) in ("at", "in", "of")
-        if is_inside or not (is_exchange or _VALUE.search(old.name)):
-            return
+        is_other = any(each.type in ("place", "person") or not each.name[0].isalpha() for each in ends)
+        if is_other or is_inside or not (is_exchange or _VALUE.search(old.name)):
+            return None
         end = self._begin + start + match.end() if how == "gone" else max(each.end for each in ends)
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
         tail = self._tail(end, start + len(text))
         # Who quits Vim with `:q` goes on using it.
         is_whole = not match.groupdict().get("what") and tail[:1] != ["with"] and is_lasting(tail)
-        is_sure = is_first and is_whole and self._is_sure
-        doubt = SENSITIVE if self._is_sensitive else "" if is_sure else UNSURE
-        yield Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
+        doubt = SENSITIVE if self._is_sensitive else "" if is_first and is_whole and self._is_sure else UNSURE
+        return Statement(source, old, GONE, self._place(start), self._tokens.count, doubt=doubt, successor=new)
 
     def _statement(
         self,
@@ -430,13 +404,6 @@ def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
         is_thing = subject.type != "person" and not subject.anaphor
         return is_thing and value.name[0].isalpha() and value.name.lower() not in _CONDITIONS
     return row.relation != "USES" or value.type not in ("place", "person")
-
-
-def _aspect_of(value: str) -> str:
-    """Return what a value says of a thing: when it is, how much of which unit, or what it is."""
-    if PATTERNS["day"].match(value):
-        return "when"
-    return " ".join(("is", *value.split()[1:])) if value[0].isdigit() else "is"
 
 
 def _is_noun_phrase(words: str) -> bool:

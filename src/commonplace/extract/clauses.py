@@ -45,10 +45,10 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     # Who switches or migrates to something unknown has not moved house.
     is_move = group.form.lemma == "move"
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
-    if reached and entities.type_of(reached[0]) == "place":
+    new = reached[0] if reached else None
+    if new is not None and entities.type_of(new) == "place":
         subject = [replace(each, anaphor="i") if each.anaphor == "we" else each for each in subject]
     for source in [thing] if thing is not None else subject:
-        new = next(iter(reached), None)
         relation = _reached(entities, source, new, is_move=is_move) if new is not None else ""
         if not relation and new is not None and new.mention is not None and left:
             # What something unknown is moved to from a tool is used as that was.
@@ -135,6 +135,7 @@ _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program
 _TAIL_ENDS: Final = frozenset(", ; . ! and but so because to which where — –".split())
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously had first once".split())
 _FORMER: Final = frozenset("former ex".split())
+_ROLE_ENDS: Final = frozenset(", ; who which that and or not".split())
 _MAX_TITLE_LENGTH: Final = 8
 _MAX_VERBS: Final = 64
 """What has more verbs is no sentence."""
@@ -166,16 +167,15 @@ class Clauses:
                 yield from self._of_group(group, end)
 
     def _of_group(self, group: VerbGroup, end: int) -> Iterator[Statement]:
-        subject = self._subjects(group)
+        subject, tokens, behind = self._subjects(group), self.tokens, group.verb + 1
         if not subject and not group.is_reduced and group.form.lemma != "decide":
             return
-        behind = group.verb + 1
         if subject:
             self._subject = subject
-        fact = self._as_fact(self._denied(group), end)
-        if fact is None or has_condition_behind(self.tokens, behind, min(end + _FURTHEST_OBJECT, self.tokens.count)):
+        fact = self._as_fact(group, end)
+        if fact is None or has_condition_behind(tokens, behind, min(end + _FURTHEST_OBJECT, tokens.count)):
             return
-        said = _CUT.split(self.tokens.text[self.tokens.start[group.first] : self.tokens.end[end - 1]], maxsplit=1)[0]
+        said = _CUT.split(tokens.text[tokens.start[group.first] : tokens.end[end - 1]], maxsplit=1)[0]
         is_move = group.form.lemma in _MOVING_AWAY
         has_span = PATTERNS["span"].search(said) is not None
         # `lived there for two years` is about the past anyway, and `has lived there for two years` about now.
@@ -183,7 +183,10 @@ class Clauses:
         is_leaving = group.form.lemma == "leave"
         is_out = is_leaving and PATTERNS["going out"].search(said) is not None
         is_gone = is_leaving and PATTERNS["for good"].search(said) is not None
-        is_bygone = self._is_bygone(group)
+        # It happened before something else, or at an unknown time.
+        is_bygone = tokens.any_of(_SINCE_CHANGED, group.first - _MAX_TITLE_LENGTH, group.verb) or any(
+            lower == "ago" and place not in self.line.dated for place, lower in enumerate(tokens.lower)
+        )
         for statement in self._stated(fact, subject, behind):
             is_state = statement.relation in _STATES
             if is_state and (is_brief or is_out or (is_leaving and statement.relation == "LIVES_IN" and not is_gone)):
@@ -196,12 +199,6 @@ class Clauses:
                 is_ever=statement.is_ever and not has_span,
                 doubt=self._doubt(statement, end),
             )
-
-    def _is_bygone(self, group: VerbGroup) -> bool:
-        """Return whether something is said to have happened before something else, or at an unknown time."""
-        if self.tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb):
-            return True
-        return any(lower == "ago" and place not in self.line.dated for place, lower in enumerate(self.tokens.lower))
 
     def _doubt(self, statement: Statement, end: int) -> str:
         """Return why the speaker's new home or employer may be none: `we moved to Seattle in our dreams`."""
@@ -224,14 +221,18 @@ class Clauses:
         if group.voice == "be":
             yield from self._held_role(group, subject, behind)
         for rules, place, is_passive, voice in self._rules(group, behind):
-            objects, stop = self._objects(rules, place)
-            if not rules or (rules[0].relation == "DECIDED" and group.is_progressive):
+            objects, stop = read_behind(self.line, place)
+            # Who lives `in a flat in Leeds` lives in Leeds.
+            is_house = objects and objects[0].mention is None and self.tokens.at(stop) in ("in", "near", "outside")
+            if is_house and any(rule.relation == "LIVES_IN" for rule in rules):
+                objects, stop = read_behind(self.line, stop + 1)
+            fitting, is_decision = rules, bool(rules) and rules[0].relation == "DECIDED"
+            if not rules or (is_decision and group.is_progressive):
                 continue
-            if rules[0].relation == "DECIDED" and not is_passive:
+            if is_decision and not is_passive:
                 fit = [one for one in objects if fitting_type(self.entities, one, rules[0].behind) is not None]
                 yield from chosen(self.line, group, subject, fit, stop)
                 return
-            fitting = rules
             if not objects and is_passive and group.form.lemma in _AGENTLESS:
                 objects, stop = purpose(self.line, place), place
                 fitting = [rule._replace(before=frozenset()) for rule in rules]
@@ -241,14 +242,6 @@ class Clauses:
                     yield replace(statement, end=stop)
             if objects:
                 return
-
-    def _objects(self, rules: list[Rule], place: int) -> tuple[list[Phrase], int]:
-        """Read the words after a verb; who lives `in a flat in Leeds` lives in Leeds."""
-        objects, stop = read_behind(self.line, place)
-        is_house = objects and objects[0].mention is None and self.tokens.at(stop) in ("in", "near", "outside")
-        if is_house and any(rule.relation == "LIVES_IN" for rule in rules):
-            return read_behind(self.line, stop + 1)
-        return objects, stop
 
     def _special(self, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement] | None:
         """Return what verbs state that more belongs to than an object; None for all others."""
@@ -345,28 +338,16 @@ class Clauses:
         has_role = is_former = False
         for place in range(behind, min(behind + 8, tokens.count)):
             lower = tokens.lower[place]
-            if lower in (",", ";", "who", "which", "that", "and", "or", "not"):
+            if lower in _ROLE_ENDS:
                 return
-            if has_role and lower in _AT:
-                objects, stop = read_behind(self.line, place + 1)
-                fit = [
-                    one for one in objects[:1] if one.type == "organization" or (one.mention and one.type == "concept")
-                ]
+            objects, stop = read_behind(self.line, place + 1) if has_role and lower in _AT else ([], place)
+            if objects and (objects[0].type == "organization" or (objects[0].mention and objects[0].type == "concept")):
                 is_end = group.is_end or is_former
-                for source, target in product(subject, fit):
-                    yield stated(
-                        group,
-                        source,
-                        target,
-                        "WORKS_FOR",
-                        stop,
-                        source_types=_PERSON,
-                        target_types=_ORGANIZATION,
-                        is_end=is_end,
-                        is_former=group.is_past and not (is_end or group.is_perfect),
-                    )
-                if fit:
-                    return
+                details: dict[str, Any] = {"source_types": _PERSON, "target_types": _ORGANIZATION, "is_end": is_end}
+                details["is_former"] = group.is_past and not (is_end or group.is_perfect)
+                for source in subject:
+                    yield stated(group, source, objects[0], "WORKS_FOR", stop, **details)
+                return
             is_former = is_former or lower in _FORMER
             has_role = has_role or lower in ROLES
 
@@ -415,27 +396,24 @@ class Clauses:
                 return back if back - 1 >= 0 and not self.line.is_stop(back - 1) else place
         return place
 
-    def _denied(self, group: VerbGroup) -> VerbGroup:
-        """Read `is not …`, `is no longer …`: `be` precedes the words that precede any other verb."""
-        if group.voice != "be":
-            return group
-        for place in range(group.verb + 1, min(group.verb + 4, self.tokens.count)):
-            lower = self.tokens.lower[place]
-            if lower == "no" and self.tokens.at(place + 1) == "longer":
-                return replace(group, is_end=True)
-            if lower in NEGATIONS or lower == "no":
-                return replace(group, is_negative=True)
-            if lower not in ADVERBS:
-                break
-        return group
-
     def _as_fact(self, group: VerbGroup, end: int) -> VerbGroup | None:
         """Return a verb that says that something is so, or no longer is; None for one that denies or supposes it."""
+        tokens = self.tokens
+        if group.voice == "be":
+            # `be` precedes the words that precede any other verb: `is not …`, `is no longer …`.
+            for place in range(group.verb + 1, min(group.verb + 4, tokens.count)):
+                lower = tokens.lower[place]
+                if lower == "no" and tokens.at(place + 1) == "longer":
+                    group = replace(group, is_end=True)
+                elif lower in NEGATIONS or lower == "no":
+                    group = replace(group, is_negative=True)
+                elif lower in ADVERBS:
+                    continue
+                break
         if group.is_modal:
             return None
         if not group.is_negative:
             return group
-        tokens = self.tokens
         for place in range(group.verb + 1, min(end + 2, tokens.count)):
             lower = tokens.lower[place]
             if lower == "anymore" or (lower == "any" and tokens.at(place + 1) in ("more", "longer")):

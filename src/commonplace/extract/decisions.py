@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from commonplace.dataclasses import replace
@@ -20,6 +21,7 @@ _TAKING: Final = {
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _LESS: Final = frozenset(", and over than rather instead when".split())
 _NO_LAST: Final = PREPOSITIONS | DETERMINERS | {"and", "or", "to"}
+_BEHIND_TAKEN: Final = _ENDS | {"", "for", "over", ",", "instead", "in", "and"}
 _MAX_LENGTH: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
 _PERSON: Final = frozenset({"person", "organization"})
@@ -35,9 +37,9 @@ def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Sta
     if lower == "on":
         targets, stop = read_behind(line, place + 1)
     elif lower == "to" or (lower == "not" and tokens.at(place + 1) == "to"):
-        targets, stop = _taken(line, place + 1) if lower == "to" else _done(line, place)
+        targets, stop = _taken(line, place + 1) if lower == "to" else _words(line, place, "decision")
     elif lower == "that":
-        targets, stop = _done(line, place + 1)
+        targets, stop = _words(line, place + 1, "decision")
     else:
         return
     if group.voice == "passive" and all(phrase.anaphor == "it" for phrase in subject):
@@ -88,69 +90,59 @@ def _taken(line: Line, place: int) -> tuple[list[Phrase], int]:
     """Read what it is decided to use, else what it is decided to do."""
     tokens = line.tokens
     forms = FORMS.get(tokens.at(place), ()) or ((Form("keep", "base"),) if tokens.at(place) == "keep" else ())
-    if forms and forms[0].lemma in _TAKING:
-        behind = _TAKING[forms[0].lemma]
+    behind = _TAKING.get(forms[0].lemma) if forms else None
+    if behind is not None:
         after = place + 1 + len(behind)
         if tuple(tokens.lower[place + 1 : after]) == behind:
             targets, stop = read_behind(line, after)
-            if targets and (
-                tokens.at(stop) in _ENDS | {"", "for", "over", ",", "instead", "in", "and"} or stop in line.dated
-            ):
+            if targets and (tokens.at(stop) in _BEHIND_TAKEN or stop in line.dated):
                 return targets, stop
-    return _done(line, place)
+    return _words(line, place, "decision")
 
 
-def _done(line: Line, place: int) -> tuple[list[Phrase], int]:
-    """Read what it is decided to do, up to the reason or the end."""
-    phrase = _words(line, place, "decision")
-    return ([phrase], phrase.last) if phrase is not None else ([], place)
-
-
-def _words(line: Line, place: int, type_: str) -> Phrase | None:
-    """Read the words of a decision, or of a preference up to what is liked less."""
-    tokens, is_wish = line.tokens, type_ == "preference"
-    while is_wish and tokens.at(place) in ADVERBS:
-        place += 1
+def _words(line: Line, place: int, type_: str) -> tuple[list[Phrase], int]:
+    """Read the words of a decision, or of a preference up to what is liked less; give the word behind them too."""
+    tokens, begin, is_wish = line.tokens, place, type_ == "preference"
+    while is_wish and tokens.at(begin) in ADVERBS:
+        begin += 1
     stops = _ENDS | _LESS if is_wish else _ENDS
-    last = place
-    while last < tokens.count and last - place < _MAX_LENGTH and tokens.lower[last] not in stops:
-        if is_wish and (last in line.dated or (last > place and tokens.lower[last] == "to")):
+    last = begin
+    while last < tokens.count and last - begin < _MAX_LENGTH and tokens.lower[last] not in stops:
+        if is_wish and (last in line.dated or (last > begin and tokens.lower[last] == "to")):
             break
         last += 1
-    while last > place and tokens.lower[last - 1] in _NO_LAST:
+    while last > begin and tokens.lower[last - 1] in _NO_LAST:
         last -= 1
-    if last == place or not (is_wish or any(map(str.isalpha, tokens.read(place, last)))) or tokens.at(place) == ",":
-        return None
-    start, end = tokens.start[place], tokens.end[last - 1]
-    return Phrase(place, last, start, end, tokens.read(place, last), type_, 0.7)
+    if last == begin or tokens.at(begin) == ",":
+        return [], place
+    name = tokens.read(begin, last)
+    if not (is_wish or any(map(str.isalpha, name))):
+        return [], place
+    return [Phrase(begin, last, tokens.start[begin], tokens.end[last - 1], name, type_, 0.7)], last
 
 
 def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
     """Read `prefers tabs over spaces`, `likes working at night`, `loves to use vim`."""
     tokens, place = line.tokens, group.verb + 1
+    lower = tokens.at(place)
     if group.voice != "active" or group.is_future:
         return
-    if tokens.at(place) in ("to", "using") and tokens.at(place + 1) and group.form.shape != "ing":
-        inner = place + 1 if tokens.at(place) == "to" else place
+    if lower in ("to", "using") and tokens.at(place + 1) and group.form.shape != "ing":
+        inner = place + 1 if lower == "to" else place
         forms = FORMS.get(tokens.at(inner), ())
         targets = read_behind(line, inner + 1)[0] if forms and forms[0].lemma == "use" else []
         stop = inner + 1
         if not targets:
-            phrase = _words(line, inner, "preference")
-            targets, stop = ([phrase], phrase.last) if phrase is not None else ([], place)
-    elif tokens.at(place).endswith("ing") and tokens.at(place) not in DETERMINERS:
-        phrase = _words(line, place, "preference")
-        targets, stop = ([phrase], phrase.last) if phrase is not None else ([], place)
+            targets, stop = _words(line, inner, "preference")
+    elif lower.endswith("ing") and lower not in DETERMINERS:
+        targets, stop = _words(line, place, "preference")
     else:
         targets, stop = read_behind(line, place)
-    for source in subject:
-        for target in targets:
-            if target.anaphor:
-                continue
-            yield stated(group, source, _as_liked(target), "PREFERS", stop, source_types=_PERSON, is_past=False)
-
-
-def _as_liked(target: Phrase) -> Phrase:
-    """Return a common noun as what it is here, a preference."""
-    is_plain = target.mention is None and not target.anaphor and target.type == "concept"
-    return replace(target, type="preference") if is_plain else target
+    # A common noun that is liked is a preference.
+    liked = [
+        replace(target, type="preference") if target.mention is None and target.type == "concept" else target
+        for target in targets
+        if not target.anaphor
+    ]
+    for source, target in product(subject, liked):
+        yield stated(group, source, target, "PREFERS", stop, source_types=_PERSON, is_past=False)

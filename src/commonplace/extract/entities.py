@@ -76,7 +76,26 @@ class Entities:
         """Take in a sentence: its names, and what it speaks of, for the pronouns of the next."""
         self.sentence += 1
         for mention in mentions:
-            self._add_mention(mention)
+            key = _key(mention.name)
+            place = self._by_key.get(key)
+            if place is None and mention.type in ("person", "concept") and " " not in key:
+                place = self._surnames.get(key)
+            if place is None:
+                place = self._new(mention.name, mention.type, mention.confidence)
+            entity = self._all[place]
+            entity.is_sure = entity.is_sure or not mention.is_weak
+            entity.sentence = self.sentence
+            entity.spans[mention.start, mention.end] = None
+            entity.forms[mention.name] = None
+            if mention.confidence > entity.confidence:
+                entity.type, entity.confidence = mention.type, mention.confidence
+            if len(mention.name) > len(entity.name) and key != _key(entity.name):
+                entity.name = mention.name
+            if key not in self._by_key:
+                self._remember_name(place, mention.name)
+            self._last[entity.type] = place
+            if entity.type == "person":
+                self._people.append((mention.start, place))
         self._topic = [topic for topic in self._topic if self.sentence - topic[0] < _RECENT]
         if subjects and not subjects[0].anaphor:
             self._topic.append((self.sentence, subjects[0], len(subjects) == 1))
@@ -112,7 +131,18 @@ class Entities:
         is_technical = any(entity.type in ("file", "tool") for entity in self._all if entity.is_sure)
         for place in order:
             entity = self._all[place]
-            if not entity.is_sure or (not entity.is_used and self._is_part(entity)):
+            # An abstract name that occurs only inside of longer ones is none: `API` in `the payments API`.
+            is_part = (
+                not entity.is_used
+                and entity.type == "concept"
+                and all(
+                    any(
+                        self._phrases.get(before, 0) >= end for before in range(max(start - _MAX_NAME_LENGTH, 0), start)
+                    )
+                    for start, end in entity.spans
+                )
+            )
+            if not entity.is_sure or is_part:
                 continue
             is_acronym = entity.name.isupper() and entity.confidence <= _ACRONYM
             if is_technical and is_acronym and entity.type == "organization":
@@ -122,39 +152,6 @@ class Entities:
             spans = outermost(entity.spans)
             found.append(Found(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
         return found, places
-
-    def _is_part(self, entity: _Entity) -> bool:
-        """Return whether an abstract name occurs only inside of longer ones: `API` in `the payments API`."""
-        if entity.type != "concept":
-            return False
-        return all(
-            any(
-                self._phrases.get(back, 0) >= end for back in range(start - 1, max(start - _MAX_NAME_LENGTH, 0) - 1, -1)
-            )
-            for start, end in entity.spans
-        )
-
-    def _add_mention(self, mention: Mention) -> None:
-        key = _key(mention.name)
-        place = self._by_key.get(key)
-        if place is None and mention.type in ("person", "concept") and " " not in key:
-            place = self._surnames.get(key)
-        if place is None:
-            place = self._new(mention.name, mention.type, mention.confidence)
-        entity = self._all[place]
-        entity.is_sure = entity.is_sure or not mention.is_weak
-        entity.sentence = self.sentence
-        entity.spans[mention.start, mention.end] = None
-        entity.forms[mention.name] = None
-        if mention.confidence > entity.confidence:
-            entity.type, entity.confidence = mention.type, mention.confidence
-        if len(mention.name) > len(entity.name) and key != _key(entity.name):
-            entity.name = mention.name
-        if key not in self._by_key:
-            self._remember_name(place, mention.name)
-        self._last[entity.type] = place
-        if entity.type == "person":
-            self._people.append((mention.start, place))
 
     def _new(self, name: str, type_: str, confidence: float) -> int:
         self._all.append(_Entity(name, type_, confidence, self.sentence, is_sure=False))
@@ -185,39 +182,36 @@ class Entities:
         return None
 
     def _place_of_anaphor(self, phrase: Phrase) -> int | None:
-        if phrase.anaphor in SPEAKERS or phrase.anaphor == USER:
-            name = (self.speaker if phrase.anaphor != USER else "") or (
-                THE_USER if phrase.anaphor in ("i", "me", USER) else TEAM
-            )
-            type_ = "organization" if name == TEAM else "person"
-            place = self._by_key.get(_key(name))
-            if place is None:
-                place = self._new(name, type_, 0.9)
-                self._remember_name(place, name)
-            return place
-        meant = self._antecedent(phrase)
-        return self.place_of(meant) if isinstance(meant, Phrase) else meant
+        if phrase.anaphor not in SPEAKERS and phrase.anaphor != USER:
+            meant = self._antecedent(phrase)
+            return self.place_of(meant) if isinstance(meant, Phrase) else meant
+        name = self.speaker if phrase.anaphor != USER else ""
+        name = name or (THE_USER if phrase.anaphor in ("i", "me", USER) else TEAM)
+        place = self._by_key.get(_key(name))
+        if place is None:
+            place = self._new(name, "organization" if name == TEAM else "person", 0.9)
+            self._remember_name(place, name)
+        return place
 
     def _antecedent(self, phrase: Phrase) -> Phrase | int | None:
         """Return what a pronoun means: the nearest subject before it that fits, else the nearest name."""
         for _, topic, is_alone in reversed(self._topic):
             if not is_alone and phrase.anaphor in _MANY:
                 return None
-            if topic.start < phrase.start and _fits(phrase.anaphor, self.type_of(topic)):
+            type_ = self.type_of(topic) if topic.start < phrase.start else ""
+            if phrase.anaphor in PERSONAL:
+                fits = type_ == "person"
+            elif phrase.anaphor in _SINGLE:
+                fits = type_ not in ("person", "")
+            else:
+                fits = phrase.anaphor in POINTING and type_ != ""
+            if fits:
                 return topic
         if phrase.anaphor in PERSONAL:
             for start, place in reversed(self._people[-_MAX_PEOPLE:]):
                 if start < phrase.start and self.sentence - self._all[place].sentence < _RECENT:
                     return place
         return None
-
-
-def _fits(anaphor: str, type_: str) -> bool:
-    if anaphor in PERSONAL:
-        return type_ == "person"
-    if anaphor in _SINGLE:
-        return type_ not in ("person", "")
-    return anaphor in POINTING and type_ != ""
 
 
 def _key(name: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain, pairwise
 from math import isfinite
 from typing import Final
 
@@ -25,12 +27,13 @@ from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import PATTERNS
-from commonplace.text.sentences import Stretch, stretches
+from commonplace.text.sentences import stretches
 
 _FURTHEST: Final = 9
 _AT: Final = frozenset("of at for with from".split())
 _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
 _SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
+_POSSESSIVE: Final = frozenset({"'s", "’s"})
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
@@ -47,34 +50,27 @@ Demand = tuple[str, bool, float]
 
 def beside(line: Line) -> Iterator[Statement]:
     """Yield what each two names that follow each other say."""
-    for left, right in zip(line.mentions, line.mentions[1:], strict=False):
+    tokens = line.tokens
+    for left, right in pairwise(line.mentions):
         if right.first - left.last > _FURTHEST:
             continue
-        gap = line.tokens.lower[left.last : right.first]
+        gap = tokens.lower[left.last : right.first]
         found = _said(line, left, right, gap)
-        if found is None:
+        # `Theater` of `Ford's Theater` is the rest of a name that begins before it.
+        is_rest = any(
+            name.is_weak and name.last - name.first == 1 and tokens.at(name.first - 1) in _POSSESSIVE
+            for name in (left, right)
+        )
+        if found is None or is_rest:
             continue
         relation, is_reversed, sure = found
         source, target = (right, left) if is_reversed else (left, right)
-        if not _is_backed(line, source, target, relation) or _is_rest(line, source) or _is_rest(line, target):
-            continue
-        is_end = bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER
-        yield Statement(
-            phrase_of(source),
-            phrase_of(target),
-            relation,
-            left.last - 1,
-            right.last,
-            target_types=_TARGETS.get(relation, frozenset()),
-            is_end=is_end,
-            confidence=sure,
-        )
-
-
-def _is_rest(line: Line, name: Mention) -> bool:
-    """Return whether a word is the rest of a name that begins before it: `Theater` of `Ford's Theater`."""
-    is_owned = line.tokens.at(name.first - 1) in ("'s", "’s")
-    return is_owned and name.is_weak and name.last - name.first == 1
+        if _is_backed(line, source, target, relation):
+            types = _TARGETS.get(relation, frozenset())
+            is_end = bool(_FORMER.intersection(gap)) or tokens.at(left.first - 1) in _FORMER
+            ends = phrase_of(source), phrase_of(target)
+            place = left.last - 1, right.last
+            yield Statement(*ends, relation, *place, target_types=types, is_end=is_end, confidence=sure)
 
 
 def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
@@ -84,15 +80,15 @@ def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> b
         return True
     if relation == "WORKS_FOR" and guessed == [source] and source.type == "person" and " " in source.name:
         first, last = min(source.last, target.last), max(source.first, target.first)
-        beside = line.tokens.lower[first:last] + line.tokens.lower[target.last : target.last + 3]
-        return target.confidence >= (_LIKELY_FIRM if lists.ROLES.intersection(beside) else _FIRM)
+        around = line.tokens.lower[first:last] + line.tokens.lower[target.last : target.last + 3]
+        return target.confidence >= (_LIKELY_FIRM if lists.ROLES.intersection(around) else _FIRM)
     if relation == "LOCATED_IN" and guessed == [target]:
         return source.confidence >= _FIRM and source.last < target.first and line.tokens.at(source.last) == "in"
     return False
 
 
 def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    types = (left.type, right.type)
+    tokens, types = line.tokens, (left.type, right.type)
     if gap[:1] == ["in"] and right.type == "place":
         gap = ["in", *(word for word in gap[1:] if word not in lists.DIRECTIONS)]
     if types == ("place", "place"):
@@ -102,15 +98,15 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
     if types in (("person", "organization"), ("person", "place")):
         return _serves(line, right, gap)
     if types in (("organization", "person"), ("place", "person")):
-        if gap == [","] and left.type == "organization" and _is_title_of(line, left):
+        place = left.first
+        while tokens.at(place - 1) in _ARTICLES:
+            place -= 1
+        # `the deputy secretary of the Ministry, Tom`
+        has_title = tokens.at(place - 1) in _AT and tokens.at(place - 2) in lists.ROLES
+        if gap == [","] and left.type == "organization" and has_title:
             return "WORKS_FOR", True, 0.8
-        return _served(left, gap, is_title=line.tokens.word[right.first - 1][0].isupper())
-    return _unknown(line, left, right, gap)
-
-
-def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Take a name for a firm's if it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`."""
-    tokens, types = line.tokens, (left.type, right.type)
+        return _served(left, gap, is_title=tokens.word[right.first - 1][0].isupper())
+    # An unknown name is a firm's if it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`.
     if types == ("concept", "person") and left.name[0].isupper() and tokens.word[left.first][0] != "`":
         is_theirs = gap != [] and gap[-1] in lists.FIRM_ROLES
         return _served(replace(left, type="organization"), gap, is_title=False) if is_theirs else None
@@ -124,79 +120,53 @@ def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Deman
     return ("WORKS_FOR", False, 0.8) if is_role and not goes_on and _has_role_at(gap[1:]) else None
 
 
-def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Read `Troy, Mich.` and `the Mound Plant in Ohio`."""
-    if gap == [","]:
-        is_owner = line.tokens.at(right.last) in ("'s", "’s")
-        is_inside = _is_region(right) and not is_owner and not _in_row(line, left, right)
-        return ("LOCATED_IN", False, 0.9) if is_inside else None
-    if gap in (["in"], ["section", "of"], [",", "in"], ["province", "of"], ["suburb", "of"]):
-        return "LOCATED_IN", False, 0.8
-    if gap == ["'s"] and not _is_region(right):
-        return "LOCATED_IN", True, 0.7
-    return None
-
-
 def _is_region(mention: Mention) -> bool:
     name = mention.name.lower().rstrip(".")
     return name in lists.STATES or name in lists.COUNTRIES or mention.name in lists.POSTAL
 
 
-def _in_row(line: Line, left: Mention, right: Mention) -> bool:
-    """Return whether two places are items of a list: `France, Germany and Italy`."""
-    if left.name.lower() in lists.COUNTRIES or (_is_region(left) and right.name.lower() in lists.STATES):
-        return True
-    is_state = right.name.lower().rstrip(".") in lists.STATES
-    return not is_state and line.tokens.at(right.last) in ("and", "or", "&")
+def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Troy, Mich.` and `the Mound Plant in Ohio`, not the lists `Paris, Rome` and `France, Germany and Italy`."""
+    if gap == [","]:
+        behind = line.tokens.at(right.last)
+        is_state = right.name.lower().rstrip(".") in lists.STATES
+        is_list = left.name.lower() in lists.COUNTRIES or (_is_region(left) and right.name.lower() in lists.STATES)
+        is_list = is_list or (not is_state and behind in ("and", "or", "&"))
+        return ("LOCATED_IN", False, 0.9) if _is_region(right) and behind not in _POSSESSIVE and not is_list else None
+    if gap in (["in"], ["section", "of"], [",", "in"], ["province", "of"], ["suburb", "of"]):
+        return "LOCATED_IN", False, 0.8
+    return ("LOCATED_IN", True, 0.7) if gap == ["'s"] and not _is_region(right) else None
 
 
 def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
     """Read `Acme of Berlin`, `Acme in Berlin`, `Berlin's Acme`, `Berlin-based Acme`."""
+    lower, behind = line.tokens.lower, line.tokens.lower[right.last : right.last + 3]
     if left.type == "organization":
-        if gap in (["in"], ["of"], [",", "in"], ["at"]):
-            return "LOCATED_IN", False, 0.8
-        if _is_told(gap) and _FIRMS.intersection(line.tokens.lower[right.last : right.last + 3]):
-            return "LOCATED_IN", False, 0.8
-        if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in lists.STATES:
-            return "LOCATED_IN", False, 0.8
-        return None
-    is_based = line.tokens.lower[left.first].endswith(("-based", "-headquartered"))
-    if gap in ([], ["'s"]) or (is_based and not any(word in lists.STOPS for word in gap) and "," not in gap):
+        is_firm = _is_told(gap) and not _FIRMS.isdisjoint(behind)
+        is_in_state = gap == [","] and behind[:1] == [","] and behind[1:2] != [] and behind[1] in lists.STATES
+        is_seat = gap in (["in"], ["of"], [",", "in"], ["at"]) or is_firm or is_in_state
+        return ("LOCATED_IN", False, 0.8) if is_seat else None
+    is_based = lower[left.first].endswith(("-based", "-headquartered"))
+    if gap in ([], ["'s"]) or (is_based and lists.STOPS.isdisjoint(gap) and "," not in gap):
         return "LOCATED_IN", True, 0.85
     return None
 
 
 def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
     """Read `Mira of Acme`, `Mira, 47, of Oslo`, `Mira, the CTO of Acme`, `Mira, Acme's CTO`."""
-    relation, sure = ("WORKS_FOR", 0.85) if right.type == "organization" else ("LIVES_IN", 0.7)
+    is_firm = right.type == "organization"
+    relation, sure = ("WORKS_FOR", 0.85) if is_firm else ("LIVES_IN", 0.7)
     words = [word for word in gap if word != "," and not word.isdigit()]
-    if words in (["of"], ["from"]) or (words == ["of", "the"] and right.type == "organization"):
+    if words in (["of"], ["from"]) or (words == ["of", "the"] and is_firm):
         return relation, False, sure
-    if words in (["at"], ["at", "the"]) and right.type == "organization":
+    if words in (["at"], ["at", "the"]) and is_firm:
         return relation, False, 0.7
-    behind_right = line.tokens.lower[right.last : right.last + 3]
     if gap[:1] == [","] and _has_role_at(words):
         return (relation, False, sure) if right.type != "place" else None
+    behind = line.tokens.lower[right.last : right.last + 3]
     is_beside = gap == [","] or _is_told(gap) or (gap[:1] == [","] and _SAYING_WHO.issuperset(words))
-    is_theirs = lists.ROLES.intersection(behind_right) and not (lists.STOPS - {"'s"}).intersection(behind_right[:1])
-    return (relation, False, sure) if is_beside and is_theirs and right.type == "organization" else None
-
-
-def _has_role_at(words: list[str]) -> bool:
-    """Return whether words say what somebody is for what follows: `the new head of design at`."""
-    roles = [place for place, word in enumerate(words) if word in lists.ROLES]
-    if not roles or not (lists.STOPS - _SMALL).isdisjoint(words):
-        return False
-    behind = [word for word in words[roles[-1] + 1 :] if word not in _ARTICLES | {"state", "local"}]
-    return behind[:1] != [] and behind[0] in _AT
-
-
-def _is_title_of(line: Line, left: Mention) -> bool:
-    """Return whether an organization follows what somebody is there: `the deputy secretary of the Ministry, Tom`."""
-    tokens, place = line.tokens, left.first
-    while tokens.at(place - 1) in _ARTICLES:
-        place -= 1
-    return tokens.at(place - 1) in _AT and tokens.at(place - 2) in lists.ROLES
+    is_theirs = lists.ROLES.intersection(behind) and not (lists.STOPS - {"'s"}).intersection(behind[:1])
+    return (relation, False, sure) if is_beside and is_theirs and is_firm else None
 
 
 def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
@@ -213,6 +183,15 @@ def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
     if words[-1] not in _AWAY and (words[-1] in lists.PUBLIC_ROLES or (is_title and _is_region(left))):
         return "LIVES_IN", True, 0.7
     return None
+
+
+def _has_role_at(words: list[str]) -> bool:
+    """Return whether words say what somebody is for what follows: `the new head of design at`."""
+    roles = [place for place, word in enumerate(words) if word in lists.ROLES]
+    if not roles or not (lists.STOPS - _SMALL).isdisjoint(words):
+        return False
+    behind = [word for word in words[roles[-1] + 1 :] if word not in _ARTICLES | {"state", "local"}]
+    return behind[:1] != [] and behind[0] in _AT
 
 
 def _is_told(gap: list[str]) -> bool:
@@ -271,7 +250,10 @@ def extract(text: str, *, at: float, speaker: str = "") -> Extraction:
         ) from error
     reader = _Reader(text, now, at, Entities(speaker))
     for stretch in stretches(text):
-        reader.read(stretch)
+        for begin in range(stretch.start, stretch.end, _MAX_SENTENCE_LENGTH):
+            tokens = Tokens(text, begin, min(begin + _MAX_SENTENCE_LENGTH, stretch.end))
+            if tokens.count:
+                reader.read(tokens, is_prose=stretch.is_prose)
     return reader.result()
 
 
@@ -288,11 +270,29 @@ class _Reader:
         self._dates: list[Date] = []
         self._quotations = quotations(text)
 
-    def read(self, stretch: Stretch) -> None:
-        for begin in range(stretch.start, stretch.end, _MAX_SENTENCE_LENGTH):
-            tokens = Tokens(self._text, begin, min(begin + _MAX_SENTENCE_LENGTH, stretch.end))
-            if tokens.count:
-                self._read(tokens, is_prose=stretch.is_prose)
+    def read(self, tokens: Tokens, *, is_prose: bool) -> None:
+        """Read a sentence, or a line of what is no prose, for its names, dates and statements."""
+        mentions = find_names(tokens, is_prose=is_prose)
+        if not is_prose:
+            self._entities.begin(mentions, [])
+            return
+        # A longer sentence is English if it has one of its small words.
+        if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
+            mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
+        dates = self._dates_of(tokens)
+        dated = frozenset(place for date in dates for place in _places(tokens, date))
+        mentions = [mention for mention in mentions if mention.first not in dated] if dated else mentions
+        line = Line(tokens, mentions, dated)
+        # Who speaks from here on: `Mira: I moved to Oslo`.
+        named = line.starting.get(0)
+        is_named = named is not None and named.type == "person" and tokens.at(named.last) == ":"
+        is_spoken = is_named or (tokens.at(1) == ":" and tokens.at(0) in _LABELS)
+        if is_spoken:
+            self._entities.speaker = named.name if named is not None and is_named else _LABELS[tokens.at(0)]
+        may_state = not TRIGGERS.isdisjoint(tokens.lower)
+        self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
+        if not is_question(tokens):
+            self._state(line, Settler(self._entities, line, dates, self._at), may_state, is_spoken)
 
     def result(self) -> Extraction:
         """Return what has been found, each claim once."""
@@ -309,39 +309,41 @@ class _Reader:
         gone = [each.moved(places) for each in self._departures if each.target in places]
         return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(gone))
 
-    def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
-        mentions = find_names(tokens, is_prose=is_prose)
-        if not is_prose:
-            self._entities.begin(mentions, [])
-            return
-        # A longer sentence is English if it has one of its small words.
-        if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
-            mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
-        dates = self._dates_of(tokens)
-        dated = _dated(tokens, dates) if dates else frozenset()
-        if dated:
-            mentions = [mention for mention in mentions if mention.first not in dated]
-        line = Line(tokens, mentions, dated)
-        may_state = not TRIGGERS.isdisjoint(tokens.lower)
-        is_spoken = self._hear(line)
-        self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
-        if is_question(tokens):
-            return
-        settler = Settler(self._entities, line, dates, self._at)
-        first = len(self._claims)
-        for statement in self._statements(line, may_state=may_state):
+    def _dates_of(self, tokens: Tokens) -> list[Date]:
+        start, end = tokens.start[0], tokens.end[-1]
+        # `From January we live in Oslo`, `I start there on 1 December` are said of what is to come.
+        is_planned = not _PLANNED.isdisjoint(tokens.lower) or PATTERNS["from then on"].search(self._text, start, end)
+        is_past = not _PAST.isdisjoint(tokens.lower) or any(_tells_the_past(tokens, at) for at in range(tokens.count))
+        prefer: Prefer = "future" if is_planned and not is_past else "past"
+        found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
+        dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
+        self._dates.extend(dates)
+        for place, date in enumerate(dates):
+            # `until 2018` ends where `since 2018` begins: who says both means no year in both places.
+            first, _, rest = date.text.partition(" ")
+            if first.lower() in UP_TO and not isfinite(date.since):
+                since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
+                if since is not None and since.since < date.until:
+                    dates[place] = replace(date, until=since.since)
+        return dates
+
+    def _state(self, line: Line, settler: Settler, may_state: bool, is_spoken: bool) -> None:
+        """Note what a sentence claims: by names side by side, by its verbs, and of what has one value at a time."""
+        tokens, first = line.tokens, len(self._claims)
+        statements: Iterable[Statement] = list(beside(line))
+        if tokens.at(0) == "decision" and tokens.at(1) == ":" and tokens.at(2) not in ANAPHORS:
+            statements = chain(statements, written_down(line))
+        elif may_state:
+            statements = chain(statements, Clauses(line, self._entities).statements())
+        for statement in statements:
             is_quoted, is_passed_on = self._is_passed_on(tokens, statement.verb)
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
                 continue  # `I` in a quotation is unknown
             claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is not None:
                 self._claims.append(claim)
-        self._read_attributes(line, settler, first, is_spoken=is_spoken)
-
-    def _read_attributes(self, line: Line, settler: Settler, first: int, *, is_spoken: bool) -> None:
-        """Note what everyday sentences say of what has one value at a time, and what is gone."""
         for each in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
-            is_quoted, is_passed_on = self._is_passed_on(line.tokens, each.verb)
+            is_quoted, is_passed_on = self._is_passed_on(tokens, each.verb)
             if each.relation == GONE:
                 if not is_passed_on:
                     self._depart(each, settler, first)
@@ -372,45 +374,6 @@ class _Reader:
         at = settler.ended_at(gone.source.start, gone.verb)
         self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
 
-    def _hear(self, line: Line) -> bool:
-        """Note who speaks from here on, and return whether the line names them: `Mira: I moved to Oslo`."""
-        tokens = line.tokens
-        named = line.starting.get(0)
-        if named is not None and named.type == "person" and tokens.at(named.last) == ":":
-            self._entities.speaker = named.name
-        elif tokens.at(1) == ":" and tokens.at(0) in _LABELS:
-            self._entities.speaker = _LABELS[tokens.at(0)]
-        else:
-            return False
-        return True
-
-    def _statements(self, line: Line, *, may_state: bool) -> Iterator[Statement]:
-        if len(line.mentions) > 1:
-            yield from beside(line)
-        if line.tokens.at(0) == "decision" and line.tokens.at(1) == ":" and line.tokens.at(2) not in ANAPHORS:
-            yield from written_down(line)
-        elif may_state:
-            yield from Clauses(line, self._entities).statements()
-
-    def _dates_of(self, tokens: Tokens) -> list[Date]:
-        start, end = tokens.start[0], tokens.end[-1]
-        # `From January we live in Oslo`, `I start there on 1 December` are said of what is to come.
-        is_planned = not _PLANNED.isdisjoint(tokens.lower) or PATTERNS["from then on"].search(self._text, start, end)
-        is_past = not _PAST.isdisjoint(tokens.lower) or any(_tells_the_past(tokens, at) for at in range(tokens.count))
-        prefer: Prefer = "future" if is_planned and not is_past else "past"
-        found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
-        dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
-        self._dates.extend(dates)
-        return [self._up_to(date, prefer) for date in dates]
-
-    def _up_to(self, date: Date, prefer: Prefer) -> Date:
-        """Return `until 2018` as what ends where `since 2018` begins: who says both means no year in both places."""
-        first, _, rest = date.text.partition(" ")
-        if first.lower() not in UP_TO or isfinite(date.since):
-            return date
-        since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
-        return replace(date, until=since.since) if since is not None and since.since < date.until else date
-
 
 def _tells_the_past(tokens: Tokens, place: int) -> bool:
     forms = FORMS.get(tokens.lower[place], ())
@@ -418,14 +381,6 @@ def _tells_the_past(tokens: Tokens, place: int) -> bool:
     return is_alone and any(form.is_past for form in forms)
 
 
-def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:
+def _places(tokens: Tokens, date: Date) -> range:
     """Return the places of the words that are part of a date."""
-    inside: list[int] = []
-    place = 0
-    for date in dates:
-        while place < tokens.count and tokens.end[place] <= date.start:
-            place += 1
-        while place < tokens.count and tokens.start[place] < date.end:
-            inside.append(place)
-            place += 1
-    return frozenset(inside)
+    return range(bisect_right(tokens.end, date.start), bisect_left(tokens.start, date.end))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
@@ -108,7 +109,8 @@ _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 _LABEL: Final = late_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
 _REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
-_OWN: Final = frozenset({"i", "we"})
+_REPORTS_BEHIND: Final = REPORTS | {"wrote", "writes"}
+_AROUND_SPEAKER: Final = frozenset([",", '"', "”", "what", "so", "–", "—", "and", "but"])
 _HELPERS: Final = frozenset("have had has 've already just also once did".split())
 _STORIES: Final = frozenset(
     "novel story film movie book fiction tale play series game dream legend fable saga comic song poem script "
@@ -132,11 +134,6 @@ def quotations(text: str) -> list[tuple[int, int]]:
         for gap in [*(match.start() for match in _PARAGRAPH.finditer(text)), len(text)]:
             spans += _marked(text, begin, gap)
             begin = gap
-    return _apart(spans)
-
-
-def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in order, those that meet made one."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -144,6 +141,29 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             joined.append((start, end))
     return joined
+
+
+def _marked(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans between quotation marks in a paragraph, except those that a speaker's label introduces."""
+    spans: list[tuple[int, int]] = []
+    opened, closing = -1, ""
+    for place in range(begin, end):
+        char = text[place]
+        if opened >= 0:
+            if char == closing:
+                spans.append((opened, place + 1))
+                opened = -1
+        elif char in _OPENING:
+            opened, closing = place, _CLOSING[_OPENING.index(char)]
+        elif char == _STRAIGHT and (place == begin or text[place - 1] in _OPENED_BEHIND):
+            opened, closing = place, _STRAIGHT
+    if opened >= 0:
+        spans.append((opened, end))
+    for start, stop in spans:
+        # `Mira: "…"` is what Mira says here; `Mira said: "…"` is a report.
+        label = _LABEL.fullmatch(text, text.rfind("\n", 0, start) + 1, start)
+        if label is None or not _REPORTS_OF_ALL.isdisjoint(label[1].lower().split()):
+            yield start, stop
 
 
 def is_inside(spans: list[tuple[int, int]], place: int) -> bool:
@@ -160,49 +180,35 @@ def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
     return is_reported(tokens, bisect_left(tokens.start, place))
 
 
-def _marked(text: str, begin: int, end: int) -> list[tuple[int, int]]:
-    """Return the spans between quotation marks in a paragraph, except those that a speaker's label introduces."""
-    spans: list[tuple[int, int]] = []
-    opened, closing = -1, ""
-    for place in range(begin, end):
-        char = text[place]
-        if opened >= 0:
-            if char == closing:
-                if not _is_labelled(text, opened):
-                    spans.append((opened, place + 1))
-                opened = -1
-        elif char in _OPENING:
-            opened, closing = place, _CLOSING[_OPENING.index(char)]
-        elif char == _STRAIGHT and (place == begin or text[place - 1] in _OPENED_BEHIND):
-            opened, closing = place, _STRAIGHT
-    if opened >= 0 and not _is_labelled(text, opened):
-        spans.append((opened, end))
-    return spans
-
-
-def _is_labelled(text: str, opened: int) -> bool:
-    """Return whether only `Mira:` precedes a quotation in its line; `Mira said:` is a report."""
-    label = _LABEL.fullmatch(text, text.rfind("\n", 0, opened) + 1, opened)
-    return label is not None and _REPORTS_OF_ALL.isdisjoint(label[1].lower().split())
-
-
 def is_reported(tokens: Tokens, verb: int) -> bool:
     """Return whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
     if _STORIES.isdisjoint(tokens.lower) and _REPORTS_OF_ALL.isdisjoint(tokens.lower):
         return False
-    before = range(min(verb, tokens.count))
-    if any(_reports(tokens, place) or _is_story(tokens, place) for place in before):
-        return True
-    return _is_attributed_behind(tokens, verb)
-
-
-def _is_story(tokens: Tokens, place: int) -> bool:
-    """Return whether what follows goes on in a story: `in the old film`."""
-    before = tokens.lower[max(place - 4, 0) : place]
-    return tokens.lower[place] in _STORIES and "in" in before and "," not in before
+    is_inserted = False
+    for place in range(min(verb, tokens.count)):
+        lower = tokens.lower[place]
+        before = tokens.lower[max(place - 4, 0) : place]
+        if _reports(tokens, place) or (lower in _STORIES and "in" in before and "," not in before):
+            return True
+        is_inserted = is_inserted or lower in ("who", "which")
+    # Who said so may come behind: `…, Bob said`, `…, said Bob.`, `… according to the report`.
+    for place in range(verb + 1, tokens.count):
+        lower = tokens.lower[place]
+        if lower == "according" and tokens.at(place + 1) == "to":
+            return True
+        if lower not in _REPORTS_BEHIND or is_inserted or tokens.count - place > _FURTHEST:
+            continue
+        if tokens.word[place].islower() and not _is_own(tokens, place):
+            # Between a comma and `said`, or in `that is what Bob says`, is who said so and no more.
+            words = tokens.lower[max(place - _MAX_SPEAKER_LENGTH, verb + 1) : place]
+            mark = next((word for word in reversed(words) if word in _AROUND_SPEAKER), "and")
+            if mark not in ("and", "but"):
+                return True
+    return False
 
 
 def _reports(tokens: Tokens, place: int) -> bool:
+    """Return whether a word says that somebody says what follows."""
     lower = tokens.lower[place]
     if lower in REPORTS:
         if not tokens.word[place].islower() and place > 0:
@@ -223,29 +229,4 @@ def _is_own(tokens: Tokens, place: int) -> bool:
     place -= 1
     while tokens.at(place) in _HELPERS:
         place -= 1
-    return tokens.at(place) in _OWN
-
-
-def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:
-    """Return whether who said so comes behind: `…, Bob said`, `…, said Bob.`, `… according to the report`."""
-    is_inserted = any(tokens.lower[place] in ("who", "which") for place in range(min(verb, tokens.count)))
-    for place in range(verb + 1, tokens.count):
-        lower = tokens.lower[place]
-        if lower == "according" and tokens.at(place + 1) == "to":
-            return True
-        if lower not in REPORTS | {"wrote", "writes"} or is_inserted or _is_own(tokens, place):
-            continue
-        if tokens.count - place <= _FURTHEST and tokens.word[place].islower() and _is_speaker(tokens, verb, place):
-            return True
-    return False
-
-
-def _is_speaker(tokens: Tokens, verb: int, place: int) -> bool:
-    """Return whether between a comma and `said`, or in `that is what Bob says`, stands who said so and no more."""
-    for back in range(place - 1, max(place - _MAX_SPEAKER_LENGTH - 1, verb), -1):
-        lower = tokens.lower[back]
-        if lower in ("and", "but"):
-            return False
-        if lower in (",", '"', "”", "what", "so", "–", "—"):
-            return True
-    return False
+    return tokens.at(place) in ("i", "we")

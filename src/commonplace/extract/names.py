@@ -46,11 +46,17 @@ def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, 
         return Kind("tool", 0.95)
     if len(words) == 1:
         return _kind_of_word(whole, written, is_start=is_start, before=before)
+    is_region = whole in lists.COUNTRIES or whole in lists.STATES
     if whole in _PLACES:
-        return Kind("place", 0.95, is_region=whole in lists.COUNTRIES or whole in lists.STATES)
+        return Kind("place", 0.95, is_region=is_region)
     if whole in lists.ORGANIZATIONS:
         return Kind("organization", 0.95)
-    return _kind_of_words(words, is_start=is_start)
+    found = next((kind for holds, kind in _RULES if holds(words)), None)
+    if found is None:
+        return Kind("concept", 0.4, is_weak=is_start)
+    if found.type == "person" and is_start and words[0] in lists.AMBIGUOUS_FIRST_NAMES:
+        return Kind("person", 0.7)
+    return found
 
 
 def kind_of_noun(head: str) -> str:
@@ -71,27 +77,15 @@ def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Ki
         return Kind("place", 0.9, is_region=word in lists.COUNTRIES or word in lists.STATES)
     if word in lists.TOOLS:
         return Kind("tool", 0.9, is_weak=is_start and word in lists.PLAIN_TOOLS)
-    return next((kind for words, kind in _LISTS if word in words), None) or _unlisted(word, written, is_start=is_start)
-
-
-def _unlisted(word: str, written: str, *, is_start: bool) -> Kind:
+    listed = next((kind for words, kind in _LISTS if word in words), None)
+    if listed is not None:
+        return listed
     if written in lists.POSTAL:
         return Kind("place", 0.6, is_weak=True, is_region=True)
-    if written.isupper() and len(written) <= _SHORT and written.isalpha():
-        return Kind("organization", 0.5)
-    if word in lists.ORGANIZATION_HEADS:
-        return Kind("organization", 0.5, is_weak=True)
+    is_acronym = written.isupper() and len(written) <= _SHORT and written.isalpha()
+    if is_acronym or word in lists.ORGANIZATION_HEADS:
+        return Kind("organization", 0.5, is_weak=not is_acronym)
     return Kind("concept", 0.4, is_weak=is_start)
-
-
-def _kind_of_words(words: Sequence[str], *, is_start: bool) -> Kind:
-    """Return what several capitalised words are, by the first rule that holds."""
-    found = next((kind for holds, kind in _RULES if holds(words)), None)
-    if found is None:
-        return Kind("concept", 0.4, is_weak=is_start)
-    if found.type == "person" and is_start and words[0] in lists.AMBIGUOUS_FIRST_NAMES:
-        return Kind("person", 0.7)
-    return found
 
 
 _PLAIN_PLACES: Final = frozenset("us nice split".split())
@@ -102,22 +96,23 @@ _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
     (lists.DEMONYMS | lists.ROLES | lists.TITLES | lists.SUFFIXES, NOTHING),
 )
 
+_NO_SURNAMES: Final = (
+    *(lists.KINDS, lists.DEMONYMS, lists.CONCEPT_ACRONYMS, lists.TOOLS, _PLACES),
+    lists.TITLED_NOUNS,
+)
 _NOUN_ENDS: Final = tuple("ing tion ment ness ity ism ics ance ence ware work ship ology".split())
 
 
 def _looks_like_person(words: Sequence[str]) -> bool:
+    """Return whether up to three capitalised words look like no common nouns and are in no list of other things."""
     names = [word for word in words if word not in lists.PARTICLES]
-    return 0 < len(names) <= 3 and all(map(_is_surname, names))
-
-
-def _is_surname(word: str) -> bool:
-    """Return whether a capitalised word may be a person's name: it looks like no common noun."""
-    if any(
-        word in words
-        for words in (lists.KINDS, lists.DEMONYMS, lists.CONCEPT_ACRONYMS, lists.TOOLS, _PLACES, lists.TITLED_NOUNS)
-    ):
-        return False
-    return word.replace("-", "").replace("'", "").isalpha() and not word.endswith(_NOUN_ENDS) and len(word) > 1
+    return 0 < len(names) <= 3 and all(
+        len(word) > 1
+        and word.replace("-", "").replace("'", "").isalpha()
+        and not word.endswith(_NOUN_ENDS)
+        and not any(word in other for other in _NO_SURNAMES)
+        for word in names
+    )
 
 
 Rule = tuple[Callable[[Sequence[str]], bool], Kind]
@@ -156,6 +151,7 @@ _RULES: Final[tuple[Rule, ...]] = (
 _MAX_RUN_LENGTH: Final = 10
 _STATIONS: Final = frozenset({"radio", "television", "tv"})
 _APOSTROPHES: Final = frozenset({"'", "’"})
+_ENDS_OF_NAMES: Final = lists.SUFFIXES | lists.ORGANIZATION_HEADS | lists.PLACE_HEADS
 _JOINTS: Final = frozenset("of for on the and de &".split())
 
 
@@ -163,21 +159,27 @@ def run_end(tokens: Tokens, first: int) -> int:
     """Return where a run of capitalised words ends, with the small words that belong to a name."""
     last = first + 1
     while last < tokens.count and last - first < _MAX_RUN_LENGTH:
-        lower = tokens.lower[last]
+        lower, before = tokens.lower[last], tokens.lower[last - 1]
+        is_followed = _is_capitalised(tokens, last + 1)
         if tokens.word[last][0].isupper():
             last += 1
-        elif _is_capitalised(tokens, last + 1) and (
+        elif is_followed and (
             lower in lists.PARTICLES or lower == "&" or (lower in _APOSTROPHES and tokens.word[last - 1] == "O")
         ):
             last += 2
-        elif lower in ("of", "for", "on") and tokens.lower[last - 1] in (
+        elif lower in ("of", "for", "on") and before in (
             lists.ORGANIZATION_OF if lower == "of" else lists.ORGANIZATION_FOR
         ):
             inner = last + 2 if tokens.at(last + 1) == "the" else last + 1
             if not _is_capitalised(tokens, inner) or tokens.lower[inner] in lists.BREAKERS:
                 break
             last = inner + 1
-        elif lower == "and" and _ends_organisation(tokens, first, last):
+        elif lower == "and" and ("of" in tokens.lower[first:last] or tokens.lower[first] == "national"):
+            # It joins two words of one name: `Department of Health and Human Services`.
+            behind = range(last + 1, min(last + 4, tokens.count))
+            head = next((place for place in behind if tokens.lower[place] in lists.ORGANIZATION_HEADS), None)
+            if head is None or not all(_is_capitalised(tokens, place) for place in range(last + 1, head + 1)):
+                break
             last += 2
         else:
             break
@@ -188,18 +190,6 @@ def _is_capitalised(tokens: Tokens, place: int) -> bool:
     return place < tokens.count and tokens.word[place][0].isupper()
 
 
-def _ends_organisation(tokens: Tokens, first: int, joint: int) -> bool:
-    """Return whether `and` joins two words of one name: `Department of Health and Human Services`."""
-    if "of" not in tokens.lower[first:joint] and tokens.lower[first] != "national":
-        return False
-    for ahead in range(joint + 1, min(joint + 4, tokens.count)):
-        if not tokens.word[ahead][0].isupper():
-            return False
-        if tokens.lower[ahead] in lists.ORGANIZATION_HEADS:
-            return True
-    return False
-
-
 def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
     """Yield the names in a run: first and last word, and whether a title before it makes it a person.
 
@@ -207,19 +197,17 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
     """
     begin = first
     for place in range(first, last + 1):
-        lower = tokens.lower[place] if place < last else ""
-        if place < last and (_is_part(lower) or (place > begin and lower in _JOINTS)):
-            continue
+        if place < last:
+            lower = tokens.lower[place]
+            # Numbers of documents, `PM1602093194`, are in no name.
+            is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
+            is_part = lower not in lists.BREAKERS and lower not in lists.CALENDAR and not is_number
+            if is_part or (place > begin and lower in _JOINTS):
+                continue
         if place > begin:
             for start, end in _parts(tokens, begin, place):
                 yield from _by_title(tokens, start, end)
         begin = place + 1
-
-
-def _is_part(lower: str) -> bool:
-    """Return whether a word may be in a name: numbers of documents, `PM1602093194`, are not."""
-    is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
-    return lower not in lists.BREAKERS and lower not in lists.CALENDAR and not is_number
 
 
 def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -240,11 +228,14 @@ def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
 def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
     """Yield the name before a title, and the person after it."""
     lower = tokens.lower
-    titles = [place for place in range(first, last) if _is_title(tokens, place, last)]
-    ends_organisation = (
-        lower[last - 1] in lists.ORGANIZATION_HEADS and last - first > 1 and lower[last - 1] not in lists.TITLES
-    )
-    if not titles or ends_organisation:
+    titles = [
+        place
+        for place in range(first, last)
+        if (lower[place] in lists.ROLES or (lower[place] in lists.TITLES and not _is_shouted(tokens.word[place])))
+        and not all(word in _ENDS_OF_NAMES for word in lower[place + 1 : last])
+    ]
+    is_organisation = last - first > 1 and lower[last - 1] in lists.ORGANIZATION_HEADS - lists.TITLES
+    if not titles or is_organisation:
         yield first, last, False
         return
     if titles[0] > first:
@@ -253,25 +244,8 @@ def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int,
         yield titles[-1] + 1, last, True
 
 
-def _is_title(tokens: Tokens, place: int, last: int) -> bool:
-    lower = tokens.lower[place]
-    if _is_shouted(tokens.word[place]) and lower not in lists.ROLES:
-        return False
-    behind = tokens.lower[place + 1 : last]
-    if all(word in lists.SUFFIXES or word in lists.ORGANIZATION_HEADS or word in lists.PLACE_HEADS for word in behind):
-        return False
-    return lower in lists.TITLES or lower in lists.ROLES
-
-
 def _is_shouted(word: str) -> bool:
     return len(word) > 1 and word.isupper() and word[-1] != "."
-
-
-def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether a name is in capitals and its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`."""
-    if not all(_is_shouted(tokens.word[place]) for place in range(first, last)):
-        return False
-    return any(word[0].isalpha() and not word.isupper() for word in tokens.word)
 
 
 _MAX_WORD_LENGTH: Final = 200
@@ -301,25 +275,15 @@ def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
         return Kind("tool", 0.95) if quoted or lower not in lists.PLAIN_TOOLS else None
     if " " in word:
         return Kind("concept", 0.5, is_weak=True)
-    if _is_file(lower, quoted=quoted):
-        return Kind("file", 0.95)
-    return _path(word, lower, quoted=quoted) if "/" in word else _identifier(word, quoted=quoted)
-
-
-def _is_file(lower: str, *, quoted: bool) -> bool:
     stem, dot, ending = lower.rpartition(".")
-    if not dot or ending not in lists.FILE_ENDINGS:
-        return lower in _FILES
-    return bool(stem or quoted) and not stem.isdigit() and len(stem) + len(ending) > 2
-
-
-def _path(word: str, lower: str, *, quoted: bool) -> Kind | None:
-    parts = lower.split("/")
-    if word.startswith("@"):
-        return Kind("tool", 0.8)
-    if parts[0] in lists.FOLDERS or word[0] in "./~" or (quoted and all(parts[:-1])):
-        return Kind("file", 0.9)
-    return None
+    has_stem = bool(stem or quoted) and not stem.isdigit() and len(stem) + len(ending) > 2
+    if has_stem if dot and ending in lists.FILE_ENDINGS else lower in _FILES:
+        return Kind("file", 0.95)
+    if "/" in word:
+        parts = lower.split("/")
+        is_path = parts[0] in lists.FOLDERS or word[0] in "./~" or (quoted and all(parts[:-1]))
+        return Kind("tool", 0.8) if word[0] == "@" else Kind("file", 0.9) if is_path else None
+    return _identifier(word, quoted=quoted)
 
 
 def _identifier(word: str, *, quoted: bool) -> Kind | None:
@@ -441,7 +405,11 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
         first += int(tokens.lower[first + 1] not in lists.AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
     is_town = tokens.at(last) == "," and _is_region_at(tokens, last + 1)
-    if last - first > 1 and kind.confidence < _LIKELY and is_shouted(tokens, first, last) and not is_town:
+    # In capitals, while its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`
+    is_shouted = all(map(_is_shouted, tokens.word[first:last])) and any(
+        word[0].isalpha() and not word.isupper() for word in tokens.word
+    )
+    if last - first > 1 and kind.confidence < _LIKELY and is_shouted and not is_town:
         return [_mention(tokens, first, last, Kind("organization", 0.6))]
     if kind.type and kind.confidence < _CERTAIN:
         kind = _by_neighbours(tokens, first, last, kind)
@@ -455,12 +423,18 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
         return Kind("person", _LISTED)
     if behind == "," and _is_region_at(tokens, last + 1):
         return Kind("place", _CERTAIN)
-    if kind.type in ("concept", "person") and before != "the" and _does_as_people_do(tokens, first, last):
+    # People say, are born, are somebody's wife and are the owner of something: `… said`, `wife …`, `…, the owner`.
+    is_doing = (
+        behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE)
+    )
+    is_kin = (before in lists.ROLES or before in lists.KIN) and tokens.word[first - 1].islower()
+    has_role = next_ in ("a", "an", "the", "former") and tokens.any_of(lists.ROLES, last + 2, last + 5)
+    is_person = is_doing or is_kin or (behind == "," and (next_ == "who" or has_role))
+    if kind.type in ("concept", "person") and before != "the" and is_person:
         return Kind("person", max(kind.confidence, _LIKELY))
-    is_said = behind in _KINDS_OF_NAMED or before == "project"
-    if is_said and not lists.CONCEPT_ACRONYMS.issuperset(
-        tokens.lower[first:last]
-    ):  # the API service is no project "API"
+    is_named = behind in _KINDS_OF_NAMED or before == "project"
+    # The API service is no project "API".
+    if is_named and not lists.CONCEPT_ACRONYMS.issuperset(tokens.lower[first:last]):
         return Kind(_KINDS_OF_NAMED.get(behind, "project"), _LIKELY)
     is_plain = last - first < 3 and tokens.word[first].isalpha() and not tokens.lower[last - 1].endswith("y")
     if kind.type == "concept" and before == "in" and is_plain:
@@ -476,15 +450,3 @@ def _is_region_at(tokens: Tokens, place: int) -> bool:
             if other.is_region and tokens.at(last) != "and":
                 return True
     return False
-
-
-def _does_as_people_do(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether the words around a name are said of people: `… said`, `… was born`, `wife …`, `…, the owner`."""
-    before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
-    if behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE):
-        return True
-    if (before in lists.ROLES or before in lists.KIN) and tokens.word[first - 1].islower():
-        return True
-    if behind != ",":
-        return False
-    return next_ == "who" or (next_ in ("a", "an", "the", "former") and tokens.any_of(lists.ROLES, last + 2, last + 5))

@@ -19,6 +19,7 @@ ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
+_BEFORE_LIST: Final = frozenset(["", ",", "and", "both", ":", "(", '"', "“"])
 _POSSESSIVE: Final = frozenset(["'s", "’s"])
 _ACRONYM: Final = 0.6
 _FINITE: Final = frozenset("is are was were has have does do will can no not should would".split())
@@ -94,17 +95,17 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
         phrase, behind = read
         if found and (_is_finite(line, phrase.first) or (_is_verb(line, behind) and not is_subject)):
             break
-        joint = line.tokens.at(behind)
+        joint, after = line.tokens.at(behind), line.tokens.at(behind + 1)
         if joint in _POSSESSIVE:
             break
         found.append(phrase)
         end = place = behind
-        if joint == "or" or (joint == "," and line.tokens.at(place + 1) == "or"):
+        if joint == "or" or (joint == "," and after == "or"):
             return [], end
-        if joint == "," and line.tokens.at(place + 1) in ("and", "&"):
+        if joint == "," and after in ("and", "&"):
             place += 2
         elif joint in ("and", "&", "plus"):
-            place += 2 if line.tokens.at(place + 1) == "on" else 1
+            place += 2 if after == "on" else 1
         elif joint == "," and _list_goes_on(line, place + 1):
             place += 1
         else:
@@ -118,12 +119,11 @@ def _list_goes_on(line: Line, place: int) -> bool:
         read = _one_behind(line, place)
         if read is None:
             return False
-        joint = line.tokens.at(read[1])
-        if joint in ("and", "&") or (joint == "," and line.tokens.at(read[1] + 1) in ("and", "&")):
-            return not _is_verb(line, read[1] + 1)
+        joint, place = line.tokens.at(read[1]), read[1] + 1
+        if joint in ("and", "&") or (joint == "," and line.tokens.at(place) in ("and", "&")):
+            return not _is_verb(line, place)
         if joint != ",":
             return False
-        place = read[1] + 1
     return False
 
 
@@ -156,7 +156,18 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
     first = place + 1 if is_definite else place
     while tokens.at(first) in lists.FRESH and first not in line.starting:
         first += 1
-    mention, last = _extent(line, first)
+    # Its words go on to the next name, verb or word that is in no noun phrase.
+    mention, last = None, first
+    while last < tokens.count and last - first < _MAX_LENGTH:
+        named = line.starting.get(last)
+        if named is not None:
+            if mention is not None:
+                break
+            mention, last = named, named.last
+        elif line.is_stop(last) or (last > first and _is_finite(line, last)):
+            break
+        else:
+            last += 1
     phrase = _phrase(line, first, last, mention, is_definite=is_definite)
     if phrase is None:
         return None
@@ -167,22 +178,6 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
     while tokens.at(last) in _CLOSING:
         last += 1
     return phrase, last
-
-
-def _extent(line: Line, first: int) -> tuple[Mention | None, int]:
-    """Return the name among the words that a phrase may have from a place on, and where it ends."""
-    last, mention = first, None
-    while last < line.tokens.count and last - first < _MAX_LENGTH:
-        named = line.starting.get(last)
-        if named is not None:
-            if mention is not None:
-                break
-            mention, last = named, named.last
-        elif line.is_stop(last) or (last > first and _is_finite(line, last)):
-            break
-        else:
-            last += 1
-    return mention, last
 
 
 def _anaphor(line: Line, place: int) -> Phrase:
@@ -242,11 +237,13 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
         if read is None:
             break
         phrase, start = read
-        if found and not _may_head_list(line, phrase, start):
+        joint = line.tokens.at(start - 1)
+        # One more subject, or the end of another clause?
+        is_object = phrase.anaphor in ("it", "them", "him", "us", "me")
+        if found and (is_object or not (joint in _BEFORE_LIST or joint in lists.CONJUNCTIONS)):
             break
         found.insert(0, phrase)
         begin = start
-        joint = line.tokens.at(start - 1)
         if joint in ("or", "nor"):
             return [], begin
         if phrase.anaphor and (phrase.anaphor != "i" or line.tokens.at(start - 2) == ","):
@@ -260,14 +257,6 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
     return found, begin
 
 
-def _may_head_list(line: Line, phrase: Phrase, start: int) -> bool:
-    """Return whether a phrase before `and` is one more subject, not the end of another clause."""
-    before = line.tokens.at(start - 1)
-    if phrase.anaphor in ("it", "them", "him", "us", "me"):
-        return False
-    return before in ("", ",", "and", "both", ":", "(", '"', "“") or before in lists.CONJUNCTIONS
-
-
 def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     """Read the noun phrase that ends before a word."""
     tokens = line.tokens
@@ -279,42 +268,30 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
         return None
     if tokens.lower[end - 1] in ANAPHORS and end not in line.ending:
         return _anaphor(line, end - 1), end - 1
-    mention, first = _extent_before(line, end)
+    mention, first = None, end
+    while first > 0 and end - first < _MAX_LENGTH:
+        named = line.ending.get(first)
+        if named is None:
+            if line.is_stop(first - 1) or (first < end and _is_verb(line, first - 1)):
+                break
+            first -= 1
+            continue
+        if mention is not None:
+            break
+        mention, first = named, named.first
+        if named.type != "concept" or named.confidence > _ACRONYM:
+            break
     is_definite = tokens.at(first - 1) in lists.DETERMINERS
     start = first - 1 if is_definite else first
     phrase = _phrase(line, first, end, mention, is_definite=is_definite)
-    if phrase is None or tokens.at(start - 1) in _NONE:
+    before = tokens.at(start - 1)
+    if phrase is None or before in _NONE or (mention is None and phrase.last - phrase.first >= _MAX_LENGTH):
         return None
-    if mention is None and phrase.last - phrase.first >= _MAX_LENGTH:
-        return None
-    return _with_head(line, phrase, start)
-
-
-def _extent_before(line: Line, end: int) -> tuple[Mention | None, int]:
-    """Return the name among the words that a phrase may have before a place, and where it begins."""
-    first, mention = end, None
-    while first > 0 and end - first < _MAX_LENGTH:
-        named = line.ending.get(first)
-        if named is not None and mention is None:
-            mention, first = named, named.first
-            if named.type != "concept" or named.confidence > _ACRONYM:
-                break
-            continue
-        if named is not None:
-            break
-        if line.is_stop(first - 1) or (first < end and _is_verb(line, first - 1)):
-            break
-        first -= 1
-    return mention, first
-
-
-def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | None:
-    """Go on to the noun that a phrase with a preposition belongs to: `the owner of billing`, `the tests in auth.ts`."""
-    before = line.tokens.at(start - 1)
     if before in lists.VERBS and before not in lists.SAYING:
         return None
     if before not in lists.PREPOSITIONS or before == "because":
         return phrase, start
+    # It belongs to the noun before its preposition: `the owner of billing`, `the tests in auth.ts`.
     head = _one_before(line, start - 1)
     if head is None or head[0].anaphor:
         return None

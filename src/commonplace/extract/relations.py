@@ -67,24 +67,20 @@ def _rules() -> dict[Key, list[Rule]]:
         said, _, rest = line.partition("[")
         types, _, flags = rest.partition("]")
         marks = flags + said.partition("!")[2]
-        words = said.split()
-        first, last = words[0], words[-1]
-        is_event = "!" in flags
-        before, behind = (frozenset(part.replace("_", "").split("/")) - {""} for part in (types or "_ _").split())
-        rule = Rule(relation, first == "Y", before, behind, is_event, "end" in marks, "once" in marks)
-        assert last in "XY"
-        rules.setdefault(_key(words[1:-1]), []).append(rule)
+        first, verb, *behind = said.split()
+        assert behind.pop() in "XY"
+        before, after = (frozenset(part.replace("_", "").split("/")) - {""} for part in (types or "_ _").split())
+        rule = Rule(relation, first == "Y", before, after, "!" in flags, "end" in marks, "once" in marks)
+        # `uses` is looked up by its verb; `is written in` by `write` in the passive, `is part of` by `be`.
+        key: Key
+        if verb not in ("is", "was"):
+            key = FORMS[verb][0].lemma, "active", tuple(behind)
+        elif passive := next((form for form in FORMS.get(behind[0], ()) if form.is_participle), None):
+            key = passive.lemma, "passive", tuple(behind[1:])
+        else:
+            key = "be", "be", tuple(behind)
+        rules.setdefault(key, []).append(rule)
     return rules
-
-
-def _key(words: list[str]) -> Key:
-    """Return how `uses`, `is written in` or `is part of` is looked up."""
-    if words[0] not in ("is", "was"):
-        return FORMS[words[0]][0].lemma, "active", tuple(words[1:])
-    forms = [form for form in FORMS.get(words[1], ()) if form.is_participle]
-    if forms:
-        return forms[0].lemma, "passive", tuple(words[2:])
-    return "be", "be", tuple(words[1:])
 
 
 RULES: Final = _rules()
@@ -222,11 +218,6 @@ def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> 
     return next((option for option in _COERCED if option in wanted), None)
 
 
-def _sureness(phrase: Phrase, type_: str) -> float:
-    """Return how sure a phrase is, more where the fact itself tells what it is."""
-    return max(phrase.confidence, _COERCED_SURE) if phrase.type and type_ != phrase.type else phrase.confidence
-
-
 class Settler:
     """Makes claims of the statements of one sentence."""
 
@@ -238,9 +229,11 @@ class Settler:
 
     def settle(self, statement: Statement, *, is_reported: bool = False) -> Claim | None:
         """Return the claim, or None if it is not known who is meant, or what has not happened has no date."""
+        tokens = self.line.tokens
+        said = tokens.text[tokens.start[0] : tokens.end[-1]]
         is_common = statement.source.type == "person" and not (statement.source.mention or statement.source.anaphor)
         if is_common and statement.relation == "LIVES_IN" and not statement.doubt:
-            is_change = statement.is_event or PATTERNS["change"].search(self._said()) is not None
+            is_change = statement.is_event or PATTERNS["change"].search(said) is not None
             if not is_change or " " in statement.source.name:
                 statement = replace(statement, doubt=UNMARKED)  # of two brothers both may be meant
         source_type = fitting_type(self.entities, statement.source, statement.source_types)
@@ -253,7 +246,6 @@ class Settler:
         if mine is None or theirs is None:
             return None
         statement = replace(statement, source=mine, target=theirs)
-        tokens = self.line.tokens
         stop = tokens.end[min(statement.end, tokens.count) - 1]
         subject = min(statement.source.start, statement.target.start)
         dates = self._dates
@@ -267,18 +259,24 @@ class Settler:
         target = self.entities.place_of(statement.target, type_=statement.new_type)
         if source is None or target is None or source == target:
             return None
-        self._retype(source, source_type, statement.source)
-        self._retype(target, target_type, statement.target)
+        sure = statement.confidence
+        for phrase, place, type_ in ((statement.source, source, source_type), (statement.target, target, target_type)):
+            if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
+                self.entities.retype(place, type_)
+            # The fact itself says what it is of.
+            is_coerced = phrase.type and type_ != phrase.type
+            sure = min(sure, max(phrase.confidence, _COERCED_SURE) if is_coerced else phrase.confidence)
         # A date may say until when something was: `until May`, `from 2015 to 2019`.
         says_end = date is not None and _first_word(date) in _UNTIL | _BETWEEN
         is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end
         how = {"is_event": statement.is_event, "is_end": statement.is_end, "is_past": statement.is_past}
         is_once = is_former and not statement.is_event
         valid = once(date, at=self._at) if is_once else validity(date, at=self._at, **how)
-        # What is to begin is not so yet, which no word of change need tell.
+        # What is to begin is not so yet, which no word of change need say.
         is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at
-        ends = ((statement.source, source_type), (statement.target, target_type))
-        sure = min(statement.confidence, *(_sureness(phrase, type_) for phrase, type_ in ends))
+        doubt = statement.doubt if is_unsettled else ""
+        if statement.relation in _TOUCHY and is_sensitive(f"{said} {statement.aspect} {statement.target.name}"):
+            doubt = SENSITIVE
         return Claim(
             source,
             target,
@@ -291,7 +289,7 @@ class Settler:
             round(min(sure, HEARSAY) if is_reported else sure, 2),
             is_former,
             statement.aspect,
-            SENSITIVE if self._is_sensitive(statement) else statement.doubt if is_unsettled else "",
+            doubt,
         )
 
     def ended_at(self, subject: int, verb: int) -> float | None:
@@ -299,15 +297,6 @@ class Settler:
         tokens = self.line.tokens
         date = nearest(self._dates, subject, tokens.start[verb], tokens.end[-1])
         return validity(date, at=self._at, is_event=True, is_end=True, is_past=False).until
-
-    def _said(self) -> str:
-        tokens = self.line.tokens
-        return tokens.text[tokens.start[0] : tokens.end[-1]]
-
-    def _is_sensitive(self, statement: Statement) -> bool:
-        return statement.relation in _TOUCHY and is_sensitive(
-            f"{self._said()} {statement.aspect} {statement.target.name}"
-        )
 
     def _is_anybody(self, phrase: Phrase) -> bool:
         """Return whether a phrase means somebody or some organization that its words do not tell from others."""
@@ -341,10 +330,6 @@ class Settler:
             return None
         name = owner.name if named < 0 else self.entities.name_of(named)
         return replace(phrase, name=f"{name}'s {phrase.name}")
-
-    def _retype(self, place: int, type_: str, phrase: Phrase) -> None:
-        if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
-            self.entities.retype(place, type_)
 
     def _fact(self, statement: Statement, source: int, target: int) -> str:
         """Return the sentence, or as much of a long one as says it, with names for its pronouns."""

@@ -41,17 +41,29 @@ class Tokens:
         self.start: list[int] = []
         self.end: list[int] = []
         for match in _TOKEN.finditer(text, begin, stop):
-            word = match.group()
-            if word == "." and self._belongs_to_last(match.start()):
-                self.word[-1] += "."
-                if len(self.lower[-1]) == 1:
-                    self.lower[-1] += "."
-                self.end[-1] += 1
+            word, place = match.group(), match.start()
+            if word == "." and self.word and self.end[-1] == place:
+                last = self.word[-1]
+                is_initial = len(last) == 1 and last.isupper() and last != "I"
+                # The full stop of an abbreviation or an initial belongs to it.
+                if last.lower() in ABBREVIATIONS or (is_initial and text[place + 1 : place + 3].strip()):
+                    self.word[-1] += "."
+                    if len(self.lower[-1]) == 1:
+                        self.lower[-1] += "."
+                    self.end[-1] += 1
+                    continue
+            if ("'" not in word and "’" not in word) or len(word) <= 2 or word[0] == "`":
+                self._add(word, place)
                 continue
-            if ("'" in word or "’" in word) and len(word) > 2 and word[0] != "`":
-                self._add_contracted(word, match.start())
+            plain = word.replace("’", "'")
+            head, _, tail = plain.rpartition("'")
+            if tail.lower() not in _TAILS or not head:
+                self._add(plain, place)
                 continue
-            self._add(word, match.start())
+            # `Mira's`, `we'll` and `doesn't` are two words each.
+            cut = len(head) - 1 if tail == "t" and head[-1:] == "n" and len(head) > 1 else len(head)
+            self._add(word[:cut], place)
+            self._add(plain[cut:], place + cut)
         self.count = len(self.word)
 
     def at(self, place: int) -> str:
@@ -73,21 +85,3 @@ class Tokens:
         self.lower.append(lower[:-1] if lower[-1:] == "." and len(lower) > 1 else lower)
         self.start.append(start)
         self.end.append(start + len(word))
-
-    def _add_contracted(self, word: str, start: int) -> None:
-        """Part `Mira's`, `we'll` and `doesn't` into their two words."""
-        head, _, tail = word.replace("’", "'").rpartition("'")
-        if tail.lower() not in _TAILS or not head:
-            self._add(word.replace("’", "'"), start)
-            return
-        cut = len(head) - 1 if tail == "t" and head[-1:] == "n" and len(head) > 1 else len(head)
-        self._add(word[:cut], start)
-        self._add(word[cut:].replace("’", "'"), start + cut)
-
-    def _belongs_to_last(self, start: int) -> bool:
-        if not self.word or self.end[-1] != start:
-            return False
-        last = self.word[-1]
-        if last.lower() in ABBREVIATIONS:
-            return True
-        return len(last) == 1 and last.isupper() and last != "I" and self.text[start + 1 : start + 3].strip() != ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.extract.tokens import Tokens
@@ -27,38 +27,33 @@ class Form(NamedTuple):
     is_participle: bool = False
 
 
-_DOUBLED: Final = frozenset("prefer stem wrap stop plan opt refer".split()) - {"opt"}
-
-
-def _inflected(lemma: str) -> tuple[str, str, str]:
-    """Return a regular verb with -s, -ing and -ed."""
-    if lemma.endswith("e"):
-        return lemma + "s", lemma[:-1] + "ing", lemma + "d"
-    if lemma.endswith("y") and lemma[-2] not in "aeou":
-        return lemma[:-1] + "ies", lemma + "ing", lemma[:-1] + "ied"
-    stem = lemma + lemma[-1] if lemma in _DOUBLED else lemma
-    return lemma + ("es" if lemma.endswith(("s", "sh", "ch", "x")) else "s"), stem + "ing", stem + "ed"
+_DOUBLED: Final = frozenset("prefer stem wrap stop plan refer".split())
 
 
 def _forms() -> dict[str, tuple[Form, ...]]:
+    """Read the verbs, each alone, or with its -s, -ing, past and participle if they are irregular."""
     forms: dict[str, list[Form]] = {}
-
-    def add(word: str, form: Form) -> None:
-        forms.setdefault(word, []).append(form)
-
     for line in entries(Path(__file__).with_name("verbs.txt")):
         lemma, *irregular = line.split()
-        s, ing, past, participle = irregular or (*_inflected(lemma), _inflected(lemma)[2])
-        add(lemma, Form(lemma, "base"))
-        add(s, Form(lemma, "s"))
-        add(ing, Form(lemma, "ing"))
-        add(past, Form(lemma, "ed", is_past=True, is_participle=past == participle))
+        if irregular:
+            s, ing, past, participle = irregular
+        elif lemma.endswith("e"):
+            s, ing, past = lemma + "s", lemma[:-1] + "ing", lemma + "d"
+        elif lemma.endswith("y") and lemma[-2] not in "aeou":
+            s, ing, past = lemma[:-1] + "ies", lemma + "ing", lemma[:-1] + "ied"
+        else:
+            stem = lemma + lemma[-1] if lemma in _DOUBLED else lemma
+            s, ing, past = lemma + ("es" if lemma.endswith(("s", "sh", "ch", "x")) else "s"), stem + "ing", stem + "ed"
+        if not irregular:
+            participle = past
+        forms.setdefault(lemma, []).append(Form(lemma, "base"))
+        forms.setdefault(s, []).append(Form(lemma, "s"))
+        forms.setdefault(ing, []).append(Form(lemma, "ing"))
+        forms.setdefault(past, []).append(Form(lemma, "ed", is_past=True, is_participle=past == participle))
         if past != participle:
-            add(participle, Form(lemma, "ed", is_participle=True))
-    # As a word by itself this is the past of `find`, which states nothing here.
-    del forms["found"]
-    # `moved back to Oslo` backs nothing.
-    del forms["back"]
+            forms.setdefault(participle, []).append(Form(lemma, "ed", is_participle=True))
+    # As a word by itself `found` is the past of `find`, which states nothing here; `moved back to Oslo` backs nothing.
+    del forms["found"], forms["back"]
     return {word: tuple(found) for word, found in forms.items()}
 
 
@@ -126,61 +121,47 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
     return replace(found, is_bare=is_alone and form.shape == "base", is_reduced=is_alone and is_reduced)
 
 
+_EFFECTS: Final[dict[str, Mapping[str, Any]]] = {
+    **{word: {"is_past": True, "is_perfect": True} for word in HAVE},
+    **{word: {"is_past": True} for word in ("had", "did")},
+    **{word: {} for word in DO - {"did"}},
+    **{word: {"is_modal": True} for word in MODALS},
+    **{word: {"is_future": True} for word in FUTURE},
+}
+"""What each helper says of its verb."""
+
+
 def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
     """Add the words before a verb to it, one by one from the right; None if it is no verb with them."""
     place = group.verb - 1
     is_governed = False
     for _ in range(_MAX_LENGTH):
-        lower = tokens.at(place)
+        lower, shape = tokens.at(place), group.form.shape
+        is_small = place >= 0 and tokens.word[place].islower()
         if lower == "longer" and tokens.at(place - 1) == "no":
-            group, place = replace(group, is_end=True), place - 2
-        elif lower == "to" and group.form.shape == "base":
+            group, place = replace(group, is_end=True), place - 1
+        elif lower == "to" and shape == "base":
             governed = _governed(tokens, place - 1, group)
             if governed is None:
                 return None
-            group, place = governed
-            is_governed = True
-        elif lower in BE and group.form.shape in ("base", "s") and group.voice == "active" and not is_governed:
+            (group, place), is_governed = governed, True
+        elif lower in BE and shape in ("base", "s") and group.voice == "active" and not is_governed:
             # `is like`, `Mira's use`: behind these no plain form is a verb.
             return None
-        else:
-            helped = _with_helper(group, lower, is_small=place >= 0 and tokens.word[place].islower())
-            if helped is None:
-                break
-            group, place = helped, place - 1
+        elif lower in NEGATIONS:
+            group = replace(group, is_negative=not group.is_negative or group.is_end)
+        elif lower in BE:
+            is_passive = group.form.is_participle and shape == "ed" and group.voice == "active"
+            voice, is_past = "passive" if is_passive else group.voice, lower in ("was", "were")
+            group = replace(group, voice=voice, is_past=is_past, is_progressive=shape == "ing")
+        elif lower in _EFFECTS:
+            group = replace(group, **_EFFECTS[lower])
+        elif shape == "ing" and lower in _STARTING | _KEEPING | _ENDING:
+            group = replace(_phase(lower, group), form=Form(group.form.lemma, "s"))
+        elif not (lower in ADVERBS or (is_small and lower.endswith("ly") and len(lower) > 4)):
+            break
+        place -= 1
     return replace(group, first=place + 1)
-
-
-def _with_helper(group: VerbGroup, lower: str, *, is_small: bool) -> VerbGroup | None:
-    """Return the group with one more word before it, or None if that does not belong to it."""
-    if lower in NEGATIONS:
-        return replace(group, is_negative=not group.is_negative or group.is_end)
-    if lower in ADVERBS or (is_small and lower.endswith("ly") and len(lower) > 4):
-        return group
-    if lower in BE:
-        is_passive = group.form.is_participle and group.form.shape == "ed" and group.voice == "active"
-        return replace(
-            group,
-            voice="passive" if is_passive else group.voice,
-            is_past=lower in ("was", "were"),
-            is_progressive=group.form.shape == "ing",
-        )
-    effect = _EFFECTS.get(lower)
-    if effect is not None:
-        return effect(group)
-    if group.form.shape == "ing" and lower in _STARTING | _KEEPING | _ENDING:
-        return replace(_phase(lower, group), form=Form(group.form.lemma, "s"))
-    return None
-
-
-_EFFECTS: Final[dict[str, Callable[[VerbGroup], VerbGroup]]] = {
-    **dict.fromkeys(HAVE, lambda group: replace(group, is_past=True, is_perfect=True)),
-    **dict.fromkeys(("had", "did"), lambda group: replace(group, is_past=True)),
-    **dict.fromkeys(DO - {"did"}, lambda group: group),
-    **dict.fromkeys(MODALS, lambda group: replace(group, is_modal=True)),
-    **dict.fromkeys(FUTURE, lambda group: replace(group, is_future=True)),
-}
-"""What each helper makes of a verb."""
 
 
 def _phase(governor: str, group: VerbGroup) -> VerbGroup:
@@ -190,18 +171,16 @@ def _phase(governor: str, group: VerbGroup) -> VerbGroup:
 
 
 def _governed(tokens: Tokens, place: int, group: VerbGroup) -> tuple[VerbGroup, int] | None:
-    """Read the words before `to` and a verb: `used to`, `going to`, `decided not to`, `continues to`."""
+    """Read the words before `to` and a verb, `used to`, `going to`, `decided not to`, and the place of the first."""
     while tokens.at(place) in ADVERBS or tokens.at(place) in NEGATIONS:
         if tokens.at(place) in NEGATIONS:
             group = replace(group, is_negative=True)
         place -= 1
     governor = tokens.at(place)
     if governor == "used":
-        return replace(group, is_end=True, is_past=True), place - 1
+        return replace(group, is_end=True, is_past=True), place
     if governor == "going":
-        return replace(group, is_future=True), place - 1
+        return replace(group, is_future=True), place
     if governor in _DECIDING:
-        return replace(group, is_decided=True, is_past=True), place - 1
-    if governor in _STARTING or governor in _KEEPING:
-        return _phase(governor, group), place - 1
-    return None
+        return replace(group, is_decided=True, is_past=True), place
+    return (_phase(governor, group), place) if governor in _STARTING | _KEEPING else None

@@ -156,9 +156,9 @@ def _commands(view: View) -> Iterator[Secret]:
     for anchor in ("machine", "default"):
         entries = (_NETRC.match(view.lowered, at) for at in places(view.lowered, anchor))
         given.extend((entry, is_given) for entry in entries if entry)
-    for match, may_be_secret in given:
+    for match, may_be in given:
         start, end = match.span("given")
-        if may_be_secret(view.plain[start:end]):
+        if may_be(view.plain[start:end]):
             yield Secret("password", start, end)
 
 
@@ -218,10 +218,10 @@ def _assigned(view: View, anchor: str) -> Iterator[Secret]:
         if match["space"] is not None and not _FLAG.search(text, first, at):
             continue
         if is_password:
-            is_named = match["to"] is None or _SETS.search(text, first, at)
+            is_named = match["to"] is None or bool(_SETS.search(text, first, at))
         else:
             is_key = anchor != "key" or _KIND_OF_KEY.search(text, first, at)
-            is_named = is_key and not _NO_SECRET.search(text, first, at + len("key"))
+            is_named = bool(is_key) and not _NO_SECRET.search(text, first, at + len("key"))
         if not is_named:
             continue
         value = view.plain[start:end] if match["quoted"] else view.plain[start:end].rstrip(_PUNCTUATION)
