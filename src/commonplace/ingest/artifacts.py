@@ -19,7 +19,7 @@ from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, NotFoundError, RemovalError
 from commonplace.ingest.discover import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
-from commonplace.ingest.passages import WORDING, Destination, PassageWriter, PreparedOwner
+from commonplace.ingest.passages import WORDING, Destination, PassageWriter
 from commonplace.ingest.read import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 from commonplace.text.chunk import CHUNKER
 from commonplace.text.languages import PROSE, Language, language_of
@@ -89,7 +89,7 @@ def index_root(
     begun = time.perf_counter()
     run = _Run(destination, selection, force=force, clock=clock)
     found = run.found
-    if spares_all and not found.files and run.has_any:
+    if spares_all and not found.files and run.holds_any:
         raise NotFoundError(
             f"none of the files of {str(selection.root)!r} is visible any more, so nothing was removed from the store",
             remedy="bring them back, or run `commonplace index build`, which removes what is gone",
@@ -119,6 +119,8 @@ def index_root(
 
 
 class _Run:
+    """One run: what is stored, what was found, and what becomes of both."""
+
     def __init__(
         self, destination: Destination, selection: Selection, *, force: bool, clock: Callable[[], int]
     ) -> None:
@@ -142,34 +144,8 @@ class _Run:
         self._missing: set[str] = {file.path for file in self.found.files if file.path not in self._stored}
         self._taken: list[str] = []
 
-    def take_all(self, progress: Progress | None, stored: Callable[[int, int], None]) -> None:
-        """Bring all found files up to date, and drop what is gone; see `index_root`."""
-        files = self.found.files
-        try:
-            if len(self._missing) > self._destination.limits.batch_owners:
-                stored(*self._stored_of_all())
-            for number, file in enumerate(files):
-                if progress and number % _PROGRESS_STEP == 0:
-                    progress("Indexing files", number, len(files))
-                written = self.writer.passages
-                self.take(file)
-                if self.writer.passages != written:
-                    stored(*self._stored_of_all())
-            self.finish()
-        except BaseException:
-            stored(*self._stored_of_all())
-            raise
-        if progress:
-            progress("Indexing files", len(files), len(files))
-
-    def _stored_of_all(self) -> tuple[int, int]:
-        if not self.writer.pending:
-            self._missing.difference_update(self._taken)
-            self._taken.clear()
-        return len(self.found.files) - len(self._missing), len(self.found.files)
-
     @property
-    def has_any(self) -> bool:
+    def holds_any(self) -> bool:
         """Whether the store holds artifacts of this root."""
         return any(owner.root == self.found.root for _, owner in self._stored.values())
 
@@ -183,39 +159,65 @@ class _Run:
         ]
         return sum(self._is_gone(path, owner) for path, owner in indexed), len(indexed)
 
-    def take(self, file: FoundFile) -> None:
+    def take_all(self, progress: Progress | None, stored: Callable[[int, int], None]) -> None:
+        """Bring all found files up to date, and drop what is gone; see `index_root`."""
+        files, store, namespace = self.found.files, self._destination.store, self._destination.namespace
+        try:
+            if len(self._missing) > self._destination.limits.batch_owners:
+                stored(*self._stored_of_all())
+            for number, file in enumerate(files):
+                if progress and number % _PROGRESS_STEP == 0:
+                    progress("Indexing files", number, len(files))
+                written = self.writer.passages
+                self._take(file)
+                if self.writer.passages != written:
+                    stored(*self._stored_of_all())
+            self.writer.flush()
+            for begin in range(0, len(self._restamped), _BATCH):
+                store.restamp_artifacts(namespace, self._restamped[begin : begin + _BATCH])
+            self._gone.extend(number for path, (number, owner) in self._stored.items() if self._is_gone(path, owner))
+            for begin in range(0, len(self._gone), _BATCH):
+                store.delete_owners(namespace, self._gone[begin : begin + _BATCH])
+            self.counts["removed"] = len(self._gone)
+        except BaseException:
+            stored(*self._stored_of_all())
+            raise
+        if progress:
+            progress("Indexing files", len(files), len(files))
+
+    def _stored_of_all(self) -> tuple[int, int]:
+        if not self.writer.pending:
+            self._missing.difference_update(self._taken)
+            self._taken.clear()
+        return len(self.found.files) - len(self._missing), len(self.found.files)
+
+    def _take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""
         self._taken.append(file.path)
         stored = self._stored.get(file.path)
-        stamp = self._valid_stamp(stored)
-        if stored and stamp and stamp.mtime_ns == file.mtime_ns and stamp.size == file.size:
-            self._keep(stored[1], stamp)
+        # The stamp of passages that this run would make in the same way.
+        known = stored[1].stamp if stored and not self._force else None
+        is_asked = self._selection.include is not None
+        if known and known.recipe != self._recipe and not (known.recipe == self._asked and is_asked):
+            known = None
+        if stored and known and known.mtime_ns == file.mtime_ns and known.size == file.size:
+            self._keep(stored[1], known)
             return
         try:
-            self._read(file, stored)
+            self._read(file, stored, known)
         except OSError as error:
             self.found.skipped["unreadable"] += 1
             self._report(file, f"cannot be read: {error.strerror or error}")
 
-    def finish(self) -> None:
-        """Write what is pending and delete what is gone."""
-        self.writer.flush()
-        store, namespace = self._destination.store, self._destination.namespace
-        for begin in range(0, len(self._restamped), _BATCH):
-            store.restamp_artifacts(namespace, self._restamped[begin : begin + _BATCH])
-        self._gone.extend(number for path, (number, owner) in self._stored.items() if self._is_gone(path, owner))
-        for begin in range(0, len(self._gone), _BATCH):
-            store.delete_owners(namespace, self._gone[begin : begin + _BATCH])
-        self.counts["removed"] = len(self._gone)
-
-    def _read(self, file: FoundFile, stored: tuple[int, Owner] | None) -> None:
+    def _read(self, file: FoundFile, stored: tuple[int, Owner] | None, known: FileStamp | None) -> None:
         content = read_bytes(file.location, self._selection.max_file_bytes)
         if isinstance(content, Refusal):
             self._refuse(file, content, stored)
             return
         data, read_stamp = content
-        stamp = self._settled(read_stamp)
-        known = self._valid_stamp(stored)
+        # Of a file so young the time says nothing, as in git, so it is stored without one.
+        is_young = read_stamp.mtime_ns > self._clock() - RACY_NS
+        stamp = replace(read_stamp, mtime_ns=0 if is_young else read_stamp.mtime_ns, recipe=self._recipe)
         if stored and known and known.sha256 == stamp.sha256:
             self._keep(stored[1], replace(stamp, recipe=known.recipe))
             return
@@ -227,50 +229,37 @@ class _Run:
         language = language_of(os.path.basename(file.path)) or "text"  # noqa: PTH119 -- paths are strings here
         if reason := _unwanted(text, language):
             if self._selection.include is None:
-                self._refuse(file, Refusal(reason), None if self._is_asked_elsewhere(stored) else stored)
+                # It stays if a run of another root asked for it.
+                before = stored[1] if stored and stored[1].root != self.found.root else None
+                is_asked = before is not None and before.stamp is not None and before.stamp.recipe.endswith(_ASKED)
+                self._refuse(file, Refusal(reason), None if is_asked else stored)
                 return
             stamp = replace(stamp, recipe=self._asked)
         if note:
             self._report(file, note)
-        root = self._root_of(file.path, stored[1].root if stored else "")
-        owner = Owner(id="", kind="artifact", path=file.path, root=root, at=read_stamp.mtime_ns / 1e9, stamp=stamp)
-        if prepared := self._prepare(file, text, language, owner):
-            self.writer.add(prepared)
-            self.counts["changed" if stored else "added"] += 1
-
-    def _prepare(self, file: FoundFile, text: str, language: Language, owner: Owner) -> PreparedOwner | None:
-        """Describe and cut one text; a fault of ours in it costs this file alone."""
+        owner = Owner(
+            id=artifact_id(self._destination.namespace, file.path),
+            kind="artifact",
+            path=file.path,
+            root=self._root_of(file.path, stored[1].root if stored else ""),
+            at=read_stamp.mtime_ns / 1e9,
+            stamp=stamp,
+        )
         try:
-            owner = replace(owner, id=artifact_id(self._destination.namespace, file.path))
             owner, faults = describe(owner, text, language, self._known)
             prepared = self.writer.prepare(owner, text, language)
         except CommonplaceError:
             raise
         except Exception as error:
+            # A fault of ours costs this file alone.
             _log.exception("indexing of one file failed", extra={"fields": {"path": file.path}})
             self.found.skipped["failed"] += 1
             self._report(file, f"cannot be indexed: {type(error).__name__}: {error}; please report this")
-            return None
+            return
         for fault in faults:
             self._report(file, fault)
-        return prepared
-
-    def _settled(self, stamp: FileStamp) -> FileStamp:
-        """Return the stamp to store, without a time if the file is so young that the time says nothing, as in git."""
-        is_young = stamp.mtime_ns > self._clock() - RACY_NS
-        return replace(stamp, mtime_ns=0 if is_young else stamp.mtime_ns, recipe=self._recipe)
-
-    def _valid_stamp(self, stored: tuple[int, Owner] | None) -> FileStamp | None:
-        """Return the stored stamp of passages that this run would make in the same way."""
-        stamp = stored[1].stamp if stored and not self._force else None
-        is_valid = stamp and (
-            stamp.recipe == self._recipe or (stamp.recipe == self._asked and self._selection.include is not None)
-        )
-        return stamp if is_valid else None
-
-    def _is_asked_elsewhere(self, stored: tuple[int, Owner] | None) -> bool:
-        owner = stored[1] if stored else None
-        return bool(owner and owner.root != self.found.root and owner.stamp and owner.stamp.recipe.endswith(_ASKED))
+        self.writer.add(prepared)
+        self.counts["changed" if stored else "added"] += 1
 
     def _keep(self, owner: Owner, stamp: FileStamp) -> None:
         self.counts["unchanged"] += 1
@@ -297,13 +286,13 @@ class _Run:
             return False
         if owner.root == self.found.root:
             return True
-        if not _holds(os.path.realpath(self._selection.root), self._location(path)):
+        location = self._location(path)
+        if not _holds(os.path.realpath(self._selection.root), location):
             return False
-        return not os.path.lexists(self._location(path)) or self._is_refused(path, owner.root)
-
-    def _is_refused(self, path: str, root: str) -> bool:
-        """Return whether the file, or a directory on the way to it from its own root, is not for indexing."""
-        while path not in {root, self.found.root, ""}:
+        if not os.path.lexists(location):
+            return True
+        # The file, or a directory on the way to it from its own root, may not be for indexing.
+        while path not in {owner.root, self.found.root, ""}:
             if path in self.found.refused:
                 return True
             path = path.rpartition("/")[0]

@@ -19,7 +19,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.ingest.ignore import IGNORE_FILES, Rules, is_ignored, rules_above, with_rules
+from commonplace.ingest.ignore import IGNORE_FILES, is_ignored, rules_above, with_rules
 from commonplace.store.filters import path_matcher
 from commonplace.text.hashes import blake2b
 from commonplace.text.languages import language_of
@@ -42,6 +42,7 @@ _SECRET: Final = re.compile(
     r"|[._]netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.htpasswd$|\.git-credentials$|\.dockercfg$|\.vault-token$"
     r"|service[-_]account.*\.json$"
 )
+_UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # controls, and halves of characters
 _GENERATED: Final = re.compile(
     r".*(?:[.-]min|\.bundle|\.chunk|\.generated|\.designer|\.g|\.pb|_pb2|_pb2_grpc)\.\w+$"
     r"|.*[-_.]lock\.(?:ya?ml|toml|json)$|.*\.snap$"
@@ -128,19 +129,28 @@ def discover(selection: Selection) -> Discovery:
         UsageError: a glob is not valid, or the root is an excluded directory or below one.
     """
     root = os.path.realpath(selection.root)
-    project = None if selection.project is None else os.path.realpath(selection.project)
-    walk = _Walk(selection, root, project)
+    walk = _Walk(selection, root, None if selection.project is None else os.path.realpath(selection.project))
     try:
         mode = os.stat(root).st_mode  # noqa: PTH116 -- the walk speaks in strings
     except OSError as error:
         raise NotFoundError(
             f"there is no file or directory {str(selection.root)!r}", remedy="name one that exists and can be read"
         ) from error
-    _refuse_excluded(root, selection)
+    for directory in (root, *map(str, Path(root).parents)):
+        if directory in walk.excluded:
+            raise UsageError(
+                f"{str(selection.root)!r} is, or lies in, {directory!r}, which is never indexed",
+                remedy="name a directory of texts, or keep the store in a directory of its own",
+            )
     if stat.S_ISDIR(mode):
         walk.run()
     else:
-        walk.take_root_file()
+        # One file that was named: neither globs nor ignore rules are asked.
+        above, name = os.path.split(root)
+        with os.scandir(above) as listing:
+            for entry in listing:
+                if entry.name == name:
+                    walk.check(entry)
     walk.found.files.sort(key=lambda file: file.path)
     return walk.found
 
@@ -152,7 +162,7 @@ class _Walk:
         self._prefix, self._rules = rules_above(root, project)
         self._include = None if selection.include is None else path_matcher(selection.include)
         self._takes = {glob: path_matcher((glob,)) for glob in selection.include or () if not glob.startswith("!")}
-        self._excluded = _real_paths(selection.excluded)
+        self.excluded = frozenset(map(os.path.realpath, selection.excluded))
         self._limit = selection.max_file_bytes
         self._root = root
         self._project = project
@@ -176,45 +186,35 @@ class _Walk:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     deeper = f"{inside}{entry.name}/"
-                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or entry.path in self._excluded:
+                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or entry.path in self.excluded:
                         self._refuse(entry.path)
                     else:
                         pending.append((entry.path, deeper, rules))
+                    continue
+                below = f"{inside}{entry.name}"[len(self._prefix) :]
+                is_wanted = self._include(below) if self._include else language_of(entry.name) is not None
+                if is_secret(entry.name):
+                    self._refuse(entry.path, "secret")
+                elif is_ignored(inside + entry.name, rules):
+                    self._refuse(entry.path, "" if is_wanted else "other kind")
+                elif not is_wanted:
+                    self.found.skipped["other kind"] += 1
+                elif self._include is None and _GENERATED.match(entry.name.lower()):
+                    self.found.skipped["generated"] += 1
                 else:
-                    self._take(entry, inside + entry.name, rules)
+                    for glob in [glob for glob, is_taken in self._takes.items() if is_taken(below)]:
+                        del self._takes[glob]
+                    self.check(entry)
         self.found.unmatched.update(self._takes)
 
-    def take_root_file(self) -> None:
-        """Take the one file that was named; neither globs nor ignore rules are asked."""
-        directory, name = os.path.split(self._root)
-        with os.scandir(directory) as listing:
-            for entry in listing:
-                if entry.name == name:
-                    self._check(entry)
-
-    def _take(self, entry: os.DirEntry[str], inside: str, rules: Rules) -> None:
-        name = entry.name
-        below = inside[len(self._prefix) :]
-        is_wanted = self._include(below) if self._include else language_of(name) is not None
-        if is_secret(name):
-            self._refuse(entry.path, "secret")
-        elif is_ignored(inside, rules):
-            self._refuse(entry.path, "" if is_wanted else "other kind")
-        elif not is_wanted:
-            self.found.skipped["other kind"] += 1
-        elif self._include is None and _GENERATED.match(name.lower()):
-            self.found.skipped["generated"] += 1
-        else:
-            for glob in [glob for glob, is_taken in self._takes.items() if is_taken(below)]:
-                del self._takes[glob]
-            self._check(entry)
-
-    def _check(self, entry: os.DirEntry[str]) -> None:
+    def check(self, entry: os.DirEntry[str]) -> None:
+        """Take a file that is wanted, unless there is a reason not to."""
         path = artifact_path(entry.path, self._project)
         if is_secret(entry.name):
             self._refuse(entry.path, "secret")
             return
-        if not _is_storable(path):
+        # What is stored has to be printed and typed.
+        if not path.isprintable() if path.isascii() else _UNSTORABLE.search(path):
             self.found.skipped["unprintable name"] += 1
             printable = path.encode("utf-8", "backslashreplace").decode().encode("unicode_escape").decode()
             self.found.problems.append(FileProblem(printable, "its name cannot be stored; rename it"))
@@ -241,31 +241,6 @@ class _Walk:
         self.found.unseen.append(path)
         self.found.skipped["unreadable"] += 1
         self.found.problems.append(FileProblem(path, f"cannot be read: {error.strerror or error}"))
-
-
-def _refuse_excluded(root: str, selection: Selection) -> None:
-    excluded = _real_paths(selection.excluded)
-    for directory in (root, *map(str, Path(root).parents)):
-        if directory in excluded:
-            raise UsageError(
-                f"{str(selection.root)!r} is, or lies in, {directory!r}, which is never indexed",
-                remedy="name a directory of texts, or keep the store in a directory of its own",
-            )
-
-
-def _real_paths(directories: Sequence[Path]) -> frozenset[str]:
-    return frozenset(map(os.path.realpath, directories))
-
-
-def _is_storable(path: str) -> bool:
-    """Return whether a path is Unicode without control characters, so that it can be stored, printed and typed."""
-    if path.isascii():
-        return path.isprintable()
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return not any(sign < " " or "\x7f" <= sign <= "\x9f" for sign in path)
 
 
 _DIGEST_BYTES: Final = 8

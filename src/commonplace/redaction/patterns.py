@@ -384,10 +384,11 @@ def find_cards(view: View) -> Iterator[Secret]:
         if match[1] or match[2]:
             # A longer grouped number, such as an IBAN, goes on to one of its sides.
             before = view.plain[max(0, start - 2) : start]
-            is_other = _BEFORE.search(before) or _AFTER_CARD.match(view.plain, end)
+            is_other = bool(_BEFORE.search(before) or _AFTER_CARD.match(view.plain, end))
         else:
             before = view.lowered[max(0, start - _NEAR) : start]
-            is_other = (end - start in _COMMON_LENGTHS and not _CARD.search(before)) or _OTHER_NUMBER.search(before)
+            is_common = end - start in _COMMON_LENGTHS and not _CARD.search(before)
+            is_other = is_common or bool(_OTHER_NUMBER.search(before))
         if not is_other:
             yield Secret("payment card", start, end)
 
