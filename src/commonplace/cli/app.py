@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from functools import wraps
 from importlib import import_module
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
@@ -106,22 +105,6 @@ def shared_option(attribute: str, *names: str, help: str, **kwargs: Any) -> clic
     return click.Option(names, expose_value=False, callback=keep, help=help, **kwargs)
 
 
-def shared_options() -> list[click.Parameter]:
-    """Return the options that every command takes."""
-    return [
-        shared_option(
-            "store", "--store", metavar="DIRECTORY", help="Use this store, not the nearest one upward from here."
-        ),
-        shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
-        shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
-        shared_option("is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."),
-        # A command that is parsed here runs in this process anyway.
-        click.Option(
-            ["--no-server"], is_flag=True, expose_value=False, help="Ask no running server; do it in this process."
-        ),
-    ]
-
-
 class Command(click.Command):
     """A command, which also takes the shared options. The last line of its docstring may be `Example: …`.
 
@@ -131,7 +114,19 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, makes_store: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *shared_options()]
+        where = "Use this store, not the nearest one upward from here."
+        self.params += [
+            shared_option("store", "--store", metavar="DIRECTORY", help=where),
+            shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
+            shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
+            shared_option(
+                "is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."
+            ),
+            # A command that is parsed here runs in this process anyway.
+            click.Option(
+                ["--no-server"], is_flag=True, expose_value=False, help="Ask no running server; do it in this process."
+            ),
+        ]
         self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
         self._makes_store = makes_store
 
@@ -147,16 +142,16 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            names = {each.name: _shown_name(each, ctx) for each in self.params if each.name}
-            # Some options stand for settings of the search, as `--limit` for `search.limit`.
-            error.rename(names | {f"search.{name}": shown for name, shown in names.items()})
+            names = {}
+            for each in self.params:
+                if isinstance(each, click.Option):
+                    shown = next((name for name in each.opts if name.startswith("--")), each.opts[0])
+                else:
+                    shown = each.make_metavar(ctx).strip("[].")
+                # Some options stand for settings of the search, as `--limit` for `search.limit`.
+                names |= {each.name or "": shown, f"search.{each.name}": shown}
+            error.rename(names)
             raise
-
-
-def _shown_name(parameter: click.Parameter, context: click.Context) -> str:
-    if isinstance(parameter, click.Option):
-        return next((name for name in parameter.opts if name.startswith("--")), parameter.opts[0])
-    return parameter.make_metavar(context).strip("[].")
 
 
 class Group(Command, click.Group):
@@ -185,13 +180,6 @@ def command(
     return decorate
 
 
-class Shown(NamedTuple):
-    """An answer with the view that prints it, where that depends on more than the answer."""
-
-    answer: Any
-    view: View
-
-
 def ask(
     group: click.Group | None,
     view: View | None,
@@ -205,7 +193,7 @@ def ask(
     """Make a command of a function of the engine, whose answer is printed by a view, or as JSON.
 
     Args:
-        view: None if the function returns its answer as `Shown`.
+        view: None if it depends on more than the answer: the function returns its answer and the view.
         is_long: show progress on a terminal.
         has_notices: the view shows the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
@@ -217,7 +205,7 @@ def ask(
         def run(invocation: Invocation, /, **values: Any) -> int:
             with opened(invocation, is_long=is_long) as engine:
                 returned = function(engine, **values)
-            answer, shown = returned if isinstance(returned, Shown) else (returned, view or [])
+            answer, shown = returned if view is None else (returned, view)
             emit(invocation, answer, shown, value=None if value is None else value(answer), has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS
 
@@ -327,53 +315,40 @@ def report(error: BaseException, invocation: Invocation, code: int | None = None
     Args:
         code: with which the process ends; None is the one for the error.
     """
-    notes = getattr(error, "__notes__", ())
-    is_click, is_ours = isinstance(error, click.ClickException), isinstance(error, CommonplaceError)
     is_stopped = isinstance(error, KeyboardInterrupt | click.Abort)
+    is_click, is_ours = isinstance(error, click.ClickException), isinstance(error, CommonplaceError)
+    kind, remedy = type(error).__name__, ""
+    more: dict[str, str] = {}
+    if is_stopped:
+        notes: Sequence[str] = getattr(error, "__notes__", ())
+        kind, message, remedy = "Interrupted", "interrupted", "; ".join(notes)
+        line = "\n".join([message, *notes])
+    elif isinstance(error, CommonplaceError):
+        message = str(error.args[0]) if error.args else Exception.__str__(error)
+        line, remedy = str(error), error.remedy
+        more = {"path": error.path} if isinstance(error, ConfigError) else {}
+    else:
+        message = line = error.format_message() if isinstance(error, click.ClickException) else str(error)
+
     if invocation.as_json:
+        described = {"type": kind, "message": message, "remedy": remedy, **more}
         code = exit_code(error) if code is None else code
-        print_json({"error": _described(error, notes), "exit_code": code}, indent=None, err=True)
-    elif is_stopped:
-        say("\n".join(["interrupted", *notes]), err=True)
-    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
-        say(error.format_message(), err=True)
-    elif isinstance(error, click.ClickException):
+        print_json({"error": described, "exit_code": code}, indent=None, err=True)
+    elif is_stopped or isinstance(error, click.exceptions.NoArgsIsHelpError):
+        say(line, err=True)
+    else:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
-        _say_error(error.format_message())
-    elif is_ours:
-        _say_error(str(error))
-    else:
-        where = "run it again with --verbose to see where"
-        if invocation.log_handlers:
-            logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
-            where = "the store's log has the traceback, or run it again with --verbose"
-        text = f"{type(error).__name__}: {error}".rstrip(": ")
-        _say_error(f"unexpected {text}; {where}")
+        if not is_click and not is_ours:
+            where = "run it again with --verbose to see where"
+            if invocation.log_handlers:
+                logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
+                where = "the store's log has the traceback, or run it again with --verbose"
+            line = f"unexpected {f'{kind}: {message}'.rstrip(': ')}; {where}"
+        text = f"error: {harmless_line(line)}"
+        if sys.stderr.isatty():
+            width = get_terminal_size().columns - 3
+            text = "\n   ".join(wrap(text, width, break_long_words=False, break_on_hyphens=False))
+        say(text, err=True)
     if invocation.is_verbose and not is_click and not is_stopped:
         say("".join(traceback.format_exception(error)).rstrip(), err=True)
-
-
-def _say_error(message: str) -> None:
-    text = f"error: {harmless_line(message)}"
-    if sys.stderr.isatty():
-        width = get_terminal_size().columns - 3
-        text = "\n   ".join(wrap(text, width, break_long_words=False, break_on_hyphens=False))
-    say(text, err=True)
-
-
-def _described(error: BaseException, notes: Sequence[str]) -> dict[str, object]:
-    if isinstance(error, CommonplaceError):
-        message = str(error.args[0]) if error.args else Exception.__str__(error)
-        path = {"path": error.path} if isinstance(error, ConfigError) else {}
-        return {"type": type(error).__name__, "message": message, "remedy": error.remedy, **path}
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return {"type": "Interrupted", "message": "interrupted", "remedy": "; ".join(notes)}
-    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    return {"type": type(error).__name__, "message": message, "remedy": ""}
-
-
-def silence_output() -> None:
-    """Redirect standard output to the null device, so that the interpreter's last flush meets no closed pipe."""
-    with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device, not a path
-        os.dup2(nothing.fileno(), sys.stdout.fileno())

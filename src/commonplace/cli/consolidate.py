@@ -95,78 +95,72 @@ class _AgentsProgram(Program, _Agents):
     """The same as a program of its own."""
 
 
-def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
-    shown = (result for results in done.results.values() for result in results[:MAX_LISTED])
-    return memory_texts(engine, (id_ for result in shown for id_ in _ids(result)))
-
-
 def _ids(result: Any) -> Iterable[str]:
     for name in _ID_FIELDS:
         value = getattr(result, name, ())
         yield from (value,) if isinstance(value, str) else value
 
 
-def _run(done: RunReport, *, texts: Mapping[str, str]) -> Rows:
-    would = " (dry run)" if done.dry_run else ""
-    for agent, results in done.results.items():
-        found = list(zip(results, done.outcomes[agent], strict=False))
-        title = f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}"
-        yield Line(title, "bold")
-        yield from Each("", partial(_result, agent, done, texts), limit=MAX_LISTED).of(found)
-    yield from rows_of([_FAILED, Line("{skipped:n more was|more were} checked and needed no change", "dim", 1)], done)
-    yield from Each("lost", Line("lost: {}", "red", 1)).of(done)
-    if done.lost:
-        yield Line("Rolled back: a golden query no longer finds its expected result.", "bold red")
-    elif done.dry_run:
-        yield Line(f"The run would make {counted(done.applied, 'change')}.", "dim")
-    elif done.applied:
-        yield Line("Undo all of it:", "dim")
-        yield Line(f"   commonplace consolidate undo {done.run}", "dim")
+def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
+    shown = (result for results in done.results.values() for result in results[:MAX_LISTED])
+    return memory_texts(engine, (id_ for result in shown for id_ in _ids(result)))
 
 
-_FAILED: Final = Each("errors", Line("{agent} failed{item:? at }: {error}", "red", 1), limit=MAX_LISTED)
+def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]) -> None:
+    """Print what each agent found and did, with the texts of the memories that are shown."""
 
+    def row(agent: str, found: tuple[Any, Outcome]) -> Rows:
+        result, outcome = found
+        fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
+        if done.lost and outcome.decision == "applied":
+            fate = "undone"
+        fate = f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
+        name, known = _known(agent, result)
+        yield Row(name, (*known, fate))
+        if agent == "merge":
+            for line in result.content_diff.splitlines():
+                yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
+        else:
+            yield Line(getattr(result, "reasoning", ""), "dim", 1)
+            yield from (Body(texts.get(id_, id_ if agent == "cluster" else "")) for id_ in _ids(result))
+        if outcome.why:
+            yield Line(f"why: {outcome.why}", "dim", 1)
 
-def _result(agent: str, done: RunReport, texts: Mapping[str, str], found: tuple[Any, Outcome]) -> Rows:
-    result, outcome = found
-    fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
-    if done.lost and outcome.decision == "applied":
-        fate = "undone"
-    fate = f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
-    name, known = _known(agent, result)
-    yield Row(name, (*known, fate))
-    if agent == "merge":
-        for line in result.content_diff.splitlines():
-            yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
-    else:
-        yield Line(getattr(result, "reasoning", ""), "dim", 1)
-        yield from (Body(texts.get(id_, id_ if agent == "cluster" else "")) for id_ in _ids(result))
-    if outcome.why:
-        yield Line(f"why: {outcome.why}", "dim", 1)
+    def rows(_: object) -> Rows:
+        would = " (dry run)" if done.dry_run else ""
+        for agent, results in done.results.items():
+            yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}", "bold")
+            found = list(zip(results, done.outcomes[agent], strict=False))
+            yield from Each("", partial(row, agent), limit=MAX_LISTED).of(found)
+        failed = Each("errors", Line("{agent} failed{item:? at }: {error}", "red", 1), limit=MAX_LISTED)
+        checked = Line("{skipped:n more was|more were} checked and needed no change", "dim", 1)
+        yield from rows_of([failed, checked, Each("lost", Line("lost: {}", "red", 1))], done)
+        if done.lost:
+            yield Line("Rolled back: a golden query no longer finds its expected result.", "bold red")
+        elif done.dry_run:
+            yield Line(f"The run would make {counted(done.applied, 'change')}.", "dim")
+        elif done.applied:
+            yield Line("Undo all of it:", "dim")
+            yield Line(f"   commonplace consolidate undo {done.run}", "dim")
+
+    emit(invocation, done, rows, has_notices=True)
 
 
 def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
     """Return what a result is called, and what is known of it."""
     match agent:
         case "decay":
-            return result.memory_id, (
-                _DECAY_ACTIONS[result.action],
-                f"retention {result.score:.2f}",
-                f"urgency {result.urgency}",
-            )
+            action, urgency = _DECAY_ACTIONS[result.action], f"urgency {result.urgency}"
+            return result.memory_id, (action, f"retention {result.score:.2f}", urgency)
         case "cluster":
             name = f"{result.action} {len(result.memory_ids)}"
             return name, (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}")
         case "merge":
-            return result.new_memory_id, (
-                f"of {len(result.source_ids)}",
-                filled("keeps {entities_preserved:n name}", result),
-            )
+            kept = filled("keeps {entities_preserved:n name}", result)
+            return result.new_memory_id, (f"of {len(result.source_ids)}", kept)
         case "promote":
-            return result.memory_id, (
-                result.vault_path,
-                joined([each.replace("_", " ") for each in result.criteria_met]),
-            )
+            criteria = joined([each.replace("_", " ") for each in result.criteria_met])
+            return result.memory_id, (result.vault_path, criteria)
     strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
     name = f"{result.from_memory_id} ↔ {result.to_memory_id}"
     return name, (strength, f"confidence {result.confidence:.2f}")
@@ -181,23 +175,22 @@ def _status(found: ConsolidationStatus) -> Rows:
     yield f"\n{found.total_pending:,} pending in all; {limit}"
 
 
-def _past(run: ConsolidationRun) -> Rows:
-    is_undone = run.applied and run.undone and not run.standing
-    known = (
-        f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
-        "{agents}",
-        f"{counted(run.applied, 'change')} applied",
-        "undone" if is_undone else f"{run.undone:,} undone" if run.undone else "",
-        f"{run.proposed:,} proposed" if run.proposed else "",
-        "{errors:n failure}",
-        "only its changes are known" if run.proposed is None else "",
-    )
-    yield filled(Row("{run}", known), run)
-
-
 def _runs(found: Mapping[str, list[ConsolidationRun]]) -> Rows:
-    yield from Each("runs", _past, none="no run has changed or proposed anything").of(found)
-    if any(each.standing for each in found["runs"]):
+    for run in found["runs"]:
+        is_undone = run.applied and run.undone and not run.standing
+        known = (
+            f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            "{agents}",
+            f"{counted(run.applied, 'change')} applied",
+            "undone" if is_undone else f"{run.undone:,} undone" if run.undone else "",
+            f"{run.proposed:,} proposed" if run.proposed else "",
+            "{errors:n failure}",
+            "only its changes are known" if run.proposed is None else "",
+        )
+        yield filled(Row("{run}", known), run)
+    if not found["runs"]:
+        yield "no run has changed or proposed anything"
+    elif any(each.standing for each in found["runs"]):
         yield Line("\nUndo a run:", "dim")
         yield Line("   commonplace consolidate undo RUN", "dim")
 
@@ -207,18 +200,6 @@ _UNDONE: Final = [
     Each("issues", Line("{}", "dim", 1), limit=MAX_LISTED),
     Each("notices", Line("note: {}", "yellow", 1)),
 ]
-
-
-def _summary(done: RunReport) -> str:
-    changes = counted(done.applied, "change")
-    parts = [
-        f"would apply {changes}" if done.dry_run else f"{changes} applied",
-        counted(sum(map(len, done.results.values())), "result"),
-        counted(len(done.errors), "failure") if done.errors else "",
-        f"undone, since it lost {counted(len(done.lost), 'golden query', 'golden queries')}" if done.lost else "",
-        f"run {done.run}",
-    ]
-    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(filter(None, parts))}"
 
 
 @click.group(cls=_Agents)
@@ -249,16 +230,13 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     with opened(invocation, is_long=True) as engine:
         done = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         texts = {} if invocation.as_json else _texts(engine, done)
-    emit(invocation, done, partial(_run, texts=texts), has_notices=True)
+    _print_run(invocation, done, texts)
     return FAILURE if done.errors or done.lost else SUCCESS
 
 
-_every = click.option(
-    "--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …"
-)
-
-
-@command(consolidate, _every, _golden)
+@command(consolidate)
+@click.option("--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …")
+@_golden
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     """Run all agents repeatedly until stopped.
 
@@ -276,7 +254,17 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
         except CommonplaceError as error:
             report(error, invocation)
         else:
-            print_json(done.to_dict(), indent=None) if invocation.as_json else say(_summary(done))
+            changes = counted(done.applied, "change")
+            lost = counted(len(done.lost), "golden query", "golden queries")
+            parts = [
+                f"would apply {changes}" if done.dry_run else f"{changes} applied",
+                counted(sum(map(len, done.results.values())), "result"),
+                counted(len(done.errors), "failure") if done.errors else "",
+                f"undone, since it lost {lost}" if done.lost else "",
+                f"run {done.run}",
+            ]
+            line = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(filter(None, parts))}"
+            print_json(done.to_dict(), indent=None) if invocation.as_json else say(line)
         finally:
             invocation.close()
 
@@ -335,7 +323,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
             done = RunReport(RunOptions().run, invocation.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
         texts = {} if invocation.as_json else _texts(engine, done)
-    emit(invocation, done, partial(_run, texts=texts), has_notices=True)
+    _print_run(invocation, done, texts)
     return FAILURE if done.errors else SUCCESS
 
 

@@ -33,7 +33,15 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
 
     Example: commonplace csp "TASK REQ:recall auth IN:MEM OUT:MEM_REFS"
     """
+    from commonplace.formats.csp import format_response
     from commonplace.specialist import refusal
+
+    def write(response: Response) -> None:
+        if invocation.as_json:
+            print_json(asdict(response), indent=None)
+        else:
+            sys.stdout.write(format_response(response))
+            sys.stdout.flush()
 
     # The protocol is UTF-8, whatever the terminal is.
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -42,7 +50,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
         answer = engine.specialist.answer
         if request:
             response = answer("\n".join(request), is_last=True)
-            _write(response, invocation)
+            write(response)
             return FAILURE if response.status == "FAIL" else SUCCESS
         if sys.stdin.isatty():
             say("Answering CSP/1 requests; an empty line ends each one, Ctrl-D the program.", err=True)
@@ -52,7 +60,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
             except UnicodeDecodeError as error:
                 reason = f"the request is not UTF-8: {error.reason} at byte {error.start}; convert it"
                 response = refusal("BAD_ENCODING", reason)
-            _write(response, invocation)
+            write(response)
     return SUCCESS
 
 
@@ -77,13 +85,3 @@ def requests(stream: BinaryIO) -> Iterator[bytes | None]:
             parts.clear()
     if size:
         yield b"".join(parts) if size <= MAX_REQUEST_BYTES else None
-
-
-def _write(response: Response, invocation: Invocation) -> None:
-    from commonplace.formats.csp import format_response
-
-    if invocation.as_json:
-        print_json(asdict(response), indent=None)
-    else:
-        sys.stdout.write(format_response(response))
-        sys.stdout.flush()

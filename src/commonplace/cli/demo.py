@@ -45,12 +45,18 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
 
     Example: commonplace demo ~/projects/billing
     """
+    from importlib.resources import files
+
     import platformdirs
 
     own = Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
     store = invocation.store = invocation.store or str(own)
     roots = tuple(path.absolute() for path in paths) or (Path(commonplace.__file__).parent,)
-    asked = _read(questions)
+    text = (files("commonplace.cli") / "demo.questions").read_text() if questions is None else None
+    lines = [line.strip() for line in (text or read_text((), questions, _MAX_BYTES) or "").splitlines()]
+    asked = [line for line in lines if line and not line.startswith("#")]
+    if not asked:
+        raise UsageError(f"{questions} has no questions", remedy="write one question a line")
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
         reports = {str(root): engine.index(root) for root in roots}
@@ -60,17 +66,6 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
         notify(result.notices, invocation)
     value = {"store": store, "roots": reports, "answers": results}
     emit(invocation, value, partial(_rows, passages=passages))
-
-
-def _read(file: Path | None) -> list[str]:
-    from importlib.resources import files
-
-    text = read_text((), file, _MAX_BYTES) if file else files("commonplace.cli").joinpath("demo.questions").read_text()
-    lines = [line.strip() for line in (text or "").splitlines()]
-    asked = [line for line in lines if line and not line.startswith("#")]
-    if not asked:
-        raise UsageError(f"{file} has no questions", remedy="write one question a line")
-    return asked
 
 
 def _rows(done: Mapping[str, Any], *, passages: int) -> Rows:

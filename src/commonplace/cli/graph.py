@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, Shown, ask, command, opened
+from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import read_text
 from commonplace.cli.output import notify, print_json, say, write_whole
-from commonplace.cli.rows import MAX_LISTED, NOTE, Each, Line, Row, Rows, counted, emit, holdings, rows_of
+from commonplace.cli.rows import MAX_LISTED, NOTE, Each, Line, Row, Rows, View, counted, emit, filled, holdings, rows_of
 from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def _fact(fact: views.RelationView) -> Rows:
     yield Row(known=[score, *marks, when(fact), overtaken(fact), ends, fact.uuid], level=1)
 
 
-def _state(fact: views.RelationView) -> tuple[str, ...]:
-    return tuple(name for name, holds in (("disputed", fact.disputed), ("retracted", fact.retracted)) if holds)
+def _state(fact: views.RelationView) -> list[str]:
+    return ["disputed"] * fact.disputed + ["retracted"] * fact.retracted
 
 
 def _titled(field: str, title: str, style: str = "") -> Each:
@@ -95,17 +95,40 @@ def _path(found: views.GraphPath) -> Rows:
         yield Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1)
 
 
-def _change(entry: views.TimelineEntry) -> Rows:
-    day = "unknown" if entry.at is None else entry.at.date().isoformat()
-    marks = "".join(f" ({each})" for each in _state(entry.relation))
-    style = "" if entry.what == "began" else "dim"
-    yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
+def _changes(found: views.Timeline) -> Rows:
+    yield filled(_NAME, found.entity)
+    for entry in found.entries:
+        day = "unknown" if entry.at is None else entry.at.date().isoformat()
+        marks = "".join(f" ({each})" for each in _state(entry.relation))
+        style = "" if entry.what == "began" else "dim"
+        yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
+    if not found.entries:
+        yield "   Nothing is known about it."
 
 
 def _community(each: views.Community) -> Rows:
     yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
     rest = ", …" if each.size > len(each.entities) else ""
     yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+
+
+_ENTITY: Final = [
+    Row("{name}", ("{score:.2f}", "{entity_type}", "{distance:n fact} away", "{uuid}")),
+    Line("{summary}", "", 1),
+]
+_EPISODE: Final = Row(
+    "{uuid}", ("{reference_time}", "{name}", "{source}", "{source_description}", "{group_id}"), "{content}"
+)
+
+
+def _delivery(delivery: Delivery) -> Rows:
+    if delivery.backend == "local":
+        yield "The graph is local: nothing is queued."
+        return
+    sent = counted(delivery.delivered, "episode")
+    yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
+    unsure = Line("{unsure:n of these|of these} may have arrived; they are checked before being resent.", "", 1)
+    yield from rows_of([unsure, Line("{refused:n of these|of these} were refused.", _WARNING, 1)], delivery)
 
 
 _MERGED: Final = [
@@ -122,18 +145,7 @@ _SETTLED: Final = [
     _titled("ended", "This has ended:"),
     _titled("retracted", "This was never true:"),
 ]
-_ENTITY: Final = [
-    Row("{name}", ("{score:.2f}", "{entity_type}", "{distance:n fact} away", "{uuid}")),
-    Line("{summary}", "", 1),
-]
 _ENTITIES: Final = Each("", _ENTITY, none="No entity is about this.", style="bold", is_numbered=True)
-_TIMELINE: Final = [Each("entity", _NAME), Each("entries", _change, none="   Nothing is known about it.")]
-_RECORDED: Final = [Line("{at}  {what}{reason:?: }", "", 1), Line("episode {episode}", "dim", 2)]
-_EPISODE: Final = Row(
-    "{uuid}", ("{reference_time}", "{name}", "{source}", "{source_description}", "{group_id}"), "{content}"
-)
-_EPISODES: Final = Each("", _EPISODE, none="No episodes. Keep one with `commonplace graph add`.")
-_COMMUNITIES: Final = Each("", _community, none="No related entities yet.")
 _DISPUTES: Final = [
     Each("", [Line("Disputed since {since}:", _WARNING), _FACTS], none="Nothing is disputed."),
     lambda found: (
@@ -146,33 +158,6 @@ _STATS: Final = [
     Line("entities: {entity_types}", "", 1),
     Line("facts: {relation_types}", "", 1),
 ]
-_DELIVERY: Final = [
-    Line("{unsure:n of these|of these} may have arrived; they are checked before being resent.", "", 1),
-    Line("{refused:n of these|of these} were refused.", _WARNING, 1),
-]
-
-
-def _deletion(gone: views.Deletion) -> Rows:
-    also = holdings(gone)
-    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    yield from _titled("reopened", "True again:").of(gone)
-
-
-def _migration(done: Migration) -> Rows:
-    verb = "Would import" if done.is_dry_run else "Imported"
-    yield Line(f"{verb} {holdings(done) or ('nothing new' if done.known else 'an empty graph')}: {done.path}", "bold")
-    if done.known:
-        yield Line(f"{done.known:,} were already here and are unchanged.", "dim", 1)
-
-
-def _delivery(delivery: Delivery) -> Rows:
-    if delivery.backend == "local":
-        yield "The graph is local: nothing is queued."
-        return
-    sent = counted(delivery.delivered, "episode")
-    yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
-    yield from rows_of(_DELIVERY, delivery)
-
 
 # Options are passed on under the names that the library has for them.
 _groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
@@ -248,6 +233,12 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     with opened(invocation, settings, create=True) as engine:
         added = engine.graph.add_triplet(source, relation_type, target, **values)
     emit(invocation, added, _addition)
+
+
+def _deletion(gone: views.Deletion) -> Rows:
+    also = holdings(gone)
+    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
+    yield from _titled("reopened", "True again:").of(gone)
 
 
 @ask(graph, _deletion, _uuid)
@@ -337,7 +328,7 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
 
 
 @ask(graph, None, _name, options.as_of)
-def entity(engine: Engine, /, name: str, as_of: str | None) -> Shown:
+def entity(engine: Engine, /, name: str, as_of: str | None) -> tuple[Any, View]:
     """Show the entity NAME (or its id) and its facts.
 
     Example: commonplace graph entity "Ada Marsh"
@@ -353,7 +344,7 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> Shown:
     more = Line(f"… {left:,} more; see `commonplace graph timeline NAME`" if left > 0 else "", "dim", 1)
     lines = [Line(each, "dim", 1) for each in known]
     view = [_NAME, *lines, lambda _: facts.of(own[:MAX_LISTED]), more, lambda _: Each("notices", NOTE).of(about)]
-    return Shown(found, view)
+    return found, view
 
 
 @ask(graph, _path, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
@@ -365,7 +356,7 @@ def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.Gr
     return engine.graph.path(source, target, **values)
 
 
-@ask(graph, _TIMELINE, _name, options.limit("limit", 1000), options.as_of)
+@ask(graph, _changes, _name, options.limit("limit", 1000), options.as_of)
 def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
     """Show what began and ended for NAME, oldest first.
 
@@ -375,7 +366,7 @@ def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
 
 
 @ask(graph, None, _uuid)
-def history(engine: Engine, /, uuid: str) -> Shown:
+def history(engine: Engine, /, uuid: str) -> tuple[Any, View]:
     """Show what happened to a fact or entity, and why.
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
@@ -383,11 +374,17 @@ def history(engine: Engine, /, uuid: str) -> Shown:
     found = engine.graph.history(uuid)
     about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
     subject = Each("", _fact if found.kind == "relation" else _NAME)
-    recorded = Each("entries", _RECORDED, none="   Nothing is recorded.")
-    return Shown(found, [lambda _: subject.of(about), recorded])
+    recorded = [Line("{at}  {what}{reason:?: }", "", 1), Line("episode {episode}", "dim", 2)]
+    return found, [lambda _: subject.of(about), Each("entries", recorded, none="   Nothing is recorded.")]
 
 
-@ask(graph, _EPISODES, options.limit(), _groups, options.as_of)
+@ask(
+    graph,
+    Each("", _EPISODE, none="No episodes. Keep one with `commonplace graph add`."),
+    options.limit(),
+    _groups,
+    options.as_of,
+)
 def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     """List episodes, newest first.
 
@@ -396,7 +393,7 @@ def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     return engine.graph.episodes(**values)
 
 
-@ask(graph, _COMMUNITIES, options.limit(), options.as_of)
+@ask(graph, Each("", _community, none="No related entities yet."), options.limit(), options.as_of)
 def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     """Show groups of closely related entities.
 
@@ -483,7 +480,14 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
         read_graphiti(file, now())  # before a store is made for it
     with invocation.open(settings, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
-    emit(invocation, done, _migration)
+
+    def rows(done: Migration) -> Rows:
+        found = holdings(done) or ("nothing new" if done.known else "an empty graph")
+        yield Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")
+        if done.known:
+            yield Line(f"{done.known:,} were already here and are unchanged.", "dim", 1)
+
+    emit(invocation, done, rows)
 
 
 @ask(graph, _delivery)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, Shown, ask, command
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import can_ask
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say, write_whole
@@ -21,6 +21,7 @@ from commonplace.cli.rows import (
     Fields,
     Line,
     Rows,
+    View,
     counted,
     emit,
     filled,
@@ -41,10 +42,6 @@ from commonplace.types import EmbeddedKind, IndexReport
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.engine.maintenance import IndexStatus
-    from commonplace.engine.upgrade import UpgradeReport
-
-
-_EMBEDDED: Final = ("memories", "knowledge", "graph", "artifacts")
 
 
 def _report(found: IndexReport, place: str) -> Rows:
@@ -230,20 +227,16 @@ def status(engine: Engine, /) -> IndexStatus:
     return engine.index_status()
 
 
-def _upgrade(report: UpgradeReport) -> Rows:
-    yield filled(Line("Cancelled the change to {given_up}."), report)
-    if report.before == report.embedder:
-        yield f"The vectors are made by {report.embedder} already."
-    else:
-        resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
-        shown = counted(report.passages + report.resumed, "passage")
-        yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
-
-
 @ask(index, None, is_long=True)
 @options.text("--embedder", metavar="NAME", required=True, help="The new one; `default`: what the settings name.")
-@options.choice("--for", "kinds", of=_EMBEDDED, many=True, help="Only these; the others keep theirs. [default: all]")
-def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> Shown:
+@options.choice(
+    "--for",
+    "kinds",
+    of=("memories", "knowledge", "graph", "artifacts"),
+    many=True,
+    help="Only these; the others keep theirs. [default: all]",
+)
+def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> tuple[Any, View]:
     """Change the embedder of a store.
 
     Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once. An
@@ -253,7 +246,13 @@ def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -
     Example: commonplace index upgrade --embedder minilm --for memories
     """
     report = engine.index_upgrade(embedder, kinds or None)
-    return Shown({"store": engine.settings.store.path, **asdict(report)}, lambda _: _upgrade(report))
+    done = f"The vectors are made by {report.embedder} already."
+    if report.before != report.embedder:
+        resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
+        shown = counted(report.passages + report.resumed, "passage")
+        done = f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
+    view = ["Cancelled the change to {given_up}.", lambda _: [done]]
+    return {"store": engine.settings.store.path, **asdict(report)}, view
 
 
 @command(index, click.option("--output", type=options.NEW_FILE, help="Write the document to this file."))
@@ -266,8 +265,19 @@ def export(invocation: Invocation, output: Path | None) -> None:
     Example: commonplace index export --output index.json
     """
     loaded = invocation.settings()
-    target = output or _named(loaded, "export_path")
-    vectors = _named(loaded, "export_embeddings", paths.VECTORS_FILE)
+
+    def named(name: str, file: str = "") -> Path | None:
+        # The file below the project that a setting names, None where it names none.
+        written: str = getattr(loaded.index, name)
+        base, store = loaded.project or Path.cwd(), paths.directory_of(loaded.store.path)
+        setting, origin = f"index.{name}", loaded.origins.get(f"index.{name}", "default")
+        return (
+            paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)
+            if written
+            else None
+        )
+
+    target, vectors = output or named("export_path"), named("export_embeddings", paths.VECTORS_FILE)
     with invocation.open(loaded) as engine:
         document = engine.export_index()
     written: dict[str, Any] = {}
@@ -282,14 +292,3 @@ def export(invocation: Invocation, output: Path | None) -> None:
     written["index"] = str(target)
     value = {"artifacts": len(document["artifacts"]), "written": written}
     emit(invocation, value, "{artifacts:,} artifacts written to {written.index}")
-
-
-def _named(loaded: Settings, name: str, file: str = "") -> Path | None:
-    """Return the file below the project that an `index` setting names for exports, None where it names none."""
-    written: str = getattr(loaded.index, name)
-    if not written:
-        return None
-    setting = f"index.{name}"
-    base, store = loaded.project or Path.cwd(), paths.directory_of(loaded.store.path)
-    origin = loaded.origins.get(setting, "default")
-    return paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)

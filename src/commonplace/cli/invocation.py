@@ -111,14 +111,8 @@ class Invocation:
             raise StoreMissingError(error.args[0], remedy=remedy) from None
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level, rotation=rotation))
-        self.attach(Notices(self))
+        self.log_handlers.append(logs.attached(Notices(self)))
         return engine
-
-    def attach(self, handler: logging.Handler) -> None:
-        """Add a log handler until the end of the run."""
-        from commonplace import logs
-
-        self.log_handlers.append(logs.attached(handler))
 
     def refuse_mistyped(self, settings: Settings) -> None:
         """Refuse a directory that `--store` names and that holds no store, where the command makes none.
@@ -158,23 +152,6 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-def _of_machine(error: BaseException) -> CommonplaceError | None:
-    """Return our error for a full disk or too few file descriptors, wherever they show; None for other errors."""
-    number = getattr(error, "errno", None)
-    if number in _FULL and getattr(error, "filename", None) is None:
-        # Code that writes other files reports its own errors.
-        message, remedy = f"standard output cannot be written: {os.strerror(number)}", "send it where there is room"
-    # A library that cannot be loaded for want of a descriptor says so in words alone.
-    elif number in _NO_DESCRIPTORS or (isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error)):
-        message = f"there are too many open files; this process may have {os.sysconf('SC_OPEN_MAX'):,}"
-        remedy = "allow more, for example with `ulimit -n 256`, and run it again"
-    else:
-        return None
-    found = CommonplaceError(message, remedy=remedy)
-    found.__cause__ = error
-    return found
-
-
 def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
     """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
     code = 0
@@ -183,17 +160,32 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as caught:
-        error = _of_machine(caught) or caught
+        error: BaseException = caught
+        # A full disk and too few file descriptors are not our errors, wherever they show.
+        number = getattr(caught, "errno", None)
+        if number in _FULL and getattr(caught, "filename", None) is None:
+            # Code that writes other files reports its own errors.
+            message, remedy = f"standard output cannot be written: {os.strerror(number)}", "send it where there is room"
+            error = CommonplaceError(message, remedy=remedy)
+        # A library that cannot be loaded for want of a descriptor says so in words alone.
+        elif number in _NO_DESCRIPTORS or (
+            isinstance(caught, ImportError) and os.strerror(errno.EMFILE) in str(caught)
+        ):
+            message = f"there are too many open files; this process may have {os.sysconf('SC_OPEN_MAX'):,}"
+            error = CommonplaceError(message, remedy="allow more, for example with `ulimit -n 256`, and run it again")
+        if error is not caught:
+            error.__cause__ = caught
         try:
-            from commonplace.cli.app import exit_code, report, silence_output
+            from commonplace.cli.app import exit_code, report
         except OSError:
             # No descriptor is left to read these modules with.
             sys.stderr.write(f"error: {error}\n")
             sys.exit(1)
 
-        if isinstance(caught, OSError):  # the interpreter flushes once more at its end
-            with suppress(OSError, ValueError):
-                silence_output()
+        if isinstance(caught, OSError):
+            # To the null device, so that the interpreter's last flush meets no closed pipe.
+            with suppress(OSError, ValueError), open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device
+                os.dup2(nothing.fileno(), sys.stdout.fileno())
         # A reader such as `head` that has seen enough is no failure.
         if not isinstance(error, BrokenPipeError):
             report(error, invocation)

@@ -11,11 +11,11 @@ from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, say
-from commonplace.cli.rows import NOTE, Each, Line, Row, Rows, emit, joined, rows_of
+from commonplace.cli.rows import NOTE, Each, Line, Row, emit, joined
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.knowledge.results import KnowledgeReport, KnowledgeStatus, Retrieval
+    from commonplace.knowledge.results import KnowledgeStatus
 
 _ITEMS: Final = "n item of knowledge|items of knowledge"
 _CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded again", "deleted": "deleted"}
@@ -37,7 +37,13 @@ def index(invocation: Invocation, /, file: Path) -> int:
     """
     with opened(invocation, create=True, is_long=True) as engine:
         report = engine.knowledge.create_agent(file).report
-    emit(invocation, report, lambda done: _report(done) if done.is_replaced else ())
+    counts = [f"{getattr(report, name):,} {words}" for name, words in _CHANGES.items() if getattr(report, name)]
+    view = [
+        Line(f"{{agent}} knows {{items:{_ITEMS}}}" if report.items else "{agent} knows nothing", "bold"),
+        Line(joined(counts) or "nothing to index", "dim", 1),
+        Line("embedder {embedder}", "dim", 1),
+    ]
+    emit(invocation, report, view if report.is_replaced else [])
     return SUCCESS if report.is_replaced else FAILURE
 
 
@@ -61,7 +67,14 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
         notify(found.notices, invocation)
         say(found.to_text())
     else:
-        emit(invocation, found, _retrieval)
+        by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
+        view = [
+            Line(f"{found.agent} knows{by}:" if found.hits else f"{found.agent} knows nothing about this.", "bold"),
+            lambda _: [""],
+            Each("hits", Row("{id}", ("score {score:.2f}",), "{content}"), is_numbered=True),
+            "\nTotal latency: {latency_ms}ms",
+        ]
+        emit(invocation, found, view if found.hits else view[:1])
 
 
 @ask(knowledge, Line(f"Deleted {{deleted:{_ITEMS}}}", "bold"), click.argument("agent"))
@@ -76,31 +89,13 @@ def delete(engine: Engine, /, agent: str) -> dict[str, Any]:
     return {"agent": agent, "deleted": engine.knowledge.delete_agent_knowledge(agent), "notices": notices}
 
 
-def _report(report: KnowledgeReport) -> Rows:
-    counts = [f"{getattr(report, name):,} {words}" for name, words in _CHANGES.items() if getattr(report, name)]
-    knows = f"{{agent}} knows {{items:{_ITEMS}}}" if report.items else "{agent} knows nothing"
-    view = [
-        Line(knows, "bold"),
-        Line(joined(counts) or "nothing to index", "dim", 1),
-        Line("embedder {embedder}", "dim", 1),
-    ]
-    return rows_of(view, report)
-
-
-def _retrieval(found: Retrieval) -> Rows:
-    if not found.hits:
-        yield Line(f"{found.agent} knows nothing about this.", "bold")
-        return
-    by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
-    yield from (Line(f"{found.agent} knows{by}:", "bold"), "")
-    yield from Each("hits", Row("{id}", ("score {score:.2f}",), "{content}"), is_numbered=True).of(found)
-    yield f"\nTotal latency: {found.latency_ms}ms"
-
-
-_STALE: Final = "{stale:!0} to be embedded again when it is indexed next"
-_AGENT: Final = Row("{agent}", (f"{{items:{_ITEMS}}}", "{deleted:!0} deleted", _STALE))
+_KNOWN: Final = (
+    f"{{items:{_ITEMS}}}",
+    "{deleted:!0} deleted",
+    "{stale:!0} to be embedded again when it is indexed next",
+)
 _STATUS: Final = [
-    Each("agents", _AGENT, none="No agent knows anything here.", style="bold"),
+    Each("agents", Row("{agent}", _KNOWN), none="No agent knows anything here.", style="bold"),
     lambda found: f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
     Each("notices", NOTE),
 ]

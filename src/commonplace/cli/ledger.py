@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, Shown, ask
-from commonplace.cli.rows import Body, Each, Line, Row, Rows, filled, local_time, memory_texts, rows_of
+from commonplace.cli.app import Group, ask
+from commonplace.cli.rows import Body, Each, Line, Row, Rows, View, filled, local_time, memory_texts, rows_of
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
@@ -34,52 +34,11 @@ def _head(issue: Mapping[str, Any]) -> Row:
     return Row(issue["id"], known)
 
 
-def _issues(found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Rows:
-    for issue in found:
-        yield _head(issue)
-        ids = issue["memory_ids"]
-        yield from (Body(texts.get(id_, id_)) for id_ in ids[:_MAX_MEMORIES])
-        if len(ids) > _MAX_MEMORIES:
-            yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
-    if not found:
-        yield Line("No issues match.", "bold")
-
-
-def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[Mapping[str, str]]) -> Rows:
-    yield _head(issue)
-    yield filled(Line("{description}", "", 1), issue)
-    for id_ in issue["memory_ids"]:
-        yield from (Line(f"memory {id_}", "", 1), Body(texts.get(id_, "")))
-    for name, value in issue["notes"].items():
-        if name not in ("memory_ids", "agent"):
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            yield Line(f"{name}: {shown}", "", 1)
-    claimed = f"claimed by {{claimed_by}} at {local_time(issue['claimed_at'])}"
-    log = Each("log", Line("{}", "dim", 1))
-    yield from rows_of([log, Line(claimed, "dim", 1), Line("closed: {close_reason}", "dim", 1)], issue)
-    acts = [event for event in events if event["act"] in ("applied", "undone")]
-    if acts and acts[-1]["act"] == "undone":
-        yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
-
-
 def _changed(done: Mapping[str, Any]) -> Rows:
     words = status = done["status"]
     if "claimed" in done:
         words = "claimed" if done["claimed"] else f"not claimed (it is {status})"
     yield Line(f"{done['issue']} {'open again' if words == 'open' else words}", "bold")
-
-
-def _event(event: Mapping[str, Any]) -> Rows:
-    yield filled(Line(f"{local_time(event['at'])}  {{act}} by {{actor}}{{why:?: }}"), event)
-
-
-def _imported(done: ImportedIssues) -> Rows:
-    sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
-    counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
-    yield from rows_of(
-        [Line("Read {all:n issue}", "bold"), Line("{counts}", "dim", 1)],
-        {"all": sum(counts.values()), "counts": counts},
-    )
 
 
 @click.group(cls=Group)
@@ -92,18 +51,29 @@ def ledger() -> None:
 @options.choice("--status", of=ISSUE_STATUSES, default="open", help="Only this status.")
 @options.choice("--urgency", of=URGENCIES, help="Only this urgency.")
 @click.option("--all", "is_any", is_flag=True, help="Any status.")
-def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> Shown:
+def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> tuple[Any, View]:
     """List issues, oldest first.
 
     Example: commonplace ledger list --agent merge --all
     """
     found = engine.ledger.query(agent, None if is_any else status, urgency)
     texts = memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
-    return Shown({"issues": found}, lambda _: _issues(found, texts))
+
+    def rows(_: object) -> Rows:
+        for issue in found:
+            yield _head(issue)
+            ids = issue["memory_ids"]
+            yield from (Body(texts.get(id_, id_)) for id_ in ids[:_MAX_MEMORIES])
+            if len(ids) > _MAX_MEMORIES:
+                yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
+        if not found:
+            yield Line("No issues match.", "bold")
+
+    return {"issues": found}, rows
 
 
 @ask(ledger, None, _issue)
-def show(engine: Engine, /, issue: str) -> Shown:
+def show(engine: Engine, /, issue: str) -> tuple[Any, View]:
     """Show an issue with all its notes.
 
     Example: commonplace ledger show commonplace-1a2b3c4d
@@ -113,7 +83,28 @@ def show(engine: Engine, /, issue: str) -> Shown:
     with suppress(UsageError):  # beads keeps the history of its issues itself
         events = _events(engine.ledger.history(issue))
     texts = memory_texts(engine, found["memory_ids"])
-    return Shown(found, lambda one: _whole(one, texts, events))
+
+    def rows(issue: Mapping[str, Any]) -> Rows:
+        yield _head(issue)
+        yield Line(issue["description"], "", 1)
+        for id_ in issue["memory_ids"]:
+            yield from (Line(f"memory {id_}", "", 1), Body(texts.get(id_, "")))
+        for name, value in issue["notes"].items():
+            if name not in ("memory_ids", "agent"):
+                shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                yield Line(f"{name}: {shown}", "", 1)
+        claimed = f"claimed by {{claimed_by}} at {local_time(issue['claimed_at'])}"
+        log = Each("log", Line("{}", "dim", 1))
+        yield from rows_of([log, Line(claimed, "dim", 1), Line("closed: {close_reason}", "dim", 1)], issue)
+        acts = [event for event in events if event["act"] in ("applied", "undone")]
+        if acts and acts[-1]["act"] == "undone":
+            yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
+
+    return found, rows
+
+
+def _event(event: Mapping[str, Any]) -> Rows:
+    yield filled(Line(f"{local_time(event['at'])}  {{act}} by {{actor}}{{why:?: }}"), event)
 
 
 @ask(ledger, Each("history", _event), _issue)
@@ -178,6 +169,13 @@ def export(engine: Engine, /, file: Path) -> dict[str, Any]:
     Example: commonplace ledger export issues.jsonl
     """
     return {"path": str(file), "issues": engine.ledger.export(file)}
+
+
+def _imported(done: ImportedIssues) -> Rows:
+    sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
+    counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
+    thing = {"all": sum(counts.values()), "counts": counts}
+    yield from rows_of([Line("Read {all:n issue}", "bold"), Line("{counts}", "dim", 1)], thing)
 
 
 @ask(ledger, _imported, click.argument("file", type=options.FILE), name="import")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, Shown, ask, command, opened
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import can_ask, read_text, refuse_unasked
 from commonplace.cli.output import notify, say
@@ -27,6 +27,7 @@ from commonplace.cli.rows import (
     Line,
     Row,
     Rows,
+    View,
     counted,
     emit,
     filled,
@@ -67,12 +68,7 @@ def _outcome(memory: Memory) -> Rows:
     yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
 
 
-def _listed(memory: Memory) -> Rows:
-    status = "" if memory.status == "active" else memory.status
-    known = (memory.tier, status, "{at}", "retention {retention:.2f}", "{source}", "{tags:#}")
-    yield filled(Row("{id}", known, "{content}"), memory)
-
-
+_DONE: Final = Each("", _outcome)
 _VERSION: Final = [
     Line("Version {version}, {updated_at}{expired_at:? until }", "bold"),
     Body("{content}", is_whole=True),
@@ -172,7 +168,7 @@ def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None,
 @ask(None, None, _id, options.as_of)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
-def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> Shown:  # noqa: A002
+def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> tuple[Any, View]:  # noqa: A002
     """Show memory ID.
 
     Example: commonplace get 3f2a --versions
@@ -180,7 +176,7 @@ def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bo
     whole = engine.resolve_id(id)
     found = engine.versions(whole) if versions else engine.get(whole, as_of=as_of, touch=touch)
     engine.log_use(whole)
-    return Shown(found, Each("", _VERSION) if versions else _whole)
+    return found, Each("", _VERSION) if versions else _whole
 
 
 @command(None, options.tiers, options.tags, options.place, name="list")
@@ -203,9 +199,15 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
         found = engine.list(**values)
         passed = values["offset"] + len(found)
         is_more = len(found) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": passed})
+
+    def row(memory: Memory) -> Rows:
+        status = "" if memory.status == "active" else memory.status
+        known = (memory.tier, status, "{at}", "retention {retention:.2f}", "{source}", "{tags:#}")
+        yield filled(Row("{id}", known, "{content}"), memory)
+
     where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
     none = "No such memories." if is_filtered else f"No memories{where}. Keep one with `commonplace remember`."
-    emit(invocation, found, Each("", _listed, none=none))
+    emit(invocation, found, Each("", row, none=none))
     if is_more:
         notify((f"there are more; see them with --offset {passed}",), invocation)
 
@@ -221,7 +223,6 @@ def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]
 
 
 _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
-_DONE: Final = Each("", _outcome)
 
 
 @ask(memory, _DONE, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2."))
@@ -281,7 +282,6 @@ _KEYS: Final = {
     "l": "later",
     "q": "quit",
 }
-_WHAT_IS_RIGHT: Final = "What is right (Enter leaves it as it was)"
 
 
 def _question(question: Question) -> Rows:
@@ -309,21 +309,23 @@ def _ask_all(engine: Engine, reason: str) -> None:
         keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in each.answers]
         print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
         print_rows([Line("   ".join((*keys, "l later", "q quit")), "cyan")])
-        chosen = ""
+        chosen = text = ""
         while chosen not in (*each.answers, "later", "quit"):
             chosen = _KEYS.get(click.getchar(), "")
         if chosen == "quit":
             return
-        if chosen != "later":
-            text = click.prompt(_WHAT_IS_RIGHT, "", show_default=False) if chosen == "edit" else ""
-            if chosen == "edit" and not text.strip():
+        if chosen == "later":
+            continue
+        if chosen == "edit":
+            text = click.prompt("What is right (Enter leaves it as it was)", "", show_default=False)
+            if not text.strip():
                 print_rows([Line("left as it was", "dim", 1)])
                 continue
-            try:
-                done = engine.answer(each.id, chosen, reason=reason, text=text)
-                print_rows([Line(f"settled: {done['answer']}", "green", 1)])
-            except (NotFoundError, UsageError) as error:
-                print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
+        try:
+            done = engine.answer(each.id, chosen, reason=reason, text=text)
+            print_rows([Line(f"settled: {done['answer']}", "green", 1)])
+        except (NotFoundError, UsageError) as error:
+            print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
 
 
 @ask(memory, _DONE, _ids)
@@ -346,15 +348,7 @@ def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.restore_memory)
 
 
-_LINK: Final = "{source} → {target}  {type} ({strength:.2f})"
-
-
-def _linked(found: Any) -> Rows | str:
-    is_removed = isinstance(found, dict)
-    return f"Removed {counted(found['removed'], 'link')}" if is_removed else Each("", _LINK, none="No links.").of(found)
-
-
-@ask(memory, _linked)
+@ask(memory, None)
 @click.argument("source", required=False)
 @click.argument("target", required=False)
 @click.option("--type", "type_", metavar="WORD", help="Type of the link. [default: related]")
@@ -362,7 +356,7 @@ def _linked(found: Any) -> Rows | str:
 @click.option("--remove", is_flag=True, help="Delete the links from SOURCE to TARGET instead.")
 def link(
     engine: Engine, /, source: str | None, target: str | None, type_: str | None, strength: float, remove: bool
-) -> dict[str, int] | list[dict[str, Any]]:
+) -> tuple[Any, View]:
     """Link memories, or list links.
 
     With SOURCE and TARGET, link them; with SOURCE, list its links; with neither, list all.
@@ -375,10 +369,13 @@ def link(
     if source is None or target is None:
         links = engine.links(source and engine.get(source, touch=False).id)
     elif remove:
-        return {"removed": engine.unlink(source, target, type_)}
+        return {
+            "removed": engine.unlink(source, target, type_)
+        }, lambda done: f"Removed {counted(done['removed'], 'link')}"
     else:
         links = [engine.link(source, target, type_ or "related", strength)]
-    return [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
+    view = Each("", "{source} → {target}  {type} ({strength:.2f})", none="No links.")
+    return [{**asdict(each), "created_at": iso(each.created_at)} for each in links], view
 
 
 _OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
@@ -393,62 +390,58 @@ _PARTS: Final = (
     ("log_lines", "log line", ""),
 )
 _MAX_TEXT: Final = 72
-_NOTHING: Final = "Nothing to forget: nothing was archived that long ago."
 _WAITING: Final = Each("waiting", Line("waiting: {}", "yellow", 1), limit=MAX_LISTED)
 _REST: Final = [
     Each("notices", NOTE),
     Each("outside", Line("{}", "dim", 1), "Not deleted, because it is outside the store:", "dim", limit=MAX_LISTED),
 ]
-Act = Callable[["Engine", bool], "ForgetReceipt"]
 
 
 def _found(said: str) -> Each:
     return Each("found", lambda left: [Line(f"{said}{left[0]}: {left[1]}", "red", 1)], limit=MAX_LISTED)
 
 
-def _what(receipt: ForgetReceipt) -> str:
+def _gone(receipt: ForgetReceipt) -> str:
     gone = holdings(receipt.counts, _OWNERS) or "nothing"
     derived = receipt.counts.get("derived", 0)
     return f"{gone}, {derived:,} of them as copies of the others" if derived else gone
 
 
-def _gone(verb: str, receipt: ForgetReceipt, texts: Mapping[str, str], whole: str) -> Rows:
-    what = f"namespace {receipt.namespace!r} with {_what(receipt)}" if whole else _what(receipt)
-    yield Line(f"{verb} {what}", "bold")
+def _receipt(receipt: ForgetReceipt, *, whole: str, texts: Mapping[str, str]) -> Rows:
+    """Yield what was deleted and how that was verified, or what would go, with its texts by id.
+
+    Args:
+        whole: the namespace that is deleted as a whole, or "".
+    """
+    if not whole and not any(receipt.counts.values()):
+        yield "Nothing to forget: nothing was archived that long ago."
+        return
+    what = f"namespace {receipt.namespace!r} with {_gone(receipt)}" if whole else _gone(receipt)
+    yield Line(f"{'Would forget' if receipt.dry_run else 'Forgot'} {what}", "bold")
     if parts := tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
         yield Line(f"with {parts}", "dim", 1)
     for id_ in receipt.ids[:MAX_LISTED]:
         text = " ".join(texts.get(id_, "").split())
         yield Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), level=1)
     yield from more(len(receipt.ids))
-
-
-def _plan(receipt: ForgetReceipt, *, texts: Mapping[str, str], whole: str) -> Rows:
-    if not whole and not any(receipt.counts.values()):
-        return [_NOTHING]
-    return [*_gone("Would forget", receipt, texts, whole), *rows_of(_REST, receipt)]
-
-
-def _receipt(receipt: ForgetReceipt, *, whole: str) -> Rows:
-    if not whole and not any(receipt.counts.values()):
-        yield _NOTHING
+    if receipt.dry_run:
+        yield from rows_of(_REST, receipt)
         return
-    yield from _gone("Forgot", receipt, {}, whole)
     size = size_text(sum(size for _, size in receipt.checked))
     looked = f"Searched {counted(len(receipt.checked), 'file')} of the store ({size})"
     if receipt.verified:
         yield Line(f"{looked}: nothing of it is left.", "green")
     else:
         left = tally([(len(receipt.found), "trace", "")])
-        parts = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
-        yield Line(f"{looked}: {joined(parts) or 'not verified'}.", "red" if receipt.found else "yellow")
+        parts_left = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
+        yield Line(f"{looked}: {joined(parts_left) or 'not verified'}.", "red" if receipt.found else "yellow")
     yield from rows_of([_found(""), _WAITING, *_REST, Line("Receipt {id}", "dim")], receipt)
 
 
 def _past(receipt: ForgetReceipt) -> Rows:
     proof = "verified" if receipt.verified else "waiting" if receipt.waiting else "not verified"
     at = local_time(datetime.fromtimestamp(receipt.at, UTC))
-    yield Line(f"{at}  {_what(receipt)}: {proof}", "" if receipt.verified else "yellow")
+    yield Line(f"{at}  {_gone(receipt)}: {proof}", "" if receipt.verified else "yellow")
     yield from rows_of([Line("receipt {id}", "dim", 1), _found("still in "), _WAITING], receipt)
 
 
@@ -487,13 +480,13 @@ def forget(
     is_named = bool(ids or given)  # or else the engine says what there is to forget by
     if is_named and not dry_run and not yes:
         refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
-        _run(invocation, act, dry_run=True)
+        _delete(invocation, act, dry_run=True)
         # The store is closed while a person thinks.
         invocation.close()
         if not click.confirm("Forget this for good?", err=True):
             say("Nothing was forgotten.", err=True)
             return FAILURE
-    return _run(invocation, act, dry_run=dry_run)
+    return _delete(invocation, act, dry_run=dry_run)
 
 
 @command(None, options.dry_run, name="forget-namespace")
@@ -508,7 +501,7 @@ def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
         return engine.forget_namespace(name, confirm=confirm, dry_run=dry_run)
 
-    return _run(invocation, act, dry_run=dry_run, whole=name)
+    return _delete(invocation, act, dry_run=dry_run, whole=name)
 
 
 @command(None, options.dry_run)
@@ -518,29 +511,27 @@ def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) 
 
     Example: commonplace store gc --older-than-days 90 --dry-run
     """
-    return _run(invocation, lambda engine, dry: engine.gc(older_than_days, dry_run=dry), dry_run=dry_run)
+    return _delete(invocation, lambda engine, dry: engine.gc(older_than_days, dry_run=dry), dry_run=dry_run)
 
 
-def _run(invocation: Invocation, act: Act, *, dry_run: bool, whole: str = "") -> int:
+def _delete(
+    invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, dry_run: bool, whole: str = ""
+) -> int:
     """Delete, and print the receipt; or print what would go, with the beginning of each text, and change nothing."""
+    texts: dict[str, str] = {}
     with opened(invocation, is_long=not dry_run) as engine:
         receipt = act(engine, dry_run)
-        shown = receipt.ids[:MAX_LISTED] if dry_run and not invocation.as_json else ()
-        texts = {id_: _text_of(engine, id_) for id_ in shown}
-    view = partial(_plan, texts=texts, whole=whole) if dry_run else partial(_receipt, whole=whole)
-    emit(invocation, receipt, view, has_notices=True)
+        # What a memory or a part of the graph says; artifacts and documents are shown by their ids alone.
+        reads: tuple[Callable[[str], str], ...] = (
+            lambda id_: engine.get(id_, touch=False).content,
+            lambda id_: engine.graph.episode(id_).content,
+            lambda id_: engine.graph.relation(id_).fact,
+            lambda id_: engine.graph.entity(id_).name,
+        )
+        for id_ in receipt.ids[:MAX_LISTED] if dry_run and not invocation.as_json else ():
+            for read in reads:
+                with suppress(NotFoundError):
+                    texts[id_] = read(id_)
+                    break
+    emit(invocation, receipt, partial(_receipt, whole=whole, texts=texts), has_notices=True)
     return SUCCESS if dry_run or receipt.verified else FAILURE
-
-
-def _text_of(engine: Engine, id_: str) -> str:
-    """Return what a memory or a part of the graph says; "" for artifacts and documents."""
-    reads: tuple[Callable[[], str], ...] = (
-        lambda: engine.get(id_, touch=False).content,
-        lambda: engine.graph.episode(id_).content,
-        lambda: engine.graph.relation(id_).fact,
-        lambda: engine.graph.entity(id_).name,
-    )
-    for read in reads:
-        with suppress(NotFoundError):
-            return read()
-    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from time import time as clock
@@ -17,7 +18,6 @@ from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, ORIGINS, PHASES, T
 
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation
-    from commonplace.settings import Settings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -25,7 +25,6 @@ FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE: Final = click.Path(dir_okay=False, path_type=Path)
 ANY_FILE: Final = click.Path(path_type=Path, readable=False)
 """Not checked here: the engine's message for an unreadable file has a remedy."""
-SHORT_FORMS: Final = ("brief", "paths-only")
 STORED_TIERS: Final = TIERS[1:]
 """Without ultra, which ends with its process: a command would forget its memory at once."""
 _PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
@@ -59,13 +58,22 @@ def choice(*names: str, of: Sequence[str], help: str, many: bool = False, **extr
 
 def number(name: str, help: str, default: int | None = None, **extra: Any) -> Decorator:  # noqa: A002
     """Return an option for a number; help shows its default."""
-    shown = default is not None
-    return click.option(name, type=int, default=default, show_default=shown, metavar="N", help=help, **extra)
+    return click.option(
+        name, type=int, default=default, show_default=default is not None, metavar="N", help=help, **extra
+    )
 
 
 def globs(*names: str, help: str) -> Decorator:  # noqa: A002
-    """Return an option for globs."""
-    return click.option(*names, multiple=True, metavar="GLOB", callback=_globs, help=help)
+    """Return an option for globs, which must not be empty, nor all exclusions, which match nothing."""
+
+    def check(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+        non_empty(context, parameter, value)
+        if value and all(glob.startswith("!") for glob in value):
+            shown = ", ".join(map(repr, value))
+            raise click.BadParameter(f"{shown} only takes away; also give what to take from", param=parameter)
+        return value
+
+    return click.option(*names, multiple=True, metavar="GLOB", callback=check, help=help)
 
 
 def golden(then: str) -> Decorator:
@@ -74,8 +82,29 @@ def golden(then: str) -> Decorator:
 
 
 def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002
-    """Return an option for a time; with `is_start`, a day or month means its start in the local time zone."""
-    return click.option(*names, metavar="TIME", callback=_beginning if is_start else _time, help=help)
+    """Return an option for a time, which is passed on as it is; without a zone it is local, as times are printed.
+
+    Args:
+        is_start: a day, month or year, also in words, means its start in the local time zone.
+    """
+
+    def read(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        if value is None or not value.strip():
+            return value
+        is_partial = is_start and _PARTIAL_DATE.fullmatch(value.strip())
+        whole = f"{value.strip()}-01-01"[:10] if is_partial else value
+        with suppress(ValueError, OverflowError):
+            moment = datetime.fromisoformat(whole.strip())
+            if moment.tzinfo is None:
+                return moment.astimezone().isoformat()
+        if is_start and not is_partial:
+            from commonplace.dates.time import iso, moment_in_words
+
+            with suppress(UsageError):  # the command that uses it reports the fault
+                return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
+        return whole
+
+    return click.option(*names, metavar="TIME", callback=read, help=help)
 
 
 def limit(name: str = "limit", default: int = 20) -> Decorator:
@@ -92,41 +121,6 @@ def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
     return value
 
 
-def _globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Reject empty globs, and a list of exclusions alone, which matches nothing."""
-    non_empty(context, parameter, value)
-    if value and all(glob.startswith("!") for glob in value):
-        shown = ", ".join(map(repr, value))
-        raise click.BadParameter(f"{shown} only takes away; also give what to take from", param=parameter)
-    return value
-
-
-def _time(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Interpret a time without a zone as local time, as times are printed; leave words as they are."""
-    try:
-        moment = None if value is None else datetime.fromisoformat(value.strip())
-        return value if moment is None or moment.tzinfo else moment.astimezone().isoformat()
-    except (ValueError, OverflowError):
-        return value
-
-
-def _beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return a time like `_time`; a day, month or year, also in words, means its start in the local time zone."""
-    if value is None or not value.strip():
-        return value
-    if _PARTIAL_DATE.fullmatch(value.strip()):
-        return _time(context, parameter, f"{value.strip()}-01-01"[:10])
-    found = _time(context, parameter, value)
-    if found != value:
-        return found
-    from commonplace.dates.time import iso, moment_in_words
-
-    try:
-        return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
-    except UsageError:
-        return value  # the command that uses it reports the fault
-
-
 def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
     """Return a duration such as `30m`, `1h` or `1d` in seconds.
 
@@ -140,11 +134,6 @@ def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
             f"{value!r} is not a duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
         )
     return seconds
-
-
-def _none_if_empty(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> Any:
-    """Return None for an option that was not given: an empty list of phrasings is refused."""
-    return non_empty(context, parameter, value) or None
 
 
 query = click.argument("query", nargs=-1, required=True)
@@ -168,8 +157,13 @@ place = group(
     text("--source", "sources", many=True, help="Only from this source."),
 )
 min_trust = click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust.")
+# None if it is not given: an empty list of phrasings is refused.
 also = click.option(
-    "--also", multiple=True, metavar="TEXT", callback=_none_if_empty, help="The query in other words; up to four times."
+    "--also",
+    multiple=True,
+    metavar="TEXT",
+    callback=lambda *given: non_empty(*given) or None,
+    help="The query in other words; up to four times.",
 )
 _RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: auto]"
 min_score = click.option("--min-score", metavar="SCORE", help=_RANGE)
@@ -185,18 +179,6 @@ forms = group(
     click.option("--brief", "form", flag_value="brief", help="Print one line for each hit."),
     click.option("--why", "form", flag_value="why", default=None, help="Explain the rank of each hit."),
 )
-
-
-def flag_values(loaded: Settings) -> dict[str, Any]:
-    """Return the search settings that were given as options: they win over an agent's strategy."""
-    names = ("limit", "min_score", "stage1_limit")
-    return {name: getattr(loaded.search, name) for name in names if loaded.origins.get(f"search.{name}") == "flag"}
-
-
-def refuse_short_json(form: str | None, *, as_json: bool) -> None:
-    """Refuse a short form together with --json, which has whole hits."""
-    if as_json and form in SHORT_FORMS:
-        raise click.UsageError(f"--json prints whole hits: leave out --{form}, or --json")
 
 
 PIPE: Final = "-"

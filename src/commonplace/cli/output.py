@@ -46,12 +46,10 @@ class Caller:
     encodings: Sequence[str]
     output: list[tuple[int, str]] = field(default_factory=list)
 
-    def stream(self, err: bool) -> TextIO:
-        """Return a stream in place of its standard output or standard error."""
-        return _CallersStream(self, 2 if err else 1)
-
 
 class _CallersStream(StringIO):
+    """Standard output or standard error of a caller, by its descriptor."""
+
     def __init__(self, caller: Caller, descriptor: int) -> None:
         super().__init__()
         self._caller, self._descriptor = caller, descriptor
@@ -72,31 +70,15 @@ CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 """For whom this thread prints; None is the process itself."""
 
 
-def environment() -> Mapping[str, str]:
-    """Return the environment of the process that gets the output."""
-    caller = CALLER.get()
-    return os.environ if caller is None else caller.environment
-
-
 def _stream(err: bool) -> TextIO:
-    caller = CALLER.get()
-    if caller is not None:
-        return caller.stream(err)
+    if (caller := CALLER.get()) is not None:
+        return _CallersStream(caller, 2 if err else 1)
     return sys.stderr if err else sys.stdout
-
-
-def console(*, stderr: bool = False) -> Console:
-    """Return a console for people on standard output or standard error; in a pipe it prints plain text."""
-    caller = CALLER.get()
-    its: dict[str, Any] = {}
-    if caller is not None:
-        columns, lines = (str(number) for number in caller.size)
-        its = {"file": caller.stream(stderr), "_environ": {"COLUMNS": columns, "LINES": lines, **caller.environment}}
-    return _terminal()(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True, **its)
 
 
 @cache
 def _terminal() -> type[Console]:
+    # Rich is loaded here, when something is printed for people.
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
@@ -113,16 +95,13 @@ def _terminal() -> type[Console]:
     return Terminal
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print plain text as a line, without the cost of a console."""
-    _write(harmless(text), err=err)
-
-
-def print_json(value: Any, *, indent: int | None = 2, err: bool = False) -> None:
-    """Print one JSON value, in characters that the stream's encoding has."""
-    stream = _stream(err)
-    is_unicode = (stream.encoding or "").lower().startswith("utf")
-    _write(harmless_json(value, indent=indent, ascii_only=not is_unicode), err=err)
+def console(*, stderr: bool = False) -> Console:
+    """Return a console for people on standard output or standard error; in a pipe it prints plain text."""
+    its: dict[str, Any] = {}
+    if (caller := CALLER.get()) is not None:
+        columns, lines = map(str, caller.size)
+        its = {"file": _stream(stderr), "_environ": {"COLUMNS": columns, "LINES": lines, **caller.environment}}
+    return _terminal()(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True, **its)
 
 
 def _write(line: str, *, err: bool) -> None:
@@ -130,6 +109,17 @@ def _write(line: str, *, err: bool) -> None:
     stream = _stream(err)
     stream.write(line + "\n")
     stream.flush()
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print plain text as a line, without the cost of a console."""
+    _write(harmless(text), err=err)
+
+
+def print_json(value: Any, *, indent: int | None = 2, err: bool = False) -> None:
+    """Print one JSON value, in characters that the stream's encoding has."""
+    is_unicode = (_stream(err).encoding or "").lower().startswith("utf")
+    _write(harmless_json(value, indent=indent, ascii_only=not is_unicode), err=err)
 
 
 def notify(notices: Iterable[str], invocation: Invocation) -> None:
@@ -187,6 +177,7 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
 
         def show(what: str, done: int, total: int) -> None:
             if what not in tasks:
+                # One bar at a time: that of the step before goes.
                 for task in tasks.values():
                     bars.update(task, visible=False)
                 tasks.clear()
@@ -196,9 +187,7 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
         yield show
 
 
-def write_whole(
-    path: Path, content: str | bytes, *, store: Path | None = None, remedy: str = "name another --output"
-) -> None:
+def write_whole(path: Path, content: str, *, store: Path | None = None, remedy: str = "name another --output") -> None:
     """Write a file under another name and rename it, so that no reader ever sees half of it.
 
     A link is followed, and a file that is there already keeps its rights.
@@ -211,7 +200,7 @@ def write_whole(
     """
     from commonplace.store.drafts import clear_drafts, draft
 
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode()
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)  # a device or a pipe takes what it is given

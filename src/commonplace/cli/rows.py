@@ -55,30 +55,27 @@ class _Template(Formatter):
         return value, field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        text = _words(value, format_spec)
-        if not text and not format_spec.startswith("?"):
+        before, spec = "", format_spec
+        if is_optional := spec.startswith("?"):
+            before, _, spec = spec[1:].partition("|")
+        if spec.startswith("n "):
+            noun, _, plural = spec[2:].partition("|")
+            number = value if isinstance(value, int) else len(value or ())
+            text = counted(number, noun, plural) if number else ""
+        elif value is None or value is False or (spec == "!0" and not value):
+            text = ""
+        else:
+            if spec in _WORDS:
+                value, spec = _WORDS[spec](value), ""
+            if isinstance(value, Mapping):
+                value = [f"{number:,} {name}" for name, number in value.items() if number]
+            if isinstance(value, list | tuple):
+                text = ", ".join(map(str, value))
+            else:
+                text = local_time(value) if isinstance(value, datetime) else format(value, spec.replace("!0", ","))
+        if not text and not is_optional:
             raise _UnknownError
-        return text
-
-
-def _words(value: Any, spec: str) -> str:
-    if spec.startswith("?"):
-        before, _, inner = spec[1:].partition("|")
-        text = _words(value, inner)
         return text and before + text
-    if spec.startswith("n "):
-        noun, _, plural = spec[2:].partition("|")
-        number = value if isinstance(value, int) else len(value or ())
-        return counted(number, noun, plural) if number else ""
-    if value is None or value is False or (spec == "!0" and not value):
-        return ""
-    if spec in _WORDS:
-        value, spec = _WORDS[spec](value), ""
-    if isinstance(value, Mapping):
-        value = [f"{number:,} {name}" for name, number in value.items() if number]
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return local_time(value) if isinstance(value, datetime) else format(value, spec.replace("!0", ","))
 
 
 def filled(template: _T, thing: Any) -> _T:
@@ -237,10 +234,10 @@ def print_rows(rows: Rows) -> None:
     """Print rows on standard output."""
     target = console()
     for row in rows:
-        if isinstance(row, str) and row:
-            Line(row).print(target)
-        elif isinstance(row, tuple):
+        if isinstance(row, tuple):
             row.print(target)
+        elif isinstance(row, str) and row:
+            Line(row).print(target)
         else:
             target.print(row)
 
@@ -291,19 +288,15 @@ def wrapped(text: Text, width: int) -> list[Text]:
     for line in text.split("\n", allow_blank=True):
         if line.cell_len > len(line):  # scripts of wide characters have no spaces: a line may end anywhere
             lines += line.wrap(Console(width=width), width)
-        else:
-            lines += line.divide(_line_starts(line.plain, width))
+            continue
+        starts = [0]
+        for word in _WORD.finditer(line.plain):
+            if word.end("word") - starts[-1] > width and word.start() > starts[-1]:
+                starts.append(word.start())
+        lines += line.divide(starts[1:])
     for line in lines:
         line.rstrip()
     return lines
-
-
-def _line_starts(line: str, width: int) -> list[int]:
-    starts = [0]
-    for word in _WORD.finditer(line):
-        if word.end("word") - starts[-1] > width and word.start() > starts[-1]:
-            starts.append(word.start())
-    return starts[1:]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

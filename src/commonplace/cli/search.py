@@ -15,7 +15,7 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command, opened, report
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import console, environment, notify, print_json, say
+from commonplace.cli.output import CALLER, console, notify, print_json, say
 from commonplace.cli.rows import (
     INDENT,
     MAX_LINES,
@@ -36,18 +36,15 @@ from commonplace.cli.rows import (
 from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, NotFoundError, StoreMissingError, UsageError
 from commonplace.formats.escaping import harmless, harmless_line
-from commonplace.types import RERANK_MODES, Hit, Stage
+from commonplace.types import RERANK_MODES, Hit
 from commonplace.types.ledger import VERDICTS, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from commonplace.engine import Engine
-    from commonplace.formats.hooks import HookEvent
     from commonplace.search.result import Receipt, SearchResult
     from commonplace.settings import Settings
 
-_MAX_REFERENCES: Final = 5
 _MARKED: Final[Mapping[Verdict, str]] = {
     "right": "marked right: `commonplace health` says when this query no longer finds it",
     "wrong": "marked wrong: `commonplace health` says while this query shows it",
@@ -61,6 +58,7 @@ _OLDER: Final = "{superseded_by} may have replaced it"
 _UNBOUND: Final = 10_000
 _BRIEF_CHARACTERS: Final = 160
 _MAX_HEADING: Final = 80
+_MAX_REFERENCES: Final = 5
 
 
 def _show(
@@ -71,16 +69,21 @@ def _show(
     Args:
         receipts: one for each hit where the form is "why", else none.
     """
-    if form in options.SHORT_FORMS and not result.hits:
+    if form in ("brief", "paths-only") and not result.hits:
         notice = "; ".join(filter(None, ["nothing relevant found", _held_back(result)]))
         result = replace(result, notices=(*result.notices, notice))
     if form == "fenced" and not invocation.as_json:
         notify(result.notices, invocation)
         say(result.to_text())
         return
+
+    def paths(result: SearchResult) -> Rows:
+        # The path of each file once, best first, or the id of what is in no file.
+        yield from dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
+
     value = {**result.to_dict(), "why": receipts} if form == "why" else None
     whole = partial(_recalled if of_memories else _results, receipts=receipts, has_stages=invocation.is_verbose)
-    emit(invocation, result, {"brief": _brief, "paths-only": _paths}.get(form or "", whole), value=value)
+    emit(invocation, result, {"brief": _brief, "paths-only": paths}.get(form or "", whole), value=value)
 
 
 def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
@@ -137,8 +140,7 @@ def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
         yield Line(nothing, "bold")
         if result.trace.candidates:
             yield Line(hint, "dim", 1)
-    if below := _held_back(result):
-        yield Line(below, "dim")
+    yield Line(_held_back(result), "dim")
 
 
 def _held_back(result: SearchResult) -> str:
@@ -160,26 +162,20 @@ def _brief(result: SearchResult) -> Rows:
         yield line
 
 
-def _paths(result: SearchResult) -> Rows:
-    """Yield the path of each hit once, best first, or its id if it is in no file."""
-    yield from dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
-
-
 def _stages(result: SearchResult) -> Rows:
     stages = {stage.name: stage for stage in result.stages}
+
+    def took(*names: str) -> str:
+        ms = sum(stages[name].ms for name in names if name in stages)
+        return f"{ms:.0f}ms" if ms >= 10 else f"{ms:.1f}ms"
+
     recall = [f"{label} {stages[name].candidates}" for name, label in _RECALL.items() if name in stages]
     if recall:
         found = stages["signals"].candidates if "signals" in stages else 0
-        took = _ms(stages, "query", *_RECALL)
-        yield f"Stage 1 ({', '.join(recall)}): {counted(found, 'candidate')} ({took})"
-    took = _ms(stages, *(name for name in stages if name != "query" and name not in _RECALL))
+        yield f"Stage 1 ({', '.join(recall)}): {counted(found, 'candidate')} ({took('query', *_RECALL)})"
     again = "" if recall else ", remembered from a moment ago"
-    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {counted(len(result.hits), 'result')} ({took})"
-
-
-def _ms(stages: dict[str, Stage], *names: str) -> str:
-    took = sum(stages[name].ms for name in names if name in stages)
-    return f"{took:.0f}ms" if took >= 10 else f"{took:.1f}ms"
+    ranking = took(*(name for name in stages if name != "query" and name not in _RECALL))
+    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {counted(len(result.hits), 'result')} ({ranking})"
 
 
 def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
@@ -209,8 +205,9 @@ def _rating(hit: Hit) -> str:
 
 def _room() -> int:
     """Return how many columns a line may take: in a pipe, which wraps nothing, any number unless COLUMNS is set."""
-    target = console()
-    return target.width if target.is_terminal or environment().get("COLUMNS") else _UNBOUND
+    target, caller = console(), CALLER.get()
+    environment = os.environ if caller is None else caller.environment
+    return target.width if target.is_terminal or environment.get("COLUMNS") else _UNBOUND
 
 
 def _snippet(hit: Hit, query: str) -> Rows:
@@ -231,13 +228,11 @@ def _snippet(hit: Hit, query: str) -> Rows:
 
 def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:
     """Explain the rank of a hit, if receipts were requested: a sentence, and what each signal added."""
-    if not receipts:
-        return
-    receipt = receipts[rank - 1]
-    yield Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
-    added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
-    if added:
-        yield Line(f"added: {', '.join(added)}", "dim", 1)
+    for receipt in receipts[rank - 1 : rank]:
+        yield Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
+        added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
+        if added:
+            yield Line(f"added: {', '.join(added)}", "dim", 1)
 
 
 def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
@@ -263,6 +258,23 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
     title = f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):"
     left_out = Line("{rank}. {reference} ({score:.2f}): {reason}", level=1)
     yield from Each("rejected", left_out, title, limit=MAX_LISTED).of(receipt)
+
+
+def _settings(invocation: Invocation, form: str | None, values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings with those of the options, and which of these win over the strategy of an agent."""
+    if invocation.as_json and form in ("brief", "paths-only"):
+        raise click.UsageError(f"--json prints whole hits: leave out --{form}, or --json")
+    loaded = invocation.settings(
+        search_method=values.pop("method", None),
+        search_stage1_limit=values.pop("stage1_limit", None),
+        search_limit=values.pop("limit"),
+        search_min_score=values.pop("min_score"),
+        models_reranker=values.pop("rerank", None),
+    )
+    names = ("limit", "min_score", "stage1_limit")
+    return loaded, {
+        name: getattr(loaded.search, name) for name in names if loaded.origins.get(f"search.{name}") == "flag"
+    }
 
 
 _QUOTE: Final = "put a query of several words in quotation marks"
@@ -303,20 +315,11 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
-    options.refuse_short_json(form, as_json=invocation.as_json)
-    loaded = invocation.settings(
-        search_method=values["method"],
-        search_stage1_limit=values["stage1_limit"],
-        search_limit=values["limit"],
-        search_min_score=values["min_score"],
-        models_reranker=values["rerank"],
-    )
-    names = ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
-    asked: dict[str, Any] = {name: values[name] or None for name in names} | options.flag_values(loaded)
+    loaded, flags = _settings(invocation, form, values)
     with opened(invocation, loaded, is_long=True) as engine:
-        result = engine.search(" ".join(query), **asked)
+        result = engine.search(" ".join(query), **{name: value or None for name, value in values.items()}, **flags)
         engine.log_retrieval(result)
-        if asked["as_of"] is None:
+        if not values["as_of"]:
             engine.count_use(result.hits)
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
     _show(invocation, result, form, receipts, of_memories=False)
@@ -333,39 +336,29 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
     Example: commonplace recall "which database does billing use" --as-of 2026-01-01
     """
-    options.refuse_short_json(form, as_json=invocation.as_json)
-    loaded = invocation.settings(search_limit=values.pop("limit"), search_min_score=values.pop("min_score"))
+    loaded, _ = _settings(invocation, form, values)
     with opened(invocation, loaded, is_long=True) as engine:
         result = engine.recall(" ".join(query), **values)
         engine.log_retrieval(result, "recall")
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
         is_bare = not result.hits and not engine.list(statuses=(), limit=1)
-    hidden: tuple[str, ...] = ()
     if is_bare:
         from commonplace.engine.open import hidden_memories
 
         with suppress(CommonplaceError):  # a damaged store of the user does not concern this search
-            hidden = hidden_memories(loaded)
-    if hidden:
-        count = counted(len(hidden), "memory", "memories")
-        move = "`commonplace init --move-memories` moves them"
-        notice = f"your own store holds {count} that a project does not find: {move}"
-        result = replace(result, notices=(*result.notices, notice))
+            if hidden := hidden_memories(loaded):
+                count = counted(len(hidden), "memory", "memories")
+                move = "`commonplace init --move-memories` moves them"
+                notice = f"your own store holds {count} that a project does not find: {move}"
+                result = replace(result, notices=(*result.notices, notice))
     _show(invocation, result, form, receipts, of_memories=True)
-
-
-def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> str | None:
-    """Take at most one HIT: more are words of a query that was not quoted, as other commands take it."""
-    if len(value) > 1:
-        raise UsageError("QUERY and HIT are one argument each", remedy=_QUOTE)
-    return value[0] if value else None
 
 
 @command(None, options.kinds, options.artifacts, _memory_options, options.also)
 @click.argument("query")
-@click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
+@click.argument("hits", nargs=-1, metavar="[HIT]")
 @options.choice("--mark", of=VERDICTS, help="Say what HIT, a memory, is; or take it back.")
-def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict | None, **values: Any) -> None:
+def why(invocation: Invocation, /, query: str, hits: tuple[str, ...], *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 
     HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or an id or path; by
@@ -376,32 +369,31 @@ def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict
 
     Example: commonplace why "when does a session expire" 2
     """
-    method, limit, min_score = (values.pop(name) for name in ("method", "limit", "min_score"))
-    loaded = invocation.settings(search_method=method, search_limit=limit, search_min_score=min_score)
+    if len(hits) > 1:  # they are words of a query that was not quoted, as other commands take it
+        raise UsageError("QUERY and HIT are one argument each", remedy=_QUOTE)
+    loaded, flags = _settings(invocation, None, values)
     asked: dict[str, Any] = {name: None if value == () else value for name, value in values.items()}
     with invocation.open(loaded) as engine:
-        result = engine.search(query, **asked | options.flag_values(loaded))
-        rank = _rank(engine, result, hit)
-        if rank is None:
+        result = engine.search(query, **asked, **flags)
+        # A hit is named by an id, which may be abbreviated, a path or its rank; a path means the best of its hits.
+        ranks: dict[str | None, int] = {str(rank): rank for rank in range(1, len(result.hits) + 1)}
+        for rank, each in reversed(list(enumerate(result.hits, 1))):
+            ranks |= dict.fromkeys((each.id, each.owner_id, each.path), rank)
+        hit = hits[0] if hits else None
+        if hit is None or not ranks:
+            chosen = 1 if ranks else None
+        else:
+            chosen = ranks.get(hit) or ranks.get(engine.resolve_id(hit))
+        if chosen is None:
             message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"
             remedy = "ask for more with --limit and --min-score 0"
-            raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
-        receipt = engine.why(result, result.hits[rank - 1].id)
+            raise NotFoundError(message, remedy=f"{remedy}; {_QUOTE}" if hits else remedy)
+        receipt = engine.why(result, result.hits[chosen - 1].id)
         if mark is not None:
-            engine.mark(query, result.hits[rank - 1].owner_id, mark)
+            engine.mark(query, result.hits[chosen - 1].owner_id, mark)
     said = () if mark is None else (_MARKED[mark],)
     notify((*result.notices, *said), invocation)
-    emit(invocation, receipt, partial(_receipt, rank=rank, result=result))
-
-
-def _rank(engine: Engine, result: SearchResult, hit: str | None) -> int | None:
-    """Return the rank of the hit that is named by an id, which may be abbreviated, a path or its rank, else None."""
-    ranks = {str(rank): rank for rank in range(len(result.hits), 0, -1)}
-    for rank, each in reversed(list(enumerate(result.hits, 1))):
-        ranks |= dict.fromkeys((each.id, each.owner_id, each.path), rank)
-    if not ranks or hit is None:
-        return 1 if ranks else None
-    return ranks[hit] if hit in ranks else ranks.get(engine.resolve_id(hit))
+    emit(invocation, receipt, partial(_receipt, rank=chosen, result=result))
 
 
 _MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
@@ -449,45 +441,49 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], given: dict[str,
     try:
         if task:
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
-        event = parse_event(_read(invocation))
+        event = parse_event(_event(invocation))
         # Before anything is opened: most of what people say to an agent is of this kind.
         if event.is_prompt and not has_content(event.prompt):
             return SUCCESS
         if event.directory:
-            invocation.directory = _entered(invocation, event.directory)
+            # A server, which answers for others, stays where it is.
+            invocation.directory = directory = (invocation.directory or Path.cwd()) / event.directory
+            try:
+                os.stat(f"{directory}/.")  # noqa: PTH116 - a path leaves out the dot, which asks whether it can be entered
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else "it is no path"
+                raise UsageError(
+                    f"the working directory of the event, {event.directory!r:.80}, cannot be entered: {why}",
+                    remedy="pass the event as the client wrote it, from a directory that is there",
+                ) from error
         loaded = invocation.settings()
         if loaded.context.on_start == "off":
             return SUCCESS
-        text = _injection(invocation, loaded, event, given)
+        from commonplace.settings.agents import strategy_name
+
+        agent = given.pop("agent") or strategy_name(event.agent, loaded.agents)
+        with invocation.open(loaded) as engine:
+            if event.loses_context and event.conversation:
+                engine.clear_injected(event.conversation)
+            if event.is_compaction:
+                return SUCCESS
+            made = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **given)
+            engine.log_retrieval(made, "context")
+        notify(made.notices, invocation)
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:
         report(error, invocation, FAILURE)
         return FAILURE
 
-    if text and event.takes_text and not invocation.as_json:
-        say(text)
-    elif text:
-        print_json(answer(event, text), indent=None)
+    if made.text and event.takes_text and not invocation.as_json:
+        say(made.text)
+    elif made.text:
+        print_json(answer(event, made.text), indent=None)
     return SUCCESS
 
 
-def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, given: dict[str, Any]) -> str:
-    from commonplace.settings.agents import strategy_name
-
-    agent = given.pop("agent") or strategy_name(event.agent, loaded.agents)
-    with invocation.open(loaded) as engine:
-        if event.loses_context and event.conversation:
-            engine.clear_injected(event.conversation)
-        if event.is_compaction:
-            return ""
-        made = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **given)
-        engine.log_retrieval(made, "context")
-    notify(made.notices, invocation)
-    return made.text
-
-
-def _read(invocation: Invocation) -> bytes:
+def _event(invocation: Invocation) -> bytes:
     if invocation.caller is not None:
         return invocation.caller.stdin.encode(errors="surrogateescape")
     if sys.stdin.isatty():
@@ -496,17 +492,3 @@ def _read(invocation: Invocation) -> bytes:
     if data is None:
         raise UsageError(f"the event has more than {_MAX_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
     return data
-
-
-def _entered(invocation: Invocation, directory: str) -> Path:
-    """Return a directory that can be entered; a server, which does this for others, stays where it is."""
-    found = (invocation.directory or Path.cwd()) / directory
-    try:
-        os.stat(f"{found}/.")  # noqa: PTH116 - a path would leave out the dot, which asks whether it can be entered
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no path"
-        raise UsageError(
-            f"the working directory of the event, {directory!r:.80}, cannot be entered: {why}",
-            remedy="pass the event as the client wrote it, from a directory that is there",
-        ) from error
-    return found

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,7 +44,20 @@ def show(invocation: Invocation, /) -> None:
         }
         for key in loaded.all_keys()
     }
-    emit(invocation, loaded, _settings, value=shown)
+
+    def rows(loaded: Settings) -> Rows:
+        section = ""
+        for key in loaded.all_keys():
+            if key.section != section:
+                section = key.section
+                yield Line(f"[{section}]", "bold")
+            origin, value = loaded.origin(key), loaded.value(key)
+            # A text is written as JSON does, which is TOML too.
+            text = '"auto"' if value is None else json.dumps(plain(value), ensure_ascii=False)
+            style = "" if origin == "default" else "cyan"
+            yield styled((f"{key.name} = {text}", style), (f"  # {harmless_line(origin)}", "dim"))
+
+    emit(invocation, loaded, rows, value=shown)
 
 
 @command(settings)
@@ -64,23 +76,10 @@ def path(invocation: Invocation, /) -> None:
         files["project"] = loaded.project / PROJECT_FILE
     files["store"] = directory_of(loaded.store.path) / STORE_FILE
     value = {name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()}
-    emit(invocation, value, _files)
 
+    def rows(_: object) -> Rows:
+        for name, file in files.items():
+            mark = "" if file.is_file() else "  (not there)"
+            yield styled(f"{name}: {harmless_line(str(file))}", (mark, "dim"))
 
-def _settings(loaded: Settings) -> Rows:
-    section = ""
-    for key in loaded.all_keys():
-        if key.section != section:
-            section = key.section
-            yield Line(f"[{section}]", "bold")
-        origin = loaded.origin(key)
-        # A text is written as JSON does, which is TOML too.
-        value = loaded.value(key)
-        shown = '"auto"' if value is None else json.dumps(plain(value), ensure_ascii=False)
-        style = "" if origin == "default" else "cyan"
-        yield styled((f"{key.name} = {shown}", style), (f"  # {harmless_line(origin)}", "dim"))
-
-
-def _files(found: Mapping[str, Mapping[str, Any]]) -> Rows:
-    for name, file in found.items():
-        yield styled(f"{name}: {harmless_line(file['path'])}", ("" if file["exists"] else "  (not there)", "dim"))
+    emit(invocation, value, rows)

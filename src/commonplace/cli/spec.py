@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +77,15 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
         where = f", task {done['task']}" if "task" in done else ""
         say(f"error: {harmless_line(done['error'])} ({code} at {done['stage']}{harmless_line(where)})", err=True)
     else:
-        if not quiet:
-            for line in _notes(done, is_verbose=invocation.is_verbose):
-                say(line, err=True)
+        for each in () if quiet else (*done.get("chain", {}).values(), done):
+            name = harmless_line(each["task"])
+            if invocation.is_verbose:
+                model = harmless_line(f"{each['engine']} {each['model']}")
+                say(f"{name} on {model}, asked:\n{each['prompt']}\n", err=True)
+                say(f"answered:\n{each['raw_output']}\n", err=True)
+            if "degraded_reason" in each:
+                reason = harmless_line(each["degraded_reason"])
+                say(f"note: {name} ran on our own re-ranker, as {reason}", err=True)
         if isinstance(done["output"], str):
             say(done["output"])
         else:
@@ -90,44 +95,29 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
     return WRONG_USE if code in REQUEST_CODES else FAILURE
 
 
-def _notes(done: Mapping[str, Any], *, is_verbose: bool) -> Iterator[str]:
-    for each in [*done.get("chain", {}).values(), done]:
-        name = harmless_line(each["task"])
-        if is_verbose:
-            model = harmless_line(f"{each['engine']} {each['model']}")
-            yield f"{name} on {model}, asked:\n{each['prompt']}\n"
-            yield f"answered:\n{each['raw_output']}\n"
-        if "degraded_reason" in each:
-            yield f"note: {name} ran on our own re-ranker, as {harmless_line(each['degraded_reason'])}"
-
-
 def _input(given: str) -> dict[str, Any]:
     """Return the input that an option holds or names.
 
     Raises:
         click.BadParameter: it is not a JSON object, or cannot be read.
     """
-    text = given if given.lstrip().startswith(("{", "[")) else _read(given)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _refused(f"it is not JSON: {fault_of(error)}") from None
-    if not isinstance(value, dict):
-        raise _refused(f"it must be a JSON object, not {type(value).__name__}")
-    return value
-
-
-def _read(file: str) -> str:
-    try:
-        name, data = read_bytes(file, MAX_INPUT_BYTES)
-        if data is None:
-            raise _refused(f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit")
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _refused(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
-    except (CommonplaceError, ValueError) as error:
-        raise _refused(f"{file!r:.200} is neither a JSON object nor a file that can be read: {error.args[0]}") from None
-
-
-def _refused(message: str) -> click.BadParameter:
-    return click.BadParameter(message, param_hint="--input")
+    text, wrong = given, ""
+    if not given.lstrip().startswith(("{", "[")):
+        try:
+            name, data = read_bytes(given, MAX_INPUT_BYTES)
+            text = "" if data is None else data.decode("utf-8-sig")
+            wrong = f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit" if data is None else ""
+        except UnicodeDecodeError as error:
+            wrong = f"{name} is not UTF-8: {error.reason} at byte {error.start}"
+        except (CommonplaceError, ValueError) as error:
+            wrong = f"{given!r:.200} is neither a JSON object nor a file that can be read: {error.args[0]}"
+    if not wrong:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            wrong = f"it is not JSON: {fault_of(error)}"
+        else:
+            if isinstance(value, dict):
+                return value
+            wrong = f"it must be a JSON object, not {type(value).__name__}"
+    raise click.BadParameter(wrong, param_hint="--input")

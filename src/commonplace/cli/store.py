@@ -13,7 +13,7 @@ import click
 
 import commonplace
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, Shown, ask, command, opened
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
@@ -26,6 +26,7 @@ from commonplace.cli.rows import (
     Line,
     Row,
     Rows,
+    View,
     counted,
     emit,
     filled,
@@ -42,24 +43,12 @@ from commonplace.types import KINDS
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.exchange.backup import BackupReport
-    from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
     from commonplace.health.examine import Finding, Health
     from commonplace.journal.sync import SyncReport
     from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.settings import Settings
 
-_MAX_SHOWN, _MAX_CHARACTERS = 3, 80
-_BAR_WIDTH: Final = 30
-_HEADINGS: Final = {
-    "duplicate": "Duplicates",
-    "contradiction": "Cannot all be true",
-    "overtaken": "Perhaps out of date",
-    "stale": "Of files that have changed",
-    "orphan": "Left alone",
-    "junk": "Perhaps worth nothing",
-}
-"""What a kind of finding is called, in the order in which they are printed."""
 _OUTCOMES: Final[Mapping[str, str]] = {
     "added": "",
     "unchanged": "Already here",
@@ -125,11 +114,11 @@ def init(
     hides = None if outer is None else str(outer)
     value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     value |= {"granted_to": grant_to} if grant_to else {}
-    made = ["Created {store}", "Imported {taken_in:n memory|memories} from its pages", "Next: commonplace index build"]
-    there = ["There is already a store at {store}; what it holds was left as it is."]
-    granted = ["The role {granted_to} may read and write it."] if grant_to else []
-    brought = "Moved {moved:n memory|memories} here from your own store."
-    emit(invocation, value, [*(there if existed else made), *granted, brought])
+    view = ["Created {store}", "Imported {taken_in:n memory|memories} from its pages", "Next: commonplace index build"]
+    if existed:
+        view = ["There is already a store at {store}; what it holds was left as it is."]
+    view += ["The role {granted_to} may read and write it."] if grant_to else []
+    emit(invocation, value, [*view, "Moved {moved:n memory|memories} here from your own store."])
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
@@ -147,8 +136,8 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return 0
     found = f"your own store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"
     if not is_agreed and not invocation.as_json and sys.stdin.isatty():
-        for text in texts[:_MAX_SHOWN]:
-            say(f"  {harmless_line(text[:_MAX_CHARACTERS])}", err=True)
+        for text in texts[:3]:
+            say(f"  {harmless_line(text[:80])}", err=True)
         is_agreed = click.confirm(f"{found[0].upper()}{found[1:]}. Move them here?", err=True)
     if not is_agreed:
         notify((f"{found}; `commonplace init --move-memories` moves them here",), invocation)
@@ -157,26 +146,7 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return move_hidden_memories(here, loaded, progress)
 
 
-_BACKUP: Final = [
-    Line("Backed up to {path} ({size:bytes})", "bold"),
-    Line("The whole store{files:? and |n Markdown page}, as of change {change:,}; read back and verified.", "dim", 1),
-    Each("notices", Line("note: {}", "yellow", 1)),
-]
-_AS_IT_WAS: Final = "As it was on {backed_up_at:time}, change {change:,}{files:?, with |n Markdown page}"
-_RESTORED: Final = [
-    Line(f"{_AS_IT_WAS}; the next search builds the index.", "dim", 1),
-    Line("The store that was there is kept at {kept}", "", 1),
-]
-
-
-def _exported(report: ExportReport) -> Rows:
-    yield Line(f"Exported {holdings(report) or 'nothing'} to {report.path}", "bold")
-    versions = "{versions:n version} of the memories, " if report.versions > report.memories else ""
-    yield filled(Line(f"{versions}{counted(report.lines + 1, 'line')}, {{size:bytes}}", "dim", 1), report)
-    yield Line(f"sha256 {report.sha256}", "dim", 1)
-
-
-def _import(report: ImportReport, *, source: Path) -> Rows:
+def _imported(report: ImportReport, *, source: Path) -> Rows:
     sorts = {sort: getattr(report, sort) for sort in STORED}
     outcomes = {name: holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES}
     done = "Would import" if report.is_dry_run else "Imported"
@@ -184,17 +154,15 @@ def _import(report: ImportReport, *, source: Path) -> Rows:
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
             yield Line(f"{words}: {outcomes[name]}", "", 1)
-    yield from rows_of(_IMPORTED, report)
-    if report.is_dry_run:
-        yield Line("Nothing was written.", "dim", 1)
-
-
-_IMPORTED: Final = [
-    Each("conflicts", Line("{}", "", 2), limit=MAX_LISTED),  # either all of them were replaced, or all were skipped
-    Line("{problems:n problem}:", "yellow", 1),
-    Each("problems", Line("{}", "yellow", 2), limit=MAX_LISTED),
-    Each("notices", NOTE, limit=MAX_LISTED),
-]
+    view = [
+        # Either all conflicts were replaced, or all were skipped.
+        Each("conflicts", Line("{}", "", 2), limit=MAX_LISTED),
+        Line("{problems:n problem}:", "yellow", 1),
+        Each("problems", Line("{}", "yellow", 2), limit=MAX_LISTED),
+        Each("notices", NOTE, limit=MAX_LISTED),
+        Line("Nothing was written." if report.is_dry_run else "", "dim", 1),
+    ]
+    yield from rows_of(view, report)
 
 
 def _synced(report: SyncReport) -> str:
@@ -279,6 +247,11 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
 
 
 _file = click.argument("file", type=options.ANY_FILE)
+_BACKUP: Final = [
+    Line("Backed up to {path} ({size:bytes})", "bold"),
+    Line("The whole store{files:? and |n Markdown page}, as of change {change:,}; read back and verified.", "dim", 1),
+    Each("notices", Line("note: {}", "yellow", 1)),
+]
 
 
 @ask(store, _BACKUP, _file, is_long=True, has_notices=True)
@@ -304,7 +277,13 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
         report = commonplace.restore(file, place, replace=replace, progress=progress)
-    emit(invocation, report, [lambda done: [Line(f"Restored {done.directory} from {file}", "bold")], *_RESTORED])
+    when = "As it was on {backed_up_at:time}, change {change:,}{files:?, with |n Markdown page}"
+    view = [
+        lambda done: [Line(f"Restored {done.directory} from {file}", "bold")],
+        Line(f"{when}; the next search builds the index.", "dim", 1),
+        Line("The store that was there is kept at {kept}", "", 1),
+    ]
+    emit(invocation, report, view)
 
 
 @command(store, _file)
@@ -321,8 +300,14 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     bars = nullcontext() if is_stream else progress_bars(invocation)
     with bars as progress, invocation.open(progress=progress) as engine:
         report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
+    versions = "{versions:n version} of the memories, " if report.versions > report.memories else ""
+    view = [
+        lambda done: [Line(f"Exported {holdings(done) or 'nothing'} to {done.path}", "bold")],
+        Line(f"{versions}{counted(report.lines + 1, 'line')}, {{size:bytes}}", "dim", 1),
+        Line("sha256 {sha256}", "dim", 1),
+    ]
     if not is_stream:
-        emit(invocation, report, _exported)
+        emit(invocation, report, view)
 
 
 class _Format(click.Option):
@@ -361,7 +346,7 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
         refuse_unfit_import(path, loaded, format_=format_, skip_problems=values["skip_problems"])
     with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **values)
-    emit(invocation, report, partial(_import, source=path), has_notices=True)
+    emit(invocation, report, partial(_imported, source=path), has_notices=True)
 
 
 @ask(store, _synced, has_notices=True)
@@ -390,7 +375,7 @@ def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
 
 
 @ask(store, None, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
-def health(engine: Engine, /, golden: Path | None) -> Shown:
+def health(engine: Engine, /, golden: Path | None) -> tuple[Health, View]:
     """Find duplicates, contradictions and stale memories.
 
     Also lists overtaken memories, notes without their memory, and junk. It changes nothing.
@@ -400,7 +385,18 @@ def health(engine: Engine, /, golden: Path | None) -> Shown:
     found = engine.health(golden)
     said = (each for each in found.findings if each.kind != "contradiction")
     texts = memory_texts(engine, (id_ for each in said for id_ in each.ids))
-    return Shown(found, partial(_health, texts=texts))
+    return found, partial(_health, texts=texts)
+
+
+_HEADINGS: Final = {
+    "duplicate": "Duplicates",
+    "contradiction": "Cannot all be true",
+    "overtaken": "Perhaps out of date",
+    "stale": "Of files that have changed",
+    "orphan": "Left alone",
+    "junk": "Perhaps worth nothing",
+}
+"""What a kind of finding is called, in the order in which they are printed."""
 
 
 def _health(found: Health, texts: Mapping[str, str]) -> Rows:
@@ -412,27 +408,22 @@ def _health(found: Health, texts: Mapping[str, str]) -> Rows:
     if most := max(found.retention.values(), default=0):
         yield Line("retention of what is active:", "", 1)
         for end, number in found.retention.items():
-            bar = "█" * round(_BAR_WIDTH * number / most)
-            yield Line(f"      to {end} {number:>7,} {bar}", "" if number else "dim")
+            yield Line(f"      to {end} {number:>7,} {'█' * round(30 * number / most)}", "" if number else "dim")
+
+    def rows(finding: Finding) -> Rows:
+        yield Row(", ".join(finding.ids), (finding.why,))
+        yield from (Body(texts[id_]) for id_ in finding.ids if id_ in texts)
+        yield filled(Line("{command}", "dim", 1), finding)
+
     for kind, heading in _HEADINGS.items():
         findings = [each for each in found.findings if each.kind == kind]
-        title = f"\n{heading}: {len(findings):,}"
-        yield from Each("", partial(_finding, texts), title, "bold", limit=MAX_LISTED).of(findings)
+        yield from Each("", rows, f"\n{heading}: {len(findings):,}", "bold", limit=MAX_LISTED).of(findings)
     if not found.findings:
         yield Line("\nNothing to look at.", "green")
-    yield from Each("failed", _failure).of(found)
+    for answer in found.failed:
+        missing = ", ".join(name for name in answer.golden.relevant if name not in answer.found)
+        wrong = [f"does not find {missing}"] if missing else []
+        wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
+        yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)
     if found.golden and not found.failed:
         yield filled(Line("{golden:n golden query|golden queries}: each finds its expected results", "green", 1), found)
-
-
-def _finding(texts: Mapping[str, str], finding: Finding) -> Rows:
-    yield Row(", ".join(finding.ids), (finding.why,))
-    yield from (Body(texts[id_]) for id_ in finding.ids if id_ in texts)
-    yield filled(Line("{command}", "dim", 1), finding)
-
-
-def _failure(answer: Any) -> Rows:
-    missing = ", ".join(name for name in answer.golden.relevant if name not in answer.found)
-    wrong = [f"does not find {missing}"] if missing else []
-    wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
-    yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)

@@ -58,7 +58,14 @@ class Attendance:
     def _run(self, engine: Engine) -> None:
         while not self._stopped.is_set():
             try:
-                self._follow(engine)
+                with engine.index(engine.project or ".", watch=True) as watch:
+                    with self._turn:
+                        self._watch = watch
+                        if self._stopped.is_set():
+                            return
+                    for run in watch:
+                        if run.error is not None:
+                            _log.warning("the project could not be indexed: %s", run.error)
             except StoreBusyError:
                 self._stopped.wait(AGAIN_S)
             except CommonplaceError as error:
@@ -68,16 +75,6 @@ class Attendance:
                 # The outermost frame of the thread: the server continues without it.
                 _log.exception("the project is not watched any more")
                 return
-
-    def _follow(self, engine: Engine) -> None:
-        with engine.index(engine.project or ".", watch=True) as watch:
-            with self._turn:
-                self._watch = watch
-                if self._stopped.is_set():
-                    return
-            for run in watch:
-                if run.error is not None:
-                    _log.warning("the project could not be indexed: %s", run.error)
 
 
 def repeat(
@@ -104,13 +101,6 @@ def until_stopped() -> Iterator[Callable[[float], bool]]:
     stop = threading.Event()
     with _signals_to(lambda *_: stop.set()):
         yield stop.wait
-
-
-@contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """Leave the block as soon as SIGINT or SIGTERM comes, also out of a run: what it has written are whole files."""
-    with suppress(KeyboardInterrupt), _signals_to(signal.default_int_handler):
-        yield
 
 
 @contextmanager
@@ -142,7 +132,9 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
             show(what, done, total)
 
     with (
-        stopped_by_signals(),
+        # SIGINT and SIGTERM leave the block at once, also out of a run: what it has written are whole files.
+        suppress(KeyboardInterrupt),
+        _signals_to(signal.default_int_handler),
         # What has nothing to do all day leaves the work to processes that end.
         invocation.open(loaded, create=True, progress=progress, low_memory=True) as engine,
         engine.index(place, watch=True, force=force) as runs,
