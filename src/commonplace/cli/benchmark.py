@@ -180,10 +180,7 @@ def _measure(invocation: Invocation, run: Run, target: Path | None = None, cache
         figures = run(progress)
     if target is not None:
         plot(figures, target)
-    if invocation.as_json:
-        print_json(figures)
-    else:
-        print_figures(figures)
+    print_json(figures) if invocation.as_json else print_figures(figures)
 
 
 def print_figures(figures: dict[str, Any]) -> None:

@@ -64,16 +64,23 @@ def _print_config(name: str, invocation: Invocation) -> int:
 
 def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     import difflib
+    import shutil
 
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
     place = client.place(Path.cwd(), Path.home())
-    told = {"client": name, "path": str(place), "changed": False, "backup": None}
-    old = _read(place, by_hand(client))
+    done: dict[str, Any] = {"client": name, "path": str(place), "changed": False, "backup": None}
+    try:
+        old = place.read_text("utf-8")
+    except FileNotFoundError:
+        old = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{place} cannot be read: {error}", remedy=f"correct it, or {by_hand(client)}") from error
     new = changed(old, client, _command(invocation), name=str(place))
     if new == old:
-        _tell(invocation, told, f"The server is already configured for {client.title}: {place}")
+        said = f"The server is already configured for {client.title}: {place}"
+        print_json(done) if invocation.as_json else say(said)
         return SUCCESS
     if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
         raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
@@ -85,17 +92,25 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         if not click.confirm("Write this?", default=True):
             hint("Nothing was written.")
             return FAILURE
-    backup = _kept(place, by_hand(client)) if old else None
+    if old:
+        # The old file is kept beside the new one, under a name that nothing has.
+        now = time.strftime("%Y%m%d-%H%M%S")
+        names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
+        backup = next(path for each in names if not (path := place.with_name(each)).exists())
+        try:
+            shutil.copy2(place, backup)
+        except OSError as error:
+            raise UsageError(f"{backup} cannot be written: {error.strerror}", remedy=by_hand(client)) from error
+        done["backup"] = str(backup)
     write_whole(place, new, remedy=by_hand(client))
-    kept = "" if backup is None else f"\nThe old one is kept: {backup}"
-    _tell(invocation, told | {"changed": True, "backup": backup and str(backup)}, f"Written: {place}{kept}")
-    if not invocation.as_json:
-        hint(client.then)
+    if invocation.as_json:
+        print_json(done | {"changed": True})
+        return SUCCESS
+    say(f"Written: {place}")
+    if done["backup"]:
+        say(f"The old one is kept: {done['backup']}")
+    hint(client.then)
     return SUCCESS
-
-
-def _tell(invocation: Invocation, told: dict[str, Any], text: str) -> None:
-    print_json(told) if invocation.as_json else say(text)
 
 
 def _command(invocation: Invocation) -> list[str]:
@@ -110,26 +125,3 @@ def _command(invocation: Invocation) -> list[str]:
     namespace = ["--namespace", invocation.namespace] if invocation.namespace else []
     watch = ["--watch"] if invocation.watches else []
     return [str(program.absolute()), "mcp", *store, *namespace, *watch]
-
-
-def _read(place: Path, by_hand: str) -> str:
-    try:
-        return place.read_text("utf-8")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{place} cannot be read: {error}", remedy=f"correct it, or {by_hand}") from error
-
-
-def _kept(place: Path, remedy: str) -> Path:
-    """Copy a file beside itself, under a name that nothing has; return where that is."""
-    import shutil
-
-    now = time.strftime("%Y%m%d-%H%M%S")
-    names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
-    backup = next(path for name in names if not (path := place.with_name(name)).exists())
-    try:
-        shutil.copy2(place, backup)
-    except OSError as error:
-        raise UsageError(f"{backup} cannot be written: {error.strerror}", remedy=remedy) from error
-    return backup

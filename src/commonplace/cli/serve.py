@@ -7,7 +7,6 @@ import os
 import webbrowser
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import cache
 from html import escape
 from pathlib import Path
 from tempfile import mkstemp
@@ -24,12 +23,6 @@ from commonplace.errors import CommonplaceError
 from commonplace.settings.paths import LOGS, address_of, directory_of
 from commonplace.types import SCOPES
 
-# What tokens there are is looked up with the first request: the engine is a third of a resting server's memory.
-_OF_THIS_MACHINE: Final = (
-    "Only this machine is answered, without a token until the store has one (`commonplace token create`). "
-    "For other machines give --host too."
-)
-_OF_ANY_MACHINE: Final = "Every machine is answered that sends a token of the store (`commonplace token list`)."
 _IN_TERMINAL: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
 
 if TYPE_CHECKING:
@@ -63,7 +56,11 @@ def serve(invocation: Invocation, /, host: str, port: int, path: Path | None, **
             return
         console(stderr=True).print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
         hint("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C")
-        hint(_OF_THIS_MACHINE if address.is_local else _OF_ANY_MACHINE)
+        # What tokens there are is looked up with the first request: the engine is a third of a resting server's memory.
+        first = "Only this machine is answered, without a token until the store has one (`commonplace token create`)."
+        ours = f"{first} For other machines give --host too."
+        any_machine = "Every machine is answered that sends a token of the store (`commonplace token list`)."
+        hint(ours if address.is_local else any_machine)
 
     address = Address(host, port, path)
     _run(invocation, address, ready, allowed_hosts=given["allowed_host"], per_minute=given["rate_limit"])
@@ -119,16 +116,14 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
 
     loaded, listener, turn, stack = invocation.settings(), Listener(), Lock(), ExitStack()
     invocation.refuse_mistyped(loaded)
-
-    @cache
-    def opened() -> Engine:
-        return stack.enter_context(invocation.open(loaded, create=True))
+    opened: list[Engine] = []
 
     def engine() -> Engine:
         with turn:
-            found = opened()
+            if not opened:
+                opened.append(stack.enter_context(invocation.open(loaded, create=True)))
             listener.begin(loaded, engine)
-        return found
+        return opened[0]
 
     def open_early() -> None:
         with suppress(CommonplaceError):  # the first page reports it

@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final, NoReturn
+from typing import Final
 
 import commonplace
 
@@ -49,75 +49,78 @@ def answered(arguments: Sequence[str]) -> bool:
             stream.write(text)
             stream.flush()
     except (OSError, KeyboardInterrupt) as error:
-        _fail(error, "--json" in arguments)
+        # Exit as any command does when it is interrupted or its output cannot be written.
+        from commonplace.cli.invocation import Invocation, run_to_the_end
+
+        failure = error
+
+        def fail() -> None:
+            raise failure
+
+        run_to_the_end(fail, Invocation(as_json="--json" in arguments))
     return output is not None
 
 
 def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tuple[int, str]] | None:
+    """Return the output in a server's answer; None if the command is left to this process."""
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # as the program prints by itself
     terminals = [number for number, stream in enumerate(streams, 1) if stream.isatty()]
     if terminals and environment.get("TERM") in ("dumb", "unknown"):
         return None  # it has another size
-    directory = os.getcwd()  # noqa: PTH109 - pathlib is not loaded
     stdin = start = ""
     if _HOOK in arguments:
         if sys.stdin.isatty():
             return None
-        stdin, start = _event()
+        # The event of a hook names the directory. If no server answers, standard input is read again from here.
+        data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
+        sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+        start = json.loads(data).get("cwd") or ""
+        if len(data) > _MAX_EVENT_BYTES or not isinstance(start, str):
+            return None
+        stdin = data.decode(errors="surrogateescape")
+    size = _SIZE
+    for descriptor in range(3):
+        with suppress(OSError):
+            columns, lines = os.get_terminal_size(descriptor)
+            size = columns or _SIZE[0], lines or _SIZE[1]
+            break
+    directory = os.getcwd()  # noqa: PTH109 - pathlib is not loaded
     place = socket_path(_database(arguments, environment, os.path.join(directory, start)))  # noqa: PTH118
+    if place is None:
+        return None
     request = {
         "arguments": arguments,
         "directory": directory,
         "environment": environment,
         "stdin": stdin,
         "terminals": terminals,
-        "size": _size(),
+        "size": size,
         "encodings": [stream.encoding for stream in streams],
     }
-    return None if place is None else _exchanged(place, json.dumps(request).encode())
-
-
-def _event() -> tuple[str, str]:
-    """Return a hook's event and the directory it names; standard input can be read again afterwards."""
-    data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
-    sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
-    event = json.loads(data)
-    start = event.get("cwd") or ""
-    if len(data) > _MAX_EVENT_BYTES or not isinstance(start, str):
-        raise ValueError
-    return data.decode(errors="surrogateescape"), start
-
-
-def _exchanged(place: str, request: bytes) -> list[tuple[int, str]] | None:
-    """Return the output in a server's answer; None if it leaves the command to this process."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(GREETING_S)
         try:
             connection.connect(place)
         except ConnectionRefusedError:
-            _remove(place)
+            import fcntl
+
+            # Remove the socket of a dead process, unless another is about to create its own there.
+            with open(f"{place}.lock", "ab") as lock:  # noqa: PTH123 - pathlib is not loaded
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(place)  # noqa: PTH108
             return None
         if not is_ours(connection) or connection.recv(len(GREETING)) != GREETING:
             return None
         connection.settimeout(ANSWER_S)
-        connection.sendall(request)
+        connection.sendall(json.dumps(request).encode())
         connection.shutdown(socket.SHUT_WR)
         with connection.makefile("rb") as answer:
             output = json.loads(answer.read())["output"]
     if all(descriptor in (1, 2) and isinstance(text, str) for descriptor, text in output):
         return [(descriptor, text) for descriptor, text in output]
     return None
-
-
-def _remove(place: str) -> None:
-    """Remove the socket of a dead process, unless another is about to create its own there."""
-    import fcntl
-
-    with open(f"{place}.lock", "ab") as lock:  # noqa: PTH123 - pathlib is not loaded
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(place)  # noqa: PTH108
 
 
 def socket_path(database: str) -> str | None:
@@ -154,14 +157,6 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in sorted(names) if name in os.environ}
 
 
-def _size() -> tuple[int, int]:
-    for descriptor in range(3):
-        with suppress(OSError):
-            columns, lines = os.get_terminal_size(descriptor)
-            return columns or _SIZE[0], lines or _SIZE[1]
-    return _SIZE
-
-
 def _database(arguments: Sequence[str], environment: Mapping[str, str], start: str) -> str:
     """Guess the database that a command means; a server of another one does not answer.
 
@@ -173,28 +168,14 @@ def _database(arguments: Sequence[str], environment: Mapping[str, str], start: s
             given = arguments[number + 1] if number + 1 < len(arguments) else ""
         elif argument.startswith("--store="):
             given = argument.removeprefix("--store=")
-    store = os.path.join(start, os.path.expanduser(given)) if given else _nearest(start)  # noqa: PTH111, PTH118
-    return f"{store}/store.db"
-
-
-def _nearest(start: str) -> str:
+    if given:
+        return os.path.join(start, os.path.expanduser(given), "store.db")  # noqa: PTH111, PTH118
     here = start
     while True:
-        store = os.path.join(here, ".commonplace")  # noqa: PTH118
-        if os.path.isdir(store) or os.path.isfile(os.path.join(here, "commonplace.toml")):  # noqa: PTH112, PTH113, PTH118
-            return store
+        store = f"{here}/.commonplace"
+        if os.path.isdir(store) or os.path.isfile(f"{here}/commonplace.toml"):  # noqa: PTH112, PTH113
+            return f"{store}/store.db"
         if here == os.path.dirname(here):  # noqa: PTH120
-            break
+            data = os.environ.get("XDG_DATA_HOME") or f"{os.environ.get('HOME', '')}/.local/share"
+            return f"{data}/commonplace/store/store.db"
         here = os.path.dirname(here)  # noqa: PTH120
-    data = os.environ.get("XDG_DATA_HOME") or f"{os.environ.get('HOME', '')}/.local/share"
-    return f"{data}/commonplace/store"
-
-
-def _fail(error: BaseException, as_json: bool) -> NoReturn:
-    """Exit as any command does when it is interrupted or its output cannot be written."""
-    from commonplace.cli.invocation import Invocation, run_to_the_end
-
-    def fail() -> None:
-        raise error
-
-    run_to_the_end(fail, Invocation(as_json=as_json))

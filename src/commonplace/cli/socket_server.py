@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from commonplace import logs
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.main import ASKING
 from commonplace.cli.output import CALLER, Caller, Notices
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 5.0
-"""Timeout for reading a request and for sending its answer."""
-_END_S: Final = 5.0
+"""Timeout for reading a request and for sending its answer, and for the end of the thread."""
 _WORKERS, _WAITING = 2, 16
 """Each thread costs a connection to the store."""
 _BACKLOG: Final = 16
@@ -87,9 +87,9 @@ class Listener:
             self._is_ended = True
         if self.listens.is_set() and self._thread is not None:
             with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wake:
-                wake.settimeout(_END_S)
+                wake.settimeout(_REQUEST_S)
                 wake.connect(self._place)
-            self._thread.join(_END_S)
+            self._thread.join(_REQUEST_S)
 
     def _bound(self, lock: BinaryIO, how: int) -> socket.socket | None:
         """Return a listening socket; None if another process holds the lock, or `end` was called meanwhile."""
@@ -110,31 +110,27 @@ class Listener:
             failing.pop_all()
         return listening
 
-    def _run(self, lock: BinaryIO, listening: socket.socket | None, engine: Callable[[], Engine]) -> None:
-        with lock:
-            try:
-                listening = listening or self._bound(lock, fcntl.LOCK_EX)
-                if listening is not None:
-                    with listening:
-                        self._listen(listening, engine)
-            except Exception:
-                # The outermost frame of the thread: the server continues without it.
-                _log.exception("commands are not answered any more")
-
-    def _listen(self, listening: socket.socket, engine: Callable[[], Engine]) -> None:
+    def _run(self, lock: BinaryIO, bound: socket.socket | None, engine: Callable[[], Engine]) -> None:
         from commonplace.mcp.server import Pool
 
-        pool = Pool(_WORKERS, _WAITING)
         try:
-            while not self._is_ended:
-                connection, _ = listening.accept()
-                connection.settimeout(_REQUEST_S)
-                is_taken = not self._is_ended and is_ours(connection)
-                if not is_taken or not pool.submit(partial(_answer, connection, engine), lambda _: None):
-                    connection.close()
-        finally:
-            Path(self._place).unlink(missing_ok=True)
-            pool.finish()
+            with lock, ExitStack() as ending:
+                listening = bound or self._bound(lock, fcntl.LOCK_EX)
+                if listening is None:
+                    return
+                ending.enter_context(listening)
+                pool = Pool(_WORKERS, _WAITING)
+                ending.callback(pool.finish)
+                ending.callback(Path(self._place).unlink, missing_ok=True)
+                while not self._is_ended:
+                    connection, _ = listening.accept()
+                    connection.settimeout(_REQUEST_S)
+                    is_taken = not self._is_ended and is_ours(connection)
+                    if not is_taken or not pool.submit(partial(_answer, connection, engine), lambda _: None):
+                        connection.close()
+        except Exception:
+            # The outermost frame of the thread: the server continues without it.
+            _log.exception("commands are not answered any more")
 
 
 def _answer(connection: socket.socket, engine: Callable[[], Engine]) -> None:
@@ -197,11 +193,12 @@ class _Served(Invocation):
             raise _LeftError
         shared = self.engine()
         own = shared.settings
-        if loaded.store.path != own.store.path or loaded.embedder != own.embedder or loaded.models != own.models:
+        is_same = (
+            loaded.store.path == own.store.path and loaded.embedder == own.embedder and loaded.models == own.models
+        )
+        if not is_same or not shared.is_local():  # the keys of one that is not local are in the environment
             raise _LeftError
-        if not shared.is_local():
-            raise _LeftError  # its keys are in the environment
         notices, thread = Notices(self), threading.get_ident()
         notices.addFilter(lambda record: record.thread == thread)
-        self.attach(notices)
+        self.log_handlers.append(logs.attached(notices))
         return shared.in_namespace(loaded.store.namespace, loaded)
