@@ -14,9 +14,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import CommonplaceError, NotFoundError
@@ -137,6 +136,7 @@ class ToolResult:
     is_error: bool = False
 
 
+Params: TypeAlias = Mapping[str, Any]
 ToolHandler: TypeAlias = Callable[[Mapping[str, Any], Context], ToolResult]
 
 
@@ -213,11 +213,6 @@ class Registry:
     prompts: tuple[Prompt, ...] = ()
 
 
-def capabilities(registry: Registry) -> dict[str, Any]:
-    """Return the kinds of things that a server offers; none of its lists is announced when it changes."""
-    return {kind: {} for kind in ("tools", "resources", "prompts") if getattr(registry, kind)}
-
-
 def tool_form(tool: Tool) -> dict[str, Any]:
     """Return a tool as it is listed."""
     form = {**_described(tool), "inputSchema": tool.input_schema}
@@ -228,17 +223,6 @@ def tool_form(tool: Tool) -> dict[str, Any]:
     return form
 
 
-def _resource_form(resource: Resource) -> dict[str, Any]:
-    return {"uri": resource.uri, **_described(resource), "mimeType": resource.mime_type}
-
-
-def _prompt_form(prompt: Prompt) -> dict[str, Any]:
-    arguments = [
-        {"name": one.name, "description": one.description, "required": one.is_required} for one in prompt.arguments
-    ]
-    return {**_described(prompt), "arguments": arguments}
-
-
 def _described(thing: Tool | Resource | Prompt) -> dict[str, Any]:
     return {"name": thing.name, "title": thing.title, "description": thing.description}
 
@@ -246,7 +230,7 @@ def _described(thing: Tool | Resource | Prompt) -> dict[str, Any]:
 MAX_PROBLEMS = 5
 
 
-def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context) -> dict[str, Any]:
+def call_tool(tools: Sequence[Tool], params: Params, context: Context) -> dict[str, Any]:
     """Return the result of `tools/call`.
 
     Raises:
@@ -259,7 +243,21 @@ def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, dict):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a tool are an object")
-    result = _run(named[name], arguments, context)
+    schema = named[name].input_schema
+    if wrong := list(islice(problems(arguments, schema), MAX_PROBLEMS)):
+        listed = "".join(f"\n- {problem}" for problem in wrong)
+        refusal = f"{name} was not run:{listed}\nCorrect this and call it again."
+        result = ToolResult(text=shortened(refusal), is_error=True)
+    else:
+        try:
+            result = named[name].handler(integers(arguments, schema), context)
+        except CommonplaceError as error:
+            result = ToolResult(text=shortened(str(error)), is_error=True)
+        except Exception as error:
+            # The skin's outermost edge: the model learns that it is not to blame, the log learns what happened.
+            report_defect(f"the tool {name} failed", error)
+            failure = f"{name} failed unexpectedly ({type(error).__name__}); other arguments or a later call may work"
+            result = ToolResult(text=failure, is_error=True)
     text = result.text
     if text is None:  # a result for machines is repeated as text, for the clients and versions that read only that
         text = json.dumps(result.structured, ensure_ascii=False, separators=(",", ":"))
@@ -271,23 +269,6 @@ def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context
     return form
 
 
-def _run(tool: Tool, arguments: Mapping[str, Any], context: Context) -> ToolResult:
-    wrong = list(islice(problems(arguments, tool.input_schema), MAX_PROBLEMS))
-    if wrong:
-        listed = "".join(f"\n- {problem}" for problem in wrong)
-        text = f"{tool.name} was not run:{listed}\nCorrect this and call it again."
-        return ToolResult(text=shortened(text), is_error=True)
-    try:
-        return tool.handler(integers(arguments, tool.input_schema), context)
-    except CommonplaceError as error:
-        return ToolResult(text=shortened(str(error)), is_error=True)
-    except Exception as error:
-        # The skin's outermost edge: the model learns that it is not to blame, the log learns what happened.
-        report_defect(f"the tool {tool.name} failed", error)
-        text = f"{tool.name} failed unexpectedly ({type(error).__name__}); other arguments or a later call may work"
-        return ToolResult(text=text, is_error=True)
-
-
 def report_defect(what: str, error: Exception) -> None:
     """Log a defect of ours with its traceback."""
     import logging
@@ -295,29 +276,39 @@ def report_defect(what: str, error: Exception) -> None:
     logging.getLogger("commonplace.mcp").error(what, exc_info=error)
 
 
-_LISTS_FRESH_MS = 300_000
-
-Params: TypeAlias = Mapping[str, Any]
-_T = TypeVar("_T")
-
-
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a method is answered.
+    """What is known of a method.
 
     Attributes:
-        answer: returns the result.
         kind: what the server must offer for the method to be there, or "".
         runs_handlers: whether it runs code of what is offered, which may take time.
         fresh_ms: how long a stateless client may keep the result; None where it is not to be kept at all.
         scope: for whom it may keep it.
     """
 
-    answer: Callable[[Registry, Params, Context], dict[str, Any]]
+    name: str
     kind: str = ""
     runs_handlers: bool = False
     fresh_ms: int | None = None
     scope: str = "public"
+
+
+_FRESH_MS = 300_000
+_METHODS = {
+    method.name: method
+    for method in (
+        Method("ping"),
+        Method("server/discover", fresh_ms=_FRESH_MS),
+        Method("tools/list", "tools", fresh_ms=_FRESH_MS),
+        Method("tools/call", "tools", runs_handlers=True),
+        Method("resources/list", "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+        Method("resources/templates/list", "resources", fresh_ms=_FRESH_MS),
+        Method("resources/read", "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+        Method("prompts/list", "prompts", fresh_ms=_FRESH_MS),
+        Method("prompts/get", "prompts", runs_handlers=True),
+    )
+}
 
 
 def method_of(name: str, registry: Registry, terms: Terms) -> Method:
@@ -326,60 +317,62 @@ def method_of(name: str, registry: Registry, terms: Terms) -> Method:
     Raises:
         ProtocolError: this version has none of that name, or the server offers nothing that it is about.
     """
-    method = (_STATELESS if terms.is_stateless else _SESSION).get(name)
-    if method is None or (method.kind and not getattr(registry, method.kind)):
+    method = _METHODS.get(name)
+    of_the_other_era = "ping" if terms.is_stateless else "server/discover"
+    if method is None or name == of_the_other_era or (method.kind and not getattr(registry, method.kind)):
         raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {name}")
     return method
 
 
 def initialized(registry: Registry, terms: Terms) -> dict[str, Any]:
     """Return the answer to `initialize`."""
-    return {
-        "protocolVersion": terms.version,
-        "capabilities": capabilities(registry),
-        "serverInfo": _server_form(registry),
-        **_instructions(registry),
-    }
-
-
-def completed(method: Method, result: dict[str, Any], registry: Registry, terms: Terms) -> dict[str, Any]:
-    """Return a result with what its era adds to it: in the stateless one it says what it is and whose."""
-    if not terms.is_stateless:
-        return result
-    added: dict[str, Any] = {"resultType": "complete", "_meta": {SERVER_KEY: _server_form(registry)}}
-    if method.fresh_ms is not None:
-        added |= {"ttlMs": method.fresh_ms, "cacheScope": method.scope}
-    return {**result, **added}
+    return {"protocolVersion": terms.version, **_offer(registry), "serverInfo": _server_form(registry)}
 
 
 def _server_form(registry: Registry) -> dict[str, str]:
     return {"name": registry.name, "title": registry.title, "version": registry.version}
 
 
-def _instructions(registry: Registry) -> dict[str, str]:
-    return {"instructions": registry.instructions} if registry.instructions else {}
+def _offer(registry: Registry) -> dict[str, Any]:
+    """Return the kinds of things that a server offers, and how to use them; no list is announced when it changes."""
+    kinds = {kind: {} for kind in ("tools", "resources", "prompts") if getattr(registry, kind)}
+    return {"capabilities": kinds, **({"instructions": registry.instructions} if registry.instructions else {})}
 
 
-def _discover(registry: Registry, _params: Params, _context: Context) -> dict[str, Any]:
-    return {
-        "supportedVersions": list(STATELESS_VERSIONS),
-        "capabilities": capabilities(registry),
-        **_instructions(registry),
-    }
+def respond(registry: Registry, method: Method, params: Params, context: Context) -> dict[str, Any]:
+    """Return the result of a method, with what its era adds: in the stateless one it says what it is and whose.
 
-
-def _list(
-    key: str,
-    things: Callable[[Registry], Sequence[_T]],
-    form: Callable[[_T], dict[str, Any]],
-    registry: Registry,
-    params: Params,
-    _context: Context,
-) -> dict[str, Any]:
-    """Return a list as one page, so that no cursor is ever given out."""
-    if params.get("cursor") is not None:
+    Raises:
+        CommonplaceError: the request is malformed, names something that is not there, or a handler failed.
+    """
+    if method.name.endswith("/list") and params.get("cursor") is not None:
+        # A list is one page, so that no cursor is ever given out.
         raise ProtocolError(INVALID_PARAMS, "the list has one page and this cursor is none of ours; leave it out")
-    return {key: [form(thing) for thing in things(registry)]}
+    result: dict[str, Any] = {}
+    match method.name:
+        case "server/discover":
+            result = {"supportedVersions": list(STATELESS_VERSIONS), **_offer(registry)}
+        case "tools/list":
+            result = {"tools": [tool_form(tool) for tool in registry.tools]}
+        case "tools/call":
+            result = call_tool(registry.tools, params, context)
+        case "resources/list":
+            things = registry.resources() if registry.resources is not None else ()
+            forms = [{"uri": one.uri, **_described(one), "mimeType": one.mime_type} for one in things]
+            result = {"resources": forms}
+        case "resources/templates/list":
+            result = {"resourceTemplates": []}  # clients ask for them where there are resources
+        case "resources/read":
+            result = _read(registry, params, context)
+        case "prompts/list":
+            result = {"prompts": [_prompt_form(prompt) for prompt in registry.prompts]}
+        case "prompts/get":
+            result = _get_prompt(registry, params, context)
+    if context.terms.is_stateless:
+        result |= {"resultType": "complete", "_meta": {SERVER_KEY: _server_form(registry)}}
+        if method.fresh_ms is not None:
+            result |= {"ttlMs": method.fresh_ms, "cacheScope": method.scope}
+    return result
 
 
 def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
@@ -387,7 +380,7 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
     if not isinstance(uri, str):
         raise ProtocolError(INVALID_PARAMS, "resources/read names a uri, a string")
     try:
-        resource = _resource(uri, registry)
+        resource = _resource(registry, uri)
         text = resource.handler(uri, context)
     except NotFoundError as error:
         # The old code is never to be sent to a stateless client, and old clients look for it.
@@ -396,15 +389,18 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
     return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": text}]}
 
 
-def _resources(registry: Registry) -> Sequence[Resource]:
-    return registry.resources() if registry.resources is not None else ()
-
-
-def _resource(uri: str, registry: Registry) -> Resource:
-    for resource in _resources(registry):
+def _resource(registry: Registry, uri: str) -> Resource:
+    for resource in registry.resources() if registry.resources is not None else ():
         if resource.uri == uri:
             return resource
     raise NotFoundError(f"there is no {uri}")
+
+
+def _prompt_form(prompt: Prompt) -> dict[str, Any]:
+    arguments = [
+        {"name": one.name, "description": one.description, "required": one.is_required} for one in prompt.arguments
+    ]
+    return {**_described(prompt), "arguments": arguments}
 
 
 def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
@@ -419,23 +415,3 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
     message = {"role": "user", "content": {"type": "text", "text": prompt.handler(arguments, context)}}
     return {"description": prompt.description, "messages": [message]}
-
-
-_TOOLS = partial(_list, "tools", lambda registry: registry.tools, tool_form)
-_PROMPTS = partial(_list, "prompts", lambda registry: registry.prompts, _prompt_form)
-_RESOURCES = partial(_list, "resources", _resources, _resource_form)
-_TEMPLATES = partial(_list, "resourceTemplates", lambda _: (), _resource_form)
-"""Clients ask for them where there are resources, and ours have none."""
-_BOTH: Mapping[str, Method] = {
-    "tools/list": Method(_TOOLS, "tools", fresh_ms=_LISTS_FRESH_MS),
-    "tools/call": Method(
-        lambda registry, params, context: call_tool(registry.tools, params, context), "tools", runs_handlers=True
-    ),
-    "resources/list": Method(_RESOURCES, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-    "resources/templates/list": Method(_TEMPLATES, "resources", fresh_ms=_LISTS_FRESH_MS),
-    "resources/read": Method(_read, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-    "prompts/list": Method(_PROMPTS, "prompts", fresh_ms=_LISTS_FRESH_MS),
-    "prompts/get": Method(_get_prompt, "prompts", runs_handlers=True),
-}
-_SESSION: Mapping[str, Method] = {"ping": Method(lambda _registry, _params, _context: {}), **_BOTH}
-_STATELESS: Mapping[str, Method] = {"server/discover": Method(_discover, fresh_ms=_LISTS_FRESH_MS), **_BOTH}

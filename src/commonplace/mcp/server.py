@@ -10,7 +10,7 @@ import fcntl
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Full, Queue
@@ -46,13 +46,13 @@ from commonplace.mcp.protocol import (
     Method,
     Registry,
     Terms,
-    completed,
     initialized,
     is_stateless,
     method_of,
     opened_session,
     progress_token,
     report_defect,
+    respond,
     stateless_terms,
 )
 
@@ -169,7 +169,13 @@ def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
     sys.stdout.flush()
     # Above the standard three, and closed in children: one that outlives us must not keep the client waiting.
     incoming, outgoing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _ERRORS + 1) for number in (_INPUT, _OUTPUT))
-    _divert()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, _INPUT)
+    try:
+        os.dup2(_ERRORS, _OUTPUT)
+    except OSError:  # standard error is closed
+        os.dup2(nothing, _OUTPUT)
+    os.close(nothing)
     try:
         with (
             os.fdopen(incoming, "rb", _BUFFER, closefd=False) as reader,
@@ -184,17 +190,6 @@ def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
         os.close(outgoing)
 
 
-def _divert() -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, _INPUT)
-    try:
-        os.dup2(_ERRORS, _OUTPUT)
-    except OSError:
-        # Standard error is closed.
-        os.dup2(nothing, _OUTPUT)
-    os.close(nothing)
-
-
 ENDED, CLIENT_GONE = 0, 1
 
 _NEWEST = Terms(SESSION_VERSIONS[-1])
@@ -202,30 +197,27 @@ _NEWEST = Terms(SESSION_VERSIONS[-1])
 Settle: TypeAlias = Callable[[bytes | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many handlers run at a time, and how many requests may wait for one."""
-
-    workers: int = 4
-    waiting: int = 64
-
-
 def serve(
     registry: Registry,
     stdin: BinaryIO | None = None,
     stdout: BinaryIO | None = None,
     *,
-    limits: Limits | None = None,
+    workers: int = 4,
+    waiting: int = 64,
 ) -> int:
     """Answer requests until the input ends, then finish what runs; without streams, on the process's own.
+
+    Args:
+        workers: how many handlers run at a time.
+        waiting: how many requests may wait for one.
 
     Returns:
         ENDED (0), or CLIENT_GONE (1) where answers found no reader.
     """
     if stdin is not None and stdout is not None:
-        return _Connection(registry, LineWriter(stdout), limits or Limits()).run(stdin)
+        return _Connection(registry, LineWriter(stdout), workers, waiting).run(stdin)
     with standard_streams() as (reader, writer):
-        return serve(registry, reader, writer, limits=limits)
+        return serve(registry, reader, writer, workers=workers, waiting=waiting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,32 +247,14 @@ class _Batch:
                 self._writer.write(b"[" + b",".join(self._answers) + b"]")
 
 
-class _Progress:
-    """Sends a handler's progress while it grows and the client wants it."""
-
-    def __init__(self, token: RequestId | None, cancellation: threading.Event, writer: LineWriter) -> None:
-        self._token = token
-        self._cancellation = cancellation
-        self._writer = writer
-        self._done = float("-inf")
-
-    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        if self._token is None or self._cancellation.is_set() or done <= self._done:
-            return
-        self._done = done
-        told: dict[str, Any] = {"progressToken": self._token, "progress": done, "total": total, "message": message}
-        given = {name: value for name, value in told.items() if value is not None}
-        self._writer.write(encode(notification("notifications/progress", given)))
-
-
 class _Connection:
     """One client on two streams. The session and the pool belong to the thread that reads."""
 
-    def __init__(self, registry: Registry, writer: LineWriter, limits: Limits) -> None:
+    def __init__(self, registry: Registry, writer: LineWriter, workers: int, waiting: int) -> None:
         self._registry = registry
         self._writer = writer
-        self._pool = Pool(limits.workers, limits.waiting)
-        self._waiting = limits.waiting
+        self._pool = Pool(workers, waiting)
+        self._waiting = waiting
         self._session: Terms | None = None
         self._open: dict[RequestId, _Request] = {}
         self._turn = threading.Lock()
@@ -300,52 +274,47 @@ class _Connection:
         return CLIENT_GONE if self._writer.is_broken else ENDED
 
     def _take_line(self, line: bytes | TooLong) -> None:
+        settle: Settle = self._send
         if isinstance(line, TooLong):
-            error = ProtocolError(
-                INVALID_REQUEST, f"the line has more than {MAX_LINE_LENGTH} bytes; send less at a time"
-            )
-            self._send(encode(error_of(id_at_an_end(line.head, line.tail), error)))
+            text = f"the line has more than {MAX_LINE_LENGTH} bytes; send less at a time"
+            settle(encode(error_of(id_at_an_end(line.head, line.tail), ProtocolError(INVALID_REQUEST, text))))
             return
         try:
             value = decode(line)
-            if not isinstance(value, list):
-                self._take(read_message(value), self._send)
-                return
-            messages = self._batch(value)
         except ProtocolError as error:
-            self._send(encode(error_of(None, error)))
+            settle(encode(error_of(None, error)))
             return
-        batch = _Batch(len(messages), self._writer)
-        for message in messages:
-            self._take(message, batch.settle)
-
-    def _batch(self, values: Sequence[Any]) -> Sequence[Message]:
+        if not isinstance(value, list):
+            self._take(read_message(value), settle)
+            return
+        fault = "" if value else "a batch has at least one message"
         if self._session is None or self._session.version not in BATCH_VERSIONS:
-            raise ProtocolError(
-                INVALID_REQUEST, "batches are part of version 2025-03-26 alone; send one message a line"
-            )
-        if not values:
-            raise ProtocolError(INVALID_REQUEST, "a batch has at least one message")
-        return [_in_batch(read_message(value)) for value in values]
+            fault = "batches are part of version 2025-03-26 alone; send one message a line"
+        if fault:
+            settle(encode(error_of(None, ProtocolError(INVALID_REQUEST, fault))))
+            return
+        settle = _Batch(len(value), self._writer).settle
+        for message in map(read_message, value):
+            # A batch has no handshake, and no request of the era that has no batches.
+            if isinstance(message, Call) and (message.method == "initialize" or is_stateless(message.params)):
+                error = ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch")
+                settle(encode(error_of(message.id, error)))
+            else:
+                self._take(message, settle)
 
     def _take(self, message: Message, settle: Settle) -> None:
-        if message is None:
-            settle(None)
-        elif isinstance(message, Malformed):
+        if isinstance(message, Malformed):
             settle(encode(error_of(message.id, message.error)))
-        elif message.id is None:
-            self._take_notification(message)
-            settle(None)
-        else:
+        elif message is not None and message.id is not None:
             self._take_request(message, message.id, settle)
-
-    def _take_notification(self, call: Call) -> None:
-        asked = call.params.get("requestId")
-        if call.method == "notifications/cancelled" and isinstance(asked, int | str):
-            with self._turn:
-                request = self._open.get(asked)
-            if request is not None:
-                self._settle(request, None)
+        else:
+            asked = message.params.get("requestId") if message is not None else None
+            if message is not None and message.method == "notifications/cancelled" and isinstance(asked, int | str):
+                with self._turn:
+                    request = self._open.get(asked)
+                if request is not None:
+                    self._settle(request, None)
+            settle(None)
 
     def _take_request(self, call: Call, call_id: RequestId, settle: Settle) -> None:
         try:
@@ -354,11 +323,23 @@ class _Connection:
                 settle(encode(result_of(call_id, initialized(self._registry, self._session))))
                 return
             terms, method = self._terms_and_method(call)
-            request = self._opened(call_id, settle)
         except ProtocolError as error:
             settle(encode(error_of(call_id, error)))
             return
-        work, deliver = partial(self._answer, call, request, terms, method), partial(self._settle, request)
+        request = _Request(call_id, settle, threading.Event())
+        with self._turn:
+            is_open = self._open.setdefault(call_id, request) is not request
+        if is_open:
+            text = f"the request with id {call_id!r} is still being answered; give each its own"
+            settle(encode(error_of(call_id, ProtocolError(INVALID_REQUEST, text))))
+            return
+
+        def work() -> bytes:
+            progress = self._progress(progress_token(call.params), request.cancellation)
+            context = Context(terms, request.cancellation, progress)
+            return b"" if request.cancellation.is_set() else answer(self._registry, call, call_id, method, context)
+
+        deliver = partial(self._settle, request)
         if not method.runs_handlers:
             deliver(work())
         elif not self._pool.submit(work, deliver):
@@ -375,19 +356,20 @@ class _Connection:
             raise ProtocolError(INVALID_PARAMS, text)
         return self._session or _NEWEST, method
 
-    def _opened(self, call_id: RequestId, settle: Settle) -> _Request:
-        request = _Request(call_id, settle, threading.Event())
-        with self._turn:
-            if call_id in self._open:
-                text = f"the request with id {call_id!r} is still being answered; give each its own"
-                raise ProtocolError(INVALID_REQUEST, text)
-            self._open[call_id] = request
-        return request
+    def _progress(self, token: RequestId | None, cancellation: threading.Event) -> Callable[..., None]:
+        """Return what sends a handler's progress while it grows and the client wants it."""
+        last = float("-inf")
 
-    def _answer(self, call: Call, request: _Request, terms: Terms, method: Method) -> bytes:
-        progress = _Progress(progress_token(call.params), request.cancellation, self._writer)
-        context = Context(terms, request.cancellation, progress)
-        return b"" if request.cancellation.is_set() else answer(self._registry, call, request.id, method, context)
+        def send(done: float, total: float | None = None, message: str | None = None) -> None:
+            nonlocal last
+            if token is None or cancellation.is_set() or done <= last:
+                return
+            last = done
+            told: dict[str, Any] = {"progressToken": token, "progress": done, "total": total, "message": message}
+            given = {name: value for name, value in told.items() if value is not None}
+            self._writer.write(encode(notification("notifications/progress", given)))
+
+        return send
 
     def _settle(self, request: _Request, answer: bytes | None) -> None:
         """Settle a request, without an answer to cancel it; where both happen at once, the first wins."""
@@ -413,8 +395,7 @@ class _Connection:
 def answer(registry: Registry, call: Call, call_id: RequestId, method: Method, context: Context) -> bytes:
     """Return the encoded answer to a request: a result, or an error."""
     try:
-        result = method.answer(registry, call.params, context)
-        return encode(result_of(call_id, completed(method, result, registry, context.terms)))
+        return encode(result_of(call_id, respond(registry, method, call.params, context)))
     except ProtocolError as error:
         refusal = error
     except UsageError as error:
@@ -426,10 +407,3 @@ def answer(registry: Registry, call: Call, call_id: RequestId, method: Method, c
         report_defect(f"{call.method} failed", error)
         refusal = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
     return encode(error_of(call_id, refusal))
-
-
-def _in_batch(message: Message) -> Message:
-    """Refuse what a batch must not hold: the handshake, and requests of the era that has no batches."""
-    if isinstance(message, Call) and (message.method == "initialize" or is_stateless(message.params)):
-        return Malformed(ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch"), message.id)
-    return message

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from commonplace.mcp.protocol import Registry
-from commonplace.mcp.server import Limits, serve
+from commonplace.mcp.server import serve
 
 INFO = "toy", "1.2.3", "A toy", "Ask the toy."
 LIMIT_S = 20
@@ -20,7 +20,7 @@ LIMIT_S = 20
 class Talk:
     """One connection; `status` is what `serve` returned."""
 
-    def __init__(self, registry: Registry, limits: Limits | None = None) -> None:
+    def __init__(self, registry: Registry, **limits: int) -> None:
         (server_in, client_out), (client_in, server_out) = os.pipe(), os.pipe()
         self.out: BinaryIO = os.fdopen(client_out, "wb", 0)
         self.into: BinaryIO = os.fdopen(client_in, "rb")
@@ -29,9 +29,9 @@ class Talk:
         self._thread = threading.Thread(target=self._serve, args=(registry, streams, limits), daemon=True)
         self._thread.start()
 
-    def _serve(self, registry: Registry, streams: tuple[BinaryIO, BinaryIO], limits: Limits | None) -> None:
+    def _serve(self, registry: Registry, streams: tuple[BinaryIO, BinaryIO], limits: dict[str, int]) -> None:
         with streams[0], streams[1]:
-            self.status = serve(registry, *streams, limits=limits)
+            self.status = serve(registry, *streams, **limits)
 
     def say(self, value: Any) -> None:
         self.out.write(json.dumps(value).encode() + b"\n")
@@ -65,8 +65,8 @@ class Talk:
 
 
 @contextmanager
-def talking(registry: Registry, limits: Limits | None = None) -> Iterator[Talk]:
-    talk = Talk(registry, limits)
+def talking(registry: Registry, **limits: int) -> Iterator[Talk]:
+    talk = Talk(registry, **limits)
     try:
         yield talk
     finally:

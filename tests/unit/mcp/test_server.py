@@ -14,7 +14,7 @@ import pytest
 from tests.unit.mcp.conversation import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking
 
 from commonplace.mcp.protocol import Context, Registry, Tool, ToolResult
-from commonplace.mcp.server import Limits, Pool, serve
+from commonplace.mcp.server import Pool, serve
 
 
 class Gate:
@@ -62,7 +62,7 @@ UNTIL_CANCELLED = {"arguments": {"until": "cancelled"}}
 
 def test_pings_and_lists_are_answered_while_tools_run(gate: Gate) -> None:
     """With every thread busy too: a client that gets no pong kills the server."""
-    with talking(registry(gate), Limits(workers=1, waiting=1)) as talk:
+    with talking(registry(gate), workers=1, waiting=1) as talk:
         talk.greet()
         start(talk, gate, "slow")
         assert talk.ask("ping", call_id="p")["result"] == {}
@@ -72,7 +72,7 @@ def test_pings_and_lists_are_answered_while_tools_run(gate: Gate) -> None:
 
 
 def test_tools_run_side_by_side_and_are_answered_as_they_end(gate: Gate) -> None:
-    with talking(registry(gate), Limits(workers=2)) as talk:
+    with talking(registry(gate), workers=2) as talk:
         talk.greet()
         start(talk, gate, "first", UNTIL_CANCELLED)
         start(talk, gate, "second")
@@ -82,7 +82,7 @@ def test_tools_run_side_by_side_and_are_answered_as_they_end(gate: Gate) -> None
 
 
 def test_request_over_the_queue_is_refused_and_those_in_it_are_served(gate: Gate) -> None:
-    with talking(registry(gate), Limits(workers=1, waiting=1)) as talk:
+    with talking(registry(gate), workers=1, waiting=1) as talk:
         talk.greet()
         start(talk, gate, "runs")
         talk.say(request("tools/call", {"name": "wait"}, "waits"))
@@ -108,7 +108,7 @@ def test_cancelled_request_is_not_answered_and_its_tool_is_told(gate: Gate, era:
 
 
 def test_request_cancelled_in_the_queue_never_runs(gate: Gate) -> None:
-    with talking(registry(gate), Limits(workers=1, waiting=2)) as talk:
+    with talking(registry(gate), workers=1, waiting=2) as talk:
         talk.greet()
         start(talk, gate, "runs")
         talk.say(request("tools/call", {"name": "wait"}, "queued"))
@@ -201,7 +201,7 @@ def test_progress_is_sent_to_nobody_else(meta: Any) -> None:
 
 def test_end_of_input_waits_for_all_that_was_asked(gate: Gate) -> None:
     """What runs and what waits: `printf … | commonplace mcp` gets its answers."""
-    with talking(registry(gate), Limits(workers=1, waiting=5)) as talk:
+    with talking(registry(gate), workers=1, waiting=5) as talk:
         talk.greet()
         start(talk, gate, 0)
         for call_id in (1, 2):
@@ -258,7 +258,7 @@ def test_requests_one_after_another_need_one_thread() -> None:
 def test_many_requests_at_once_are_each_answered_once() -> None:
     lines = [line("tools/call", stateless({"name": "tell"}), number) for number in range(300)]
     out = io.BytesIO()
-    assert serve(TELLING, io.BytesIO(b"".join(lines)), out, limits=Limits(waiting=300)) == 0
+    assert serve(TELLING, io.BytesIO(b"".join(lines)), out, waiting=300) == 0
     told = out.getvalue().splitlines()
     assert len(told) == len(set(told)) == 300
 
