@@ -40,11 +40,16 @@ def open_file(path: Path | str, *, follow: bool = True, place: int | None = None
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags, dir_fd=place)
     try:
-        _refuse_irregular(os.fstat(descriptor).st_mode, path)
-        return os.fdopen(descriptor, "rb")
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode):
+            return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def sync(path: Path) -> None:
@@ -54,13 +59,6 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _refuse_irregular(mode: int, path: Path | str) -> None:
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def stays_inside(path_or_glob: str) -> bool:

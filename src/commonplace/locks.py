@@ -13,7 +13,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from commonplace.errors import StoreBusyError, StoreError
@@ -89,15 +89,32 @@ class FileLock(Lock):
             StoreError: the lock file cannot be opened, or this process was forked meanwhile.
         """
         refuse_forked(self._process, self._path)
-        deadline = time.monotonic() + timeout_s
+        deadline, wait_s = time.monotonic() + timeout_s, _FIRST_WAIT_S
         if not self._threads.acquire(timeout=max(0.0, timeout_s)):
             return False
-        try:
-            self._descriptor = self._take(deadline)
-        finally:
-            if self._descriptor is None:
-                self._threads.release()
-        return self._descriptor is not None
+        with ExitStack() as failing:
+            failing.callback(self._threads.release)
+            try:
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except OSError as error:
+                message, remedy = f"the lock file {self._path} is a link", "delete it"
+                if error.errno != errno.ELOOP:
+                    message = f"cannot open the lock file {self._path}: {error.strerror}"
+                    remedy = "make its directory exist and be writable, or name another store"
+                raise StoreError(message, remedy=remedy) from error
+            failing.callback(os.close, descriptor)
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return False
+                time.sleep(min(wait_s, left_s))
+                wait_s = min(2 * wait_s, _MAX_WAIT_S)
+            failing.pop_all()
+        self._descriptor = descriptor
+        return True
 
     def release(self) -> None:
         """Give the lock back; harmless when it is not held."""
@@ -109,29 +126,3 @@ class FileLock(Lock):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
         self._threads.release()
-
-    def _take(self, deadline: float) -> int | None:
-        try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise StoreError(f"the lock file {self._path} is a link", remedy="delete it") from error
-            raise StoreError(
-                f"cannot open the lock file {self._path}: {error.strerror}",
-                remedy="make its directory exist and be writable, or name another store",
-            ) from error
-        wait_s = _FIRST_WAIT_S
-        try:
-            while True:
-                with suppress(BlockingIOError):
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return descriptor
-                left_s = deadline - time.monotonic()
-                if left_s <= 0:
-                    os.close(descriptor)
-                    return None
-                time.sleep(min(wait_s, left_s))
-                wait_s = min(2 * wait_s, _MAX_WAIT_S)
-        except BaseException:
-            os.close(descriptor)
-            raise

@@ -65,15 +65,11 @@ class LineFile:
             size = os.fstat(handle).st_size
         finally:
             os.close(handle)
-        if size >= self._rotation.max_bytes:
-            self._put_aside()
-
-    def _put_aside(self) -> None:
-        """Rename the file to `.1`, older ones upward; of several processes one does it, the others find it small again.
-
-        A line that another process writes meanwhile goes to the file under its new name; none is lost, but for those
-        in a file that falls off the end.
-        """
+        if size < self._rotation.max_bytes:
+            return
+        # Rename the file to `.1`, and older ones upward. Of several processes one does it, and the others find it small
+        # again. A line that another process writes meanwhile goes to the file under its new name: none is lost, but for
+        # those in a file that falls off the end.
         numbered = (self._path.with_name(f"{self._path.name}.{number + 1}") for number in range(self._rotation.keep))
         paths = [self._path, *numbered]
         with _guarded(self._path.parent), suppress(FileNotFoundError):
@@ -197,26 +193,21 @@ def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dr
         # The guard keeps a file from being put aside, under a name that was passed already.
         with _guarded(place):
             for path in sorted(place.glob("*.jsonl*")):
-                if path.is_file() and not path.is_symlink():
-                    blanked += _blank(path, places, dry_run)
+                if not path.is_file() or path.is_symlink():
+                    continue
+                data = path.read_bytes()
+                lines = set()
+                for offset in places(data):
+                    end = data.find(b"\n", offset)
+                    lines.add((data.rfind(b"\n", 0, offset) + 1, len(data) if end < 0 else end))
+                blanked += len(lines)
+                if dry_run or not lines:
+                    continue
+                with path.open("r+b", buffering=0) as file:
+                    for begin, end in lines:
+                        os.pwrite(file.fileno(), b"{}".ljust(end - begin)[: end - begin], begin)
+                    os.fsync(file.fileno())
     return blanked
-
-
-def _blank(path: Path, places: Callable[[bytes], Iterable[int]], dry_run: bool) -> int:
-    data = path.read_bytes()
-    lines = set()
-    for offset in places(data):
-        end = data.find(b"\n", offset)
-        lines.add((data.rfind(b"\n", 0, offset) + 1, len(data) if end < 0 else end))
-    if lines and not dry_run:
-        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            for begin, end in lines:
-                os.pwrite(handle, b"{}".ljust(end - begin)[: end - begin], begin)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    return len(lines)
 
 
 @contextmanager

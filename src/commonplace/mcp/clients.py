@@ -11,6 +11,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -174,21 +175,14 @@ def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> 
     if wanted == document:
         return text
     if not client.is_toml:
-        return json.dumps(wanted, indent=_indent(text), ensure_ascii=False) + "\n"
+        indent = re.search(r"\n([ \t]+)\S", text)
+        return json.dumps(wanted, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     made = _with_table(text, client, place[NAME])
-    if not _says(made, wanted):
-        raise UsageError(
-            f"the server is configured in {name} in a form that cannot be replaced",
-            remedy="remove it there and try again",
-        )
-    return made
-
-
-def _says(text: str, wanted: Mapping[str, Any]) -> bool:
-    try:
-        return tomllib.loads(text) == wanted
-    except tomllib.TOMLDecodeError:
-        return False
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(made) == wanted:
+            return made
+    message = f"the server is configured in {name} in a form that cannot be replaced"
+    raise UsageError(message, remedy="remove it there and try again")
 
 
 def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
@@ -217,8 +211,3 @@ def _with_table(text: str, client: Client, entry: Entry) -> str:
         return new if not text.strip() else f"{text.rstrip(chr(10))}\n\n{new}"
     gap = "\n" if old.end() < len(text) else ""
     return f"{text[: old.start()]}{new}{gap}{text[old.end() :]}"
-
-
-def _indent(text: str) -> int | str:
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else 2

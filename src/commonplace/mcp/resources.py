@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import commonplace
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, ResourceHandler, Terms
+from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Terms
 from commonplace.mcp.tools import beginning, ending, tools_of
 
 if TYPE_CHECKING:
@@ -72,13 +72,30 @@ class Host:
 
 def registry_of(host: Host) -> Registry:
     """Return what the server offers."""
-    silent = Context(Terms(""))
-
-    def read(uri: str, context: Context) -> str:
-        return _page(host.engine(context), uri)
 
     def resources() -> Sequence[Resource]:
-        return [_resource(name, read) for name in host.engine(silent).pages()[: DAYS_LISTED + 1]]
+        from urllib.parse import quote
+
+        names = host.engine(Context(Terms(""))).pages()[: DAYS_LISTED + 1]
+        about = {True: "What is kept for long", False: "Notes of one day"}
+        return [
+            Resource(f"{SCHEME}{quote(each)}", each, each, about[each.endswith("MEMORY.md")], read) for each in names
+        ]
+
+    def read(uri: str, context: Context) -> str:
+        from urllib.parse import unquote
+
+        from commonplace.engine.memory_api import MAX_LINES
+
+        engine = host.engine(context)
+        name = unquote(uri.removeprefix(SCHEME))
+        if name not in engine.pages():
+            raise NotFoundError(f"there is no page {name!r:.200}", remedy="list the resources")
+        excerpt = engine.read(name, 1, MAX_LINES)
+        if excerpt.last_line < excerpt.total_lines:
+            excerpt = engine.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
+        kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
+        return "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)
 
     def habits(arguments: Mapping[str, str], context: Context) -> str:
         task = arguments.get("task", "").strip()
@@ -87,11 +104,9 @@ def registry_of(host: Host) -> Registry:
         engine = host.engine(context)
         if engine.settings.context.on_start == "off":
             return f"{_HABITS}\n\nThe task: {task}"
-        budget = min(_PROMPT_TOKENS, engine.settings.context.max_tokens)
-        made = engine.context(task, budget)
+        made = engine.context(task, min(_PROMPT_TOKENS, engine.settings.context.max_tokens))
         engine.log_retrieval(made, "context")
-        known = made.text or "Nothing relevant is known of it yet."
-        return f"{_HABITS}\n\nThe task: {task}\n\n{known}"
+        return f"{_HABITS}\n\nThe task: {task}\n\n{made.text or 'Nothing relevant is known of it yet.'}"
 
     task = PromptArgument("task", "what is to be done; what is known of it is added")
     return Registry(
@@ -100,25 +115,3 @@ def registry_of(host: Host) -> Registry:
         resources=resources,
         prompts=(Prompt("use-memory", "Use your memory", "How an agent uses this memory.", habits, (task,)),),
     )
-
-
-def _resource(name: str, read: ResourceHandler) -> Resource:
-    from urllib.parse import quote
-
-    about = "What is kept for long" if name.endswith("MEMORY.md") else "Notes of one day"
-    return Resource(f"{SCHEME}{quote(name)}", name, name, about, read)
-
-
-def _page(engine: Engine, uri: str) -> str:
-    from urllib.parse import unquote
-
-    from commonplace.engine.memory_api import MAX_LINES
-
-    name = unquote(uri.removeprefix(SCHEME))
-    if name not in engine.pages():
-        raise NotFoundError(f"there is no page {name!r:.200}", remedy="list the resources")
-    excerpt = engine.read(name, 1, MAX_LINES)
-    if excerpt.last_line < excerpt.total_lines:
-        excerpt = engine.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
-    kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
-    return "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)

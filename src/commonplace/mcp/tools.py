@@ -20,7 +20,6 @@ from commonplace.text.budget import MAX_TOKENS, most_tokens
 if TYPE_CHECKING:
     from commonplace import Memory
     from commonplace.engine import Engine
-    from commonplace.engine.memory_api import Excerpt
     from commonplace.graph.views import EntityView, RelationView
     from commonplace.journal.pages import PagePlace
     from commonplace.types import Hit, Link
@@ -64,6 +63,29 @@ def link(engine: Engine, given: Arguments) -> ToolResult:
     return ToolResult(_plain_link(made), f"linked: {made.source} —{made.type}→ {made.target}")
 
 
+def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
+    from commonplace.graph.text import RELATED, statement, when
+
+    if "strength" in given:
+        raise UsageError("a fact has no strength", remedy="leave it out")
+    type_ = given.get("type", RELATED)
+    stated = statement(given["source"], given["target"], given["fact"], relation_type=type_)
+    added = engine.graph.add_episode(stated, source="json", source_description="memory_link")
+    notices = [
+        *added.notices,
+        *(f"ended: {each.fact} ({when(each)})" for each in added.ended),
+        *(f"disputed: {each.fact} ({when(each)})" for each in added.disputed),
+    ]
+    source, target, told = stated["source"], stated["target"], "stored, but it states no fact"
+    if added.relations:
+        # The names as they are known, and the type that the sentence states: perhaps more than was given.
+        fact = added.relations[0]
+        source, target, type_ = fact.source_name, fact.target_name, fact.relation_type
+        told = f"stored: {source} —{type_}→ {target}"
+    structured = {"source": source, "target": target, "type": type_, "notices": notices}
+    return ToolResult(structured, "\n".join([told, *notices]))
+
+
 def graph(engine: Engine, given: Arguments) -> ToolResult:
     """Return what is known about a memory or an entity, or what answers a query."""
     if given.get("id") == REVIEW:
@@ -73,7 +95,11 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
     from commonplace.graph.text import entity_item, fact_item
 
     known = _about(engine, given) if "id" in given else _answers(engine, given)
-    facts = [("facts", _plain_fact(each), fact_item(each)) for each in known.facts]
+    facts = []
+    for fact in known.facts:
+        plain = fact.to_dict()
+        named = [(name.removesuffix("_name"), plain[name]) for name in _OF_FACT]
+        facts.append(("facts", {name: value for name, value in named if value or name == "score"}, fact_item(fact)))
     memories = []
     for each in known.memories:
         text = engine.snippet(each.content, given.get("query", ""), SNIPPET_CHARACTERS)
@@ -100,47 +126,21 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
 
 
-def _fenced(items: Iterable[Any]) -> str:
-    """Return a block of recalled texts, each an item of a fence or (reference, text, label)."""
-    from commonplace.formats.fence import FenceItem, fence  # none is needed to list the tools
-
-    return fence(FenceItem(*each) if isinstance(each, tuple) else each for each in items)
-
-
-def _cut(
-    engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]]
-) -> tuple[int, dict[str, Any], str]:
-    """Return how many of `count` items fit into an answer, and both forms of that answer."""
-
-    def fits(size: int) -> bool:
-        structured, text = rendered(size)
-        # A short text need not be counted.
-        forms = json.dumps(structured), text
-        return all(most_tokens(each) <= MAX_TOKENS or engine.count_tokens(each) <= MAX_TOKENS for each in forms)
-
-    size = largest(count, fits)
-    return size, *rendered(size)
-
-
 def _waiting(engine: Engine, given: Arguments) -> ToolResult:
     """Return the open questions; an agent may settle those that no user or untrusted source is a side of."""
     waiting = engine.questions()
 
     def rendered(size: int) -> tuple[dict[str, Any], str]:
-        sides = [(each, side) for each in waiting[:size] for side in each.sides]
-        shown = [
-            (each.id, {"question": each.id, "answers": list(each.answers), **side.to_dict()}) for each, side in sides
-        ]
-        facts = {each.id for each in waiting[:size] if each.kind in ("contradiction", "ending")}
-        items = [
-            (side.id or each.id, engine.snippet(side.text, "", SNIPPET_CHARACTERS), f"{each.kind} {each.id}")
-            for each, side in sides
-        ]
+        structured: dict[str, list[dict[str, Any]]] = {"facts": [], "memories": []}
+        items = []
+        for each in waiting[:size]:
+            kind = "facts" if each.kind in ("contradiction", "ending") else "memories"
+            for side in each.sides:
+                structured[kind].append({"question": each.id, "answers": list(each.answers), **side.to_dict()})
+                text = engine.snippet(side.text, "", SNIPPET_CHARACTERS)
+                items.append((side.id or each.id, text, f"{each.kind} {each.id}"))
         how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
-        return {
-            "facts": [side for id_, side in shown if id_ in facts],
-            "memories": [side for id_, side in shown if id_ not in facts],
-        }, "\n".join([_fenced(items), how])
+        return structured, "\n".join([_fenced(items), how])
 
     _, structured, text = _cut(engine, min(len(waiting), given.get("limit", _LIMIT)), rendered)
     return ToolResult(structured, text if waiting else "Nothing waits for the user.")
@@ -181,47 +181,41 @@ def _answers(engine: Engine, given: Arguments) -> _Known:
     hits = engine.search(query, 1, ("memory",), as_of=times.get("as_of"))
     # That there are no memories is no news to who is shown facts.
     of_memories = hits.notices if hits.hits or not (facts or entities) else ()
-    notices = dict.fromkeys(chain(facts.notices, entities.notices, of_memories))
+    notices = list(dict.fromkeys(chain(facts.notices, entities.notices, of_memories)))
     if not hits.hits:
-        return _Known(list(facts), list(entities), notices=list(notices))
+        return _Known(facts, entities, notices=notices)
     around = engine.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
-    return _Known(list(facts), list(entities), around.memories, around.links, list(notices))
-
-
-def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
-    from commonplace.graph.text import RELATED, statement, when
-
-    if "strength" in given:
-        raise UsageError("a fact has no strength", remedy="leave it out")
-    type_ = given.get("type", RELATED)
-    stated = statement(given["source"], given["target"], given["fact"], relation_type=type_)
-    added = engine.graph.add_episode(stated, source="json", source_description="memory_link")
-    notices = [
-        *added.notices,
-        *(f"ended: {each.fact} ({when(each)})" for each in added.ended),
-        *(f"disputed: {each.fact} ({when(each)})" for each in added.disputed),
-    ]
-    # The names as they are known, and the type that the sentence states: perhaps more than was given.
-    fact = added.relations[0] if added.relations else None
-    ends = (stated["source"], stated["target"]) if fact is None else (fact.source_name, fact.target_name)
-    type_ = type_ if fact is None else fact.relation_type
-    structured = {"source": ends[0], "target": ends[1], "type": type_, "notices": notices}
-    told = "stored, but it states no fact" if fact is None else f"stored: {ends[0]} —{type_}→ {ends[1]}"
-    return ToolResult(structured, "\n".join([told, *notices]))
+    return _Known(facts, entities, around.memories, around.links, notices)
 
 
 def _times(given: Arguments) -> dict[str, Any]:
     return {name: given[key] for name, key in (("as_of", "asOf"), ("valid_at", "validAt")) if key in given}
 
 
-def _plain_fact(fact: RelationView) -> dict[str, Any]:
-    plain = fact.to_dict()
-    named = [(name.removesuffix("_name"), plain[name]) for name in _OF_FACT]
-    return {name: value for name, value in named if value or name == "score"}
-
-
 def _plain_link(link: Link) -> dict[str, Any]:
     return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength}
+
+
+def _fenced(items: Iterable[Any]) -> str:
+    """Return a block of recalled texts, each an item of a fence or (reference, text, label)."""
+    from commonplace.formats.fence import FenceItem, fence  # none is needed to list the tools
+
+    return fence(FenceItem(*each) if isinstance(each, tuple) else each for each in items)
+
+
+def _cut(
+    engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]]
+) -> tuple[int, dict[str, Any], str]:
+    """Return how many of `count` items fit into an answer, and both forms of that answer."""
+
+    def fits(size: int) -> bool:
+        structured, text = rendered(size)
+        # A short text need not be counted.
+        forms = json.dumps(structured), text
+        return all(most_tokens(each) <= MAX_TOKENS or engine.count_tokens(each) <= MAX_TOKENS for each in forms)
+
+    size = largest(count, fits)
+    return size, *rendered(size)
 
 
 _CALLED: Final = {
@@ -248,7 +242,11 @@ def _bound(
             error.rename(_CALLED)
             raise
         except NotFoundError as error:
-            named = _as_stored(arguments)
+            # Answers show models invisible characters escaped: look for the names as they are stored.
+            named = dict(arguments)
+            for name in _NAMES.intersection(named):
+                value = named[name]
+                named[name] = [meant(each) for each in value] if isinstance(value, list) else meant(value)
             if named != arguments:
                 return run(named, context)
             error.advise("memory_search and memory_graph show what there is")
@@ -260,17 +258,6 @@ def _bound(
 def signed(arguments: Arguments, source: str) -> Arguments:
     """Add a source to a new memory without one; a memory that is updated by its id may have one already."""
     return arguments if "id" in arguments or arguments.get("source") else {**arguments, "source": source}
-
-
-def _as_stored(arguments: Arguments) -> Arguments:
-    """Return arguments with the names as stored: answers show models invisible characters escaped."""
-
-    def named(value: Any) -> Any:
-        if isinstance(value, list):
-            return [named(each) for each in value]
-        return meant(value) if isinstance(value, str) else value
-
-    return {name: named(value) if name in _NAMES else value for name, value in arguments.items()}
 
 
 def _search(engine: Engine, given: Arguments) -> ToolResult:
@@ -311,12 +298,20 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
 
 def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
     from commonplace.dates.time import moment_of
+    from commonplace.engine.memory_api import MAX_LINES
 
     path = _path(hit, place)
     if place is not None:
         first, last = place.first_line, place.last_line
+    elif hit.lines is not None:
+        first, last = hit.lines
     else:
-        first, last = hit.lines or _lines(engine, hit, path)
+        # The lines count in the whole memory. In a document that is no file they count from the passage itself: to
+        # find its text every owner has to be looked at, too much for each hit.
+        size = hit.text.count("\n") + 1
+        whole = engine.read(path, 1, MAX_LINES).text if hit.kind == "memory" and size < MAX_LINES else hit.text
+        first = whole[: max(0, whole.find(hit.text))].count("\n") + 1
+        last = first + size - 1
     return {
         "id": hit.owner_id,
         "path": path,
@@ -343,56 +338,38 @@ def _path(hit: Hit, place: PagePlace | None) -> str:
     return f"{ARTIFACT_PREFIX}{hit.path}" if is_page_name(hit.path.rpartition("/")[2]) else hit.path
 
 
-def _lines(engine: Engine, hit: Hit, path: str) -> tuple[int, int]:
-    """Return the lines of a passage in its memory; in a document that is no file they count from the passage itself."""
-    from commonplace.engine.memory_api import MAX_LINES
-
-    size = hit.text.count("\n") + 1
-    # To find the text of a document that is no file, every owner has to be looked at: too much for each hit.
-    whole = engine.read(path, 1, MAX_LINES).text if hit.kind == "memory" and size < MAX_LINES else hit.text
-    before = whole[: max(0, whole.find(hit.text))]
-    first = before.count("\n") + 1
-    return first, first + size - 1
-
-
 def _get(engine: Engine, given: Arguments) -> ToolResult:
-    first = given.get("from", 1)
-    excerpt = engine.read(given["path"], first, given.get("lines", DEFAULT_LINES), touch=True)
-    _log_use(engine, excerpt)
-    # Escaped, as it is sent: escapes take more room.
-    lines = visible(excerpt.text).split("\n")
-    room = MAX_TOKENS - 2 * engine.count_tokens(excerpt.path) - 100
-
-    def fits(size: int) -> bool:
-        return engine.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
-
-    size = largest(len(lines), fits) or 1
-    text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, engine.count_tokens)
-    structured: dict[str, Any] = {"path": excerpt.path, "text": text}
-    is_cut = len(text) < len("\n".join(lines[:size]))
-    if is_cut:
-        structured["cut"] = True
-    after = first + size
-    told = _fenced([(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
-    if is_cut:
-        told += f"\nLine {first} was cut at the token limit."
-    if after <= excerpt.total_lines:
-        structured["nextFrom"] = after
-        told += f"\nContinue from line {after}."
-    return ToolResult(structured, told)
-
-
-def _log_use(engine: Engine, excerpt: Excerpt) -> None:
-    """Log a use of what was read, as a search may have found it; on a page, of the memory at the first line."""
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
 
+    first = given.get("from", 1)
+    excerpt = engine.read(given["path"], first, given.get("lines", DEFAULT_LINES), touch=True)
     path = excerpt.path
+    # A use of what a search may have found is logged; of a page, that of the memory at the first line.
     if path.startswith(MEMORY_PREFIX):
         engine.log_use(path.removeprefix(MEMORY_PREFIX))
     elif path not in engine.pages():
         engine.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
     elif (id_ := engine.memory_at(path, excerpt.first_line)) is not None:
         engine.log_use(id_)
+    # Escaped, as it is sent: escapes take more room.
+    lines = visible(excerpt.text).split("\n")
+    room = MAX_TOKENS - 2 * engine.count_tokens(path) - 100
+
+    def fits(size: int) -> bool:
+        return engine.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
+
+    size = largest(len(lines), fits) or 1
+    text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, engine.count_tokens)
+    structured: dict[str, Any] = {"path": path, "text": text}
+    after = first + size
+    told = _fenced([(f"{path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    if len(text) < len("\n".join(lines[:size])):
+        structured["cut"] = True
+        told += f"\nLine {first} was cut at the token limit."
+    if after <= excerpt.total_lines:
+        structured["nextFrom"] = after
+        told += f"\nContinue from line {after}."
+    return ToolResult(structured, told)
 
 
 def _context(engine: Engine, given: Arguments) -> ToolResult:
