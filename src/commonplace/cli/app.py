@@ -142,7 +142,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            names = {}
+            names: dict[str, str] = {}
             for each in self.params:
                 if isinstance(each, click.Option):
                     shown = next((name for name in each.opts if name.startswith("--")), each.opts[0])

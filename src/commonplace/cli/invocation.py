@@ -111,8 +111,14 @@ class Invocation:
             raise StoreMissingError(error.args[0], remedy=remedy) from None
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level, rotation=rotation))
-        self.log_handlers.append(logs.attached(Notices(self)))
+        self.attach(Notices(self))
         return engine
+
+    def attach(self, handler: logging.Handler) -> None:
+        """Add a log handler until the end of the run."""
+        from commonplace import logs
+
+        self.log_handlers.append(logs.attached(handler))
 
     def refuse_mistyped(self, settings: Settings) -> None:
         """Refuse a directory that `--store` names and that holds no store, where the command makes none.

@@ -316,8 +316,9 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
     loaded, flags = _settings(invocation, form, values)
+    asked: dict[str, Any] = {name: value or None for name, value in values.items()}
     with opened(invocation, loaded, is_long=True) as engine:
-        result = engine.search(" ".join(query), **{name: value or None for name, value in values.items()}, **flags)
+        result = engine.search(" ".join(query), **asked, **flags)
         engine.log_retrieval(result)
         if not values["as_of"]:
             engine.count_use(result.hits)

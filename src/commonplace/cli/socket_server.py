@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from commonplace import logs
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.main import ASKING
 from commonplace.cli.output import CALLER, Caller, Notices
@@ -200,5 +199,5 @@ class _Served(Invocation):
             raise _LeftError
         notices, thread = Notices(self), threading.get_ident()
         notices.addFilter(lambda record: record.thread == thread)
-        self.log_handlers.append(logs.attached(notices))
+        self.attach(notices)
         return shared.in_namespace(loaded.store.namespace, loaded)

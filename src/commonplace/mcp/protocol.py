@@ -335,7 +335,7 @@ def _server_form(registry: Registry) -> dict[str, str]:
 
 def _offer(registry: Registry) -> dict[str, Any]:
     """Return the kinds of things that a server offers, and how to use them; no list is announced when it changes."""
-    kinds = {kind: {} for kind in ("tools", "resources", "prompts") if getattr(registry, kind)}
+    kinds: dict[str, Any] = {kind: {} for kind in ("tools", "resources", "prompts") if getattr(registry, kind)}
     return {"capabilities": kinds, **({"instructions": registry.instructions} if registry.instructions else {})}
 
 

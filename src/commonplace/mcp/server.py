@@ -297,8 +297,8 @@ class _Connection:
         for message in map(read_message, value):
             # A batch has no handshake, and no request of the era that has no batches.
             if isinstance(message, Call) and (message.method == "initialize" or is_stateless(message.params)):
-                error = ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch")
-                settle(encode(error_of(message.id, error)))
+                refusal = ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch")
+                settle(encode(error_of(message.id, refusal)))
             else:
                 self._take(message, settle)
 
