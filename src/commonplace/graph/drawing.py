@@ -16,7 +16,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.formats.escaping import HIDDEN
-from commonplace.graph.views import EntityView, RelationView, Subgraph
+from commonplace.graph.views import EntityView, Subgraph
 
 MAX_NODES: Final = 40
 """What a person can still read of an SVG; more is left out, the farthest first, and that is said."""
@@ -88,7 +88,13 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
     places = {each.uuid: place for place, each in enumerate(shown)}
     names = [plain(each.name) or plain(each.uuid) for each in shown]
     inside = [each for each in facts if {each.source_node_uuid, each.target_node_uuid} <= places.keys()][:MAX_EDGES]
-    edges = [_edge(each, places, names, seen_at) for each in inside]
+    edges = []
+    for each in inside:
+        source, target, said = places[each.source_node_uuid], places[each.target_node_uuid], verb(each.relation_type)
+        sentence = plain(each.fact) or f"{names[source]} {said} {names[target]}"
+        is_past = each.valid_to is not None and each.valid_to <= seen_at
+        state = " ".join(name for name, holds in (("past", is_past), ("disputed", each.disputed)) if holds)
+        edges.append(_Edge(source, target, said, sentence, _day(each.valid_from), _day(each.valid_to), state or "now"))
     counts = [
         _count(len(shown), len(nodes), "entity", "entities"),
         _count(len(edges), len(facts), "fact", "facts"),
@@ -97,14 +103,6 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
     told = [f"as of {_day(as_of)}" if as_of is not None else "", ", ".join(filter(None, counts))]
     title = next((name for name, each in zip(names, shown, strict=True) if each.uuid == found.centre), "")
     return DRAWINGS[form](_Picture(shown, names, edges, found.centre, title, " · ".join(filter(None, told))))
-
-
-def _edge(fact: RelationView, places: Mapping[str, int], names: Sequence[str], seen_at: datetime) -> _Edge:
-    source, target = places[fact.source_node_uuid], places[fact.target_node_uuid]
-    said, is_past = verb(fact.relation_type), fact.valid_to is not None and fact.valid_to <= seen_at
-    sentence = plain(fact.fact) or f"{names[source]} {said} {names[target]}"
-    state = " ".join(name for name, holds in (("past", is_past), ("disputed", fact.disputed)) if holds)
-    return _Edge(source, target, said, sentence, _day(fact.valid_from), _day(fact.valid_to), state or "now")
 
 
 def _svg(shown: _Picture) -> str:
@@ -118,7 +116,7 @@ def _svg(shown: _Picture) -> str:
     for node, name, (x, y) in zip(shown.nodes, shown.names, boxes, strict=True):
         told = f"{name} ({plain(node.entity_type)})" + (f": {plain(node.summary)}" if node.summary else "")
         lines.append(
-            f'<g class="node"><title>{escape(told)}</title><rect class="box{_centre(node, shown, " centre")}" '
+            f'<g class="node"><title>{escape(told)}</title><rect class="box{" centre" * (node.uuid == shown.centre)}" '
             f'x="{x - _BOX[0] / 2:.1f}" y="{y - _BOX[1] / 2:.1f}" width="{_BOX[0]:.1f}" height="{_BOX[1]:.1f}" rx="7"/>'
             f"{_words(shorten(name, _MAX_NAME), x, y - 1)}"
             f"{_words(shorten(plain(node.entity_type), _MAX_NAME), x, y + 12, 'small')}</g>"
@@ -181,10 +179,6 @@ def _words(text: str, x: float, y: float, kind: str = "") -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' if text else ""
 
 
-def _centre(node: EntityView, shown: _Picture, mark: str) -> str:
-    return mark if node.uuid == shown.centre else ""
-
-
 def _graphml(shown: _Picture) -> str:
     node_keys, edge_keys = ("name", "type", "summary"), ("relation", "fact", "valid_from", "valid_to", "state")
     lines = [
@@ -221,7 +215,7 @@ def _dot(shown: _Picture) -> str:
     for place, (node, name) in enumerate(zip(shown.nodes, shown.names, strict=True)):
         label = "\\n".join((_in_dot(shorten(name, _MAX_NAME)), _in_dot(plain(node.entity_type))))
         tip = _in_dot(" · ".join(filter(None, (name, plain(node.summary)))))
-        lines.append(f'  n{place} [label="{label}", tooltip="{tip}"{_centre(node, shown, ", penwidth=2.5")}]')
+        lines.append(f'  n{place} [label="{label}", tooltip="{tip}"{", penwidth=2.5" * (node.uuid == shown.centre)}]')
     for edge in shown.edges:
         label = "\\n".join(map(_in_dot, filter(None, (shorten(edge.verb, _MAX_VERB), edge.when))))
         looks = ", style=dashed" * ("disputed" in edge.state) + f', color="{_GREY}"' * ("past" in edge.state)
@@ -235,7 +229,7 @@ def _mermaid(shown: _Picture) -> str:
     lines = ["---", f"title: {json.dumps(title).replace('%', chr(92) + 'u0025')}", "---", "flowchart LR"]
     for place, (node, name) in enumerate(zip(shown.nodes, shown.names, strict=True)):
         label = f'["{_in_mermaid(shorten(name, _MAX_NAME))}"]'
-        lines.append(f"  n{place}({label})" if _centre(node, shown, "centre") else f"  n{place}{label}")
+        lines.append(f"  n{place}({label})" if node.uuid == shown.centre else f"  n{place}{label}")
     for edge in shown.edges:
         label = _in_mermaid(", ".join(filter(None, (shorten(edge.verb, _MAX_VERB), edge.when))))
         arrow, text = "-.->" if "disputed" in edge.state else "-->", f'|"{label}"|' if label else ""

@@ -6,8 +6,8 @@ Assertions keep the entities that they were made about, so a merge can be undone
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
@@ -44,14 +44,25 @@ class Entities:
 
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
         """Return the entity that an episode calls by a name, which is written with what is new about it."""
-        name = cleaned(name)[:MAX_NAME_CHARACTERS]
+        name, at = cleaned(name)[:MAX_NAME_CHARACTERS], episode.reference_time
         known = known_by(self._graph, name, type_)
         if known is None:
             id_ = self._graph.make_id(self._ground.new_id(), "entity")
             new = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
-            new = replace(new, valid_from=episode.reference_time)
-            return self._with_names(new, (name, *aliases), episode, [])
-        entity = self._improve(known, name, type_, episode)
+            return self._with_names(replace(new, valid_from=at), (name, *aliases), episode, [])
+        # The better of two names and types is kept, and the earliest time at which it is known to be.
+        entity = replace(
+            known,
+            name=better_name(known.name, name, known.type),
+            type=type_ if known.type == "concept" else known.type,
+            trust=max(known.trust, episode.trust),
+            valid_from=at if known.valid_from is None else min(known.valid_from, at),
+        )
+        if entity.name != known.name:
+            detail = json.dumps({"name": known.name})
+            self._graph.put(Happening("entity", known.id, episode.created_at, "renamed", "", episode.id, detail))
+        if entity != known:
+            self._graph.put_entity(entity)
         if not aliases and episode.id and normal(known.name) == normal(name):
             return entity  # most are called by the name that they bear already
         return self._with_names(entity, (name, *aliases), episode, self._aliases(entity))
@@ -66,38 +77,17 @@ class Entities:
         """Return an entity that somebody names, which no episode's deletion takes along from now on."""
         return self._with_names(entity, (entity.name,), giver, self._aliases(entity))
 
-    def name_again(self, entity: Entity) -> None:
+    def name_again(self, entity: Entity, aliases: Sequence[Alias] | None = None) -> None:
         """Write the keys and the text that follow from the names of an entity, and drop those that do not."""
-        self._write(entity, self._aliases(entity))
-
-    def _write(self, entity: Entity, aliases: Sequence[Alias]) -> None:
-        names = names_among(aliases)
+        borne = self._aliases(entity) if aliases is None else aliases
+        names = names_among(borne)
         wanted = {key for alias in names for key in stored_keys(alias.name, entity.type)}
-        for alias in aliases:
+        for alias in borne:
             if alias.normal.startswith(KEY) and alias.normal not in wanted:
                 self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
-        present = {alias.normal for alias in aliases}
-        for key in sorted(wanted - present):
+        for key in sorted(wanted - {alias.normal for alias in borne}):
             self._graph.put(Alias(entity.id, "", key, entity.created_at))
         self._graph.put_entity(entity, () if entity.merged_into else self._ground.texts.of_entity(entity, names))
-
-    def _improve(self, known: Entity, name: str, type_: str, episode: Episode) -> Entity:
-        """Return a known entity with the better of two names and types, and since when it is known to be."""
-        better = better_name(known.name, name, known.type)
-        began = known.valid_from
-        entity = replace(
-            known,
-            name=better,
-            type=type_ if known.type == "concept" else known.type,
-            trust=max(known.trust, episode.trust),
-            valid_from=episode.reference_time if began is None else min(began, episode.reference_time),
-        )
-        if better != known.name:
-            detail = json.dumps({"name": known.name})
-            self._graph.put(Happening("entity", known.id, episode.created_at, "renamed", "", episode.id, detail))
-        if entity != known:
-            self._graph.put_entity(entity)
-        return entity
 
     def _aliases(self, entity: Entity) -> list[Alias]:
         return self._graph.aliases([entity.id]).get(entity.id, [])
@@ -121,7 +111,7 @@ class Entities:
             self._graph.put(alias)
             fresh = True
         if fresh or not aliases:
-            self._write(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))
+            self.name_again(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))
         return entity
 
 
@@ -143,34 +133,39 @@ class Merger(Entities):
         for alias in added:
             self._graph.put(replace(alias, entity=kept.id))
         began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
-        detail = {"into": kept.id, "names": [alias.normal for alias in added], "valid_from": kept.valid_from}
         self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
         self.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
-        self._tell(other.id, "merged", reason, detail)
-        self._tell(kept.id, "merged", reason, {"from": other.id})
+        forms = [alias.normal for alias in added]
+        self._tell(other.id, "merged", reason, into=kept.id, names=forms, valid_from=kept.valid_from)
+        self._tell(kept.id, "merged", reason, **{"from": other.id})
         moving = self._relations_of(other.id)
-        erased = self._facts.revise(moving, _as_it_is).erased
-        return tuple(sorted({each.id for each in moving} - erased.keys()))
+        _, erased = self._facts.revise(moving)
+        return tuple(sorted({each.id for each in moving} - erased))
 
     def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> list[str]:
         """Take entities apart that were merged, as they were before; return the ids of the others."""
         family = {each.id for other in others for each in all_merged(self._graph, other)}
         entity = kept
         for other in others:
-            merged = [
-                json.loads(each.detail) for each in self._graph.happenings("entity", other.id) if each.what == "merged"
-            ]
+            happened = self._graph.happenings("entity", other.id)
+            merged = [json.loads(each.detail) for each in happened if each.what == "merged"]
             last = next(each for each in reversed(merged) if "into" in each)
-            entity = self._without_names(entity, last["names"])
+            # The names that came with it go, but for those that the entity was called by since.
+            mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
+            called = {normal(mention.name) for mention in mentions if mention.name}
+            for form in last["names"]:
+                if form not in called:
+                    self._graph.drop(Alias, entity=entity.id, normal=form)
+            names = names_among(self._aliases(entity))
+            if names and normal(entity.name) not in {alias.normal for alias in names}:
+                entity = replace(entity, name=names[0].name)
             left = [id_ for id_ in merged_into(entity) if id_ != other.id]
             entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
             self.name_again(replace(other, expired_at=None, merged_into=""))
-            self._tell(kept.id, "split", reason, {"from": other.id})
-            self._tell(other.id, "split", reason, {})
+            self._tell(kept.id, "split", reason, **{"from": other.id})
+            self._tell(other.id, "split", reason)
         self.name_again(entity)
-        self._facts.revise(
-            self._relations_where(kept.id, lambda said: bool({said.source, said.target} & family)), _as_it_is
-        )
+        self._facts.revise(self._relations_of(kept.id, lambda said: bool({said.source, said.target} & family)))
         return [other.id for other in others]
 
     def mend(self, entity: Entity, gone: set[str]) -> list[str]:
@@ -180,17 +175,13 @@ class Merger(Entities):
         mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
         given = {id_ for id_ in ids if any(not each.episode for each in names_among(aliases.get(id_, ())))}
         erased = [id_ for id_ in ids if not mentions.get(id_) and id_ not in given]
-        if len(family) > 1 and erased:
-            self._mend_apart(entity, gone, erased)
+        if not erased or len(family) == 1:
+            self._graph.erase_entities(erased)
+            for each in () if erased else family:
+                whole = family if each.id == entity.id else [each]
+                self._mend_one(each, [mention for one in whole for mention in mentions.get(one.id, ())], gone)
             return erased
-        self._graph.erase_entities(erased)
-        for each in () if erased else family:
-            whole = family if each.id == entity.id else [each]
-            self._mend_one(each, [mention for one in whole for mention in mentions.get(one.id, ())], gone)
-        return erased
-
-    def _mend_apart(self, entity: Entity, gone: set[str], erased: Sequence[str]) -> None:
-        """Mend entities that are one, some of which nothing is left of: the others become one again."""
+        # Some of what is one has nothing left: all are taken apart, and those that are left become one again.
         found = [(entity.id, "")]
         for id_, _ in found:  # which grows
             each = self._graph.entities([id_])[id_]
@@ -210,6 +201,7 @@ class Merger(Entities):
             if id_ != first:
                 known = self._graph.entities([first, id_])
                 self.merge(known[first], known[id_], reason)
+        return erased
 
     def _mend_one(self, entity: Entity, mentions: Sequence[Mention], gone: set[str]) -> None:
         """Let go of the names, times and remarks of episodes that went."""
@@ -235,9 +227,7 @@ class Merger(Entities):
         remarks = self._graph.happenings("entity", entity.id)
         if any(each.episode in gone for each in remarks):
             self._graph.drop(Happening, kind="entity", subject=entity.id)
-            for each in remarks:
-                if each.episode not in gone:
-                    self._graph.put(each)
+            self._graph.put(*(each for each in remarks if each.episode not in gone))
         if mended.name == entity.name and len(kept) == len(names):
             self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
         else:
@@ -249,41 +239,17 @@ class Merger(Entities):
         aliases = names_among(self._aliases(entity))
         leaving = [alias for alias in aliases if alias.normal in forms]
         staying = [alias for alias in aliases if alias.normal not in forms]
-        _check_names(entity, names, leaving, staying)
-        mentions = self._leaving_mentions(entity, {alias.normal for alias in aliases}, forms)
-        new = self._new_of(entity, leaving)
-        self._graph.drop_mentions(mentions)
-        self._graph.put(*(replace(mention, subject=new.id) for mention in mentions))
-        for alias in leaving:
-            self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
-        self.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
-        self._tell(entity.id, "split", reason, {"into": new.id})
-        self._tell(new.id, "split", reason, {"from": entity.id})
-        left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
-        episodes = {mention.episode for mention in mentions} - left
-
-        def change(_: str, said: Assertion) -> Assertion:
-            if said.episode not in episodes:
-                return said
-            source, target = (new.id if end == entity.id else end for end in (said.source, said.target))
-            return replace(said, source=source, target=target)
-
-        self._facts.revise(self._relations_where(entity.id, lambda said: said.episode in episodes), change)
-        return [new.id]
-
-    def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
-        """Take names from an entity that came with another one, but for those that it was called by since."""
-        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
-        called = {normal(mention.name) for mention in mentions if mention.name}
-        for form in forms:
-            if form not in called:
-                self._graph.drop(Alias, entity=entity.id, normal=form)
-        names = names_among(self._aliases(entity))
-        if names and normal(entity.name) not in {alias.normal for alias in names}:
-            return replace(entity, name=names[0].name)
-        return entity
-
-    def _new_of(self, entity: Entity, leaving: Sequence[Alias]) -> Entity:
+        known = {alias.normal for alias in aliases}
+        for name in names:
+            if normal(name) not in known:
+                has = ", ".join(repr(alias.name) for alias in (*leaving, *staying))
+                raise UsageError(f"{entity.name!r:.80} has no name {name!r:.80}", remedy=f"it has {has:.500}")
+        if not leaving or not staying:
+            raise UsageError(
+                f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave",
+                remedy="name some of its names",
+            )
+        mentions = self._leaving_mentions(entity, known, forms)
         new = replace(
             with_merged(entity, []),
             id=self._ground.new_id(),
@@ -291,10 +257,26 @@ class Merger(Entities):
             created_at=self._now,
             summary="",
         )
-        for alias in leaving:
-            self._graph.put(replace(alias, entity=new.id))
+        self._graph.put(*(replace(alias, entity=new.id) for alias in leaving))
         self.name_again(new)
-        return new
+        self._graph.drop_mentions(mentions)
+        self._graph.put(*(replace(mention, subject=new.id) for mention in mentions))
+        for alias in leaving:
+            self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
+        self.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
+        self._tell(entity.id, "split", reason, into=new.id)
+        self._tell(new.id, "split", reason, **{"from": entity.id})
+        left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
+        episodes = {mention.episode for mention in mentions} - left
+
+        def move(_: str, said: Assertion) -> Assertion:
+            if said.episode not in episodes:
+                return said
+            source, target = (new.id if end == entity.id else end for end in (said.source, said.target))
+            return replace(said, source=source, target=target)
+
+        self._facts.revise(self._relations_of(entity.id, lambda said: said.episode in episodes), move)
+        return [new.id]
 
     def _leaving_mentions(self, entity: Entity, known: set[str], forms: set[str]) -> list[Mention]:
         """Return the mentions that go with some names: by these, and all of an episode that uses no other name."""
@@ -307,36 +289,16 @@ class Merger(Entities):
         alone = {episode for episode, which in used.items() if which == {True}}
         return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
 
-    def _relations_where(self, entity: str, is_meant: Callable[[Assertion], bool]) -> list[Relation]:
-        """Return the facts of an entity of which something is said that is meant."""
-        relations = self._relations_of(entity)
-        said = self._facts.said_of([each.id for each in relations])
-        meant = {id_ for id_, each in said if is_meant(each)}
+    def _relations_of(self, entity: str, is_meant: Callable[[Assertion], bool] | None = None) -> list[Relation]:
+        """Return the facts of an entity, or those alone of which something is said that is meant."""
+        relations = self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
+        if is_meant is None:
+            return relations
+        meant = {id_ for id_, said in self._facts.said_of([each.id for each in relations]) if is_meant(said)}
         return [each for each in relations if each.id in meant]
 
-    def _relations_of(self, entity: str) -> list[Relation]:
-        return self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
-
-    def _tell(self, entity: str, what: str, reason: str, detail: Mapping[str, object]) -> None:
+    def _tell(self, entity: str, what: str, reason: str, **detail: Any) -> None:
         self._graph.put(Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True)))
-
-
-def _as_it_is(_: str, said: Assertion) -> Assertion:
-    return said
-
-
-def _check_names(entity: Entity, names: Sequence[str], leaving: Sequence[Alias], staying: Sequence[Alias]) -> None:
-    known = {alias.normal for alias in leaving}
-    for name in names:
-        if normal(name) not in known:
-            raise UsageError(
-                f"{entity.name!r:.80} has no name {name!r:.80}",
-                remedy=f"it has {', '.join(repr(alias.name) for alias in (*leaving, *staying)):.500}",
-            )
-    if not leaving or not staying:
-        raise UsageError(
-            f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave", remedy="name some of its names"
-        )
 
 
 def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:

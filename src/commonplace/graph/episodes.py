@@ -16,7 +16,7 @@ from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extra
 from commonplace.graph.entities import Entities, Merger
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
-from commonplace.graph.facts import Assertion, Saying, fact_of
+from commonplace.graph.facts import Assertion, fact_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text, roots
 from commonplace.ingest.passages import Destination
@@ -30,46 +30,34 @@ if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class TakenOut:
-    """What went: ids, sorted; and the facts that hold again, or are no longer disputed."""
+def take_out(
+    graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Delete episodes with what only they said, ended or disputed: names, facts, entities.
 
-    entities: tuple[str, ...]
-    relations: tuple[str, ...]
-    reopened: tuple[str, ...]
-
-
-def take_out(graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]) -> TakenOut:
-    """Delete episodes with what only they said, ended or disputed: names, facts, entities."""
+    Returns:
+        The ids of the entities and of the facts that went, sorted; and of the facts that hold again, or are no longer
+        disputed.
+    """
     mentioned = [mention for each in graph.mentioned(episodes).values() for mention in each]
     entities, facts = (
         list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind)) for kind in GRAPH_KINDS
     )
     gone = set(episodes)
-    revision = FactKeys(graph, ground).revise(
+    before, erased = FactKeys(graph, ground).revise(
         graph.relations(facts).values(), lambda _, said: None if said.episode in gone else said
     )
-    before = revision.before
     graph.erase_episodes(episodes)
-    after = graph.relations(list(before))
+    after, reopened = graph.relations(list(before)), []
+    for id_, old in before.items():
+        if (new := after.get(id_)) is not None:
+            holds_longer = new.expired_at is None and (old.expired_at is not None or old.valid_to != new.valid_to)
+            if holds_longer or (old.dispute and not new.dispute):
+                reopened.append(id_)
     merger = Merger(graph, ground)
-    erased = [
-        id_
-        for each in graph.entities(list(dict.fromkeys(roots(graph, entities).values()))).values()
-        for id_ in merger.mend(each, gone)
-    ]
-    return TakenOut(
-        tuple(sorted(erased)),
-        tuple(sorted(revision.erased)),
-        tuple(id_ for id_, old in before.items() if id_ in after and _is_reopened(old, after[id_])),
-    )
-
-
-def _is_reopened(old: Relation, new: Relation) -> bool:
-    has_ended = old.expired_at is not None and new.expired_at is None
-    return (
-        has_ended or bool(old.dispute and not new.dispute) or (old.valid_to != new.valid_to and new.expired_at is None)
-    )
+    now = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
+    removed = [id_ for each in now.values() for id_ in merger.mend(each, gone)]
+    return tuple(sorted(removed)), tuple(sorted(erased)), tuple(reopened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +123,8 @@ def add_episode(
 
 
 class _Adding:
+    """Writes what one episode says, part by part."""
+
     def __init__(self, graph: GraphChange, ground: GraphRuntime, episode: Episode, content: str) -> None:
         self.changed = Changed()
         self.notices: list[str] = []
@@ -143,7 +133,7 @@ class _Adding:
         self._episode = episode
         self._content = content
         self._entities = Entities(graph, ground)
-        self._slots = FactKeys(graph, ground)
+        self._facts = FactKeys(graph, ground)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
         """Return the entities that are meant, and record where each of their names stands first."""
@@ -152,17 +142,19 @@ class _Adding:
             [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
             [alias for each in found for alias in each.aliases],
         )
-        return [self._entity(each, type_) for each, type_ in zip(found, types, strict=True)]
-
-    def _entity(self, found: Found, type_: str) -> Entity:
-        entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
-        # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
-        called = {
-            cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
-            for span in reversed(found.spans or ((0, 0),))
-        }
-        self._graph.put(*(Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in called.items()))
-        return entity
+        meant = []
+        for each, type_ in zip(found, types, strict=True):
+            entity = self._entities.of_name(each.name, type_, self._episode, each.aliases)
+            meant.append(entity)
+            # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
+            called = {
+                cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
+                for span in reversed(each.spans or ((0, 0),))
+            }
+            self._graph.put(
+                *(Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in called.items())
+            )
+        return meant
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
         source, target = entities[claim.source], entities[claim.target]
@@ -172,13 +164,12 @@ class _Adding:
         if claim.type not in self._ground.kinds.relation_types:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
-        saying: Saying = "denied" if claim.is_end else "once" if claim.is_former else "said"
-        home = self._graph.make_id(self._ground.new_id(), "relation")
-        evidence = self._said(
-            home,
-            (source.id, target.id),
-            saying,
+        said = self._assertion(
             claim,
+            home=self._graph.make_id(self._ground.new_id(), "relation"),
+            source=source.id,
+            target=target.id,
+            saying="denied" if claim.is_end else "once" if claim.is_former else "said",
             valid_from=claim.valid_from,
             valid_to=claim.valid_to,
             confidence=claim.confidence,
@@ -191,14 +182,12 @@ class _Adding:
             known = self._graph.facts(source.id, claim.type, target.id)
             aspects = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
         for aspect in sorted(aspects) or [""]:
-            self._slots.say(replace(evidence, aspect=aspect), self.changed)
+            self._facts.say(replace(said, aspect=aspect), self.changed)
 
-    def _said(
-        self, home: str, ends: tuple[str, str], saying: Saying, said: Claim | Departure, **more: Any
-    ) -> Assertion:
+    def _assertion(self, said: Claim | Departure, **values: Any) -> Assertion:
         by, (start, end) = self._episode, said.span
-        told = {"trust": by.trust, "group": by.group, "episode": by.id, "start": start, "end": end}
-        return Assertion(home, *ends, saying, said.fact, by.created_at, by.reference_time, **{**told, **more})
+        values |= {"trust": by.trust, "group": by.group, "episode": by.id, "start": start, "end": end}
+        return Assertion(text=said.fact, at=by.created_at, told=by.reference_time, **values)
 
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
         """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
@@ -208,35 +197,40 @@ class _Adding:
         source, successor = ("" if place is None else entities[place].id for place in (gone.source, gone.successor))
         held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
         for each in held:
-            doubt = (
-                None if each.target != target.id or each.valid_to is not None else self._doubt_of(gone, each, source)
-            )
+            if each.target != target.id or each.valid_to is not None:
+                continue
+            doubt = self._doubt_of(gone, each, source)
             if doubt is None:
                 continue
             fact = fact_of(each)
             doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
-            ends = (each.source, target.id)
-            evidence = self._said(
-                each.id, ends, "denied", gone, valid_to=gone.valid_to, aspect=fact.aspect, doubt=doubt, type=each.type
+            ended = self._assertion(
+                gone,
+                home=each.id,
+                source=each.source,
+                target=target.id,
+                saying="denied",
+                valid_to=gone.valid_to,
+                aspect=fact.aspect,
+                doubt=doubt,
+                type=each.type,
             )
-            self._slots.say(evidence, self.changed)
+            self._facts.say(ended, self.changed)
             if successor and successor not in (each.source, target.id) and doubt != UNSURE:
-                taken = replace(evidence, saying="said", valid_from=gone.valid_to, valid_to=None)
-                new = replace(taken, home=self._ground.new_id(), target=successor)
-                self._slots.say(new, self.changed)
+                begun = replace(ended, saying="said", valid_from=gone.valid_to, valid_to=None)
+                self._facts.say(replace(begun, home=self._ground.new_id(), target=successor), self.changed)
 
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
 
         Who speaks leaves a thing for themselves and for what they call theirs; anybody else for themselves alone.
         """
-        doubt, is_theirs = gone.doubt, fact.source == source
-        if is_theirs or not gone.is_own:
-            return doubt if is_theirs else None
+        if fact.source == source or not gone.is_own:
+            return gone.doubt if fact.source == source else None
         of = self._graph.entities([fact.source]).get(fact.source)
         if of is None or of.type in ("person", "place") or (of.type in _NAMED and not of.name.islower()):
             return None
-        return doubt if _OURS.search(fact.fact) else doubt or UNSURE
+        return gone.doubt if _OURS.search(fact.fact) else gone.doubt or UNSURE
 
 
 _LEFT: Final = ("RELATED_TO", "USES")
@@ -293,6 +287,20 @@ class Readings:
     ground: GraphRuntime
     found: dict[_Key, Bounded] = field(default_factory=dict)
 
+    def read(self, owner: Owner, record: MemoryRecord) -> Bounded:
+        """Return what a memory says, read once, and embed what that will write."""
+        key = _key(owner, record)
+        if key not in self.found:
+            # A turn of a conversation may begin with who speaks.
+            source: EpisodeSource = "message" if owner.session else "text"
+            said = understand(record.content, source, _told(owner, record), self.ground.kinds)
+            if owner.session:
+                # Talk names hundreds of things of which it says nothing; whoever looks for their names finds the talk.
+                said = said.only(said.stated)
+            self.found[key] = bounded(said)
+            prepare(self.ground.texts, self.found[key][0])
+        return self.found[key]
+
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
         """Return what is to be said of a memory that says more than the graph takes."""
         return self.found.get(_key(owner, record), (None, ()))[1]
@@ -315,14 +323,14 @@ class MemoryFeed:
         is_same = kept is not None and kept.destination.embedder is ground.destination.embedder
         readings = Readings(replace(ground, texts=kept) if kept is not None and is_same else ground)
         for each in memories:
-            self._read(readings, each.owner, each.record)
+            readings.read(each.owner, each.record)
         self._kept = readings.ground.texts if len(readings.ground.texts) <= MAX_KEPT else None
         return readings
 
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
         """Bring in what a memory says that was never there before, in the transaction that added it."""
         owner, record = memory.owner, memory.record
-        extraction, _ = self._read(readings, owner, record)
+        extraction, _ = readings.read(owner, record)
         if not extraction.entities:
             return
         episode = Episode(
@@ -343,8 +351,7 @@ class MemoryFeed:
         """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
         episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
         if episodes:
-            readings = self.read()
-            take_out(change.graph, readings.ground, episodes)
+            take_out(change.graph, self.read().ground, episodes)
 
     def follow(
         self,
@@ -360,8 +367,7 @@ class MemoryFeed:
         """
         said = {each.owner.id: _said(each) for each in before}
         for id_ in dict.fromkeys(ids):
-            known = change.find(id_)
-            episodes = change.graph.episodes_of_memory(id_)
+            known, episodes = change.find(id_), change.graph.episodes_of_memory(id_)
             live = known if known is not None and known.expired_at is None else None
             version = 0 if live is None else live.record.version
             if version in [each.version for each in episodes]:
@@ -377,22 +383,6 @@ class MemoryFeed:
                 take_out(change.graph, readings.ground, [each.id for each in episodes])
             if live is not None:
                 self.add(change, live, readings)
-
-    def _read(self, readings: Readings, owner: Owner, record: MemoryRecord) -> Bounded:
-        key = _key(owner, record)
-        known = readings.found.get(key)
-        if known is not None:
-            return known
-        # A turn of a conversation may begin with who speaks.
-        source: EpisodeSource = "message" if owner.session else "text"
-        said = understand(record.content, source, _told(owner, record), readings.ground.kinds)
-        if owner.session:
-            # Talk names hundreds of things of which it says nothing; whoever looks for their names finds the talk.
-            said = said.only(said.stated)
-        found = bounded(said)
-        prepare(readings.ground.texts, found[0])
-        readings.found[key] = found
-        return found
 
 
 def _key(owner: Owner, record: MemoryRecord) -> _Key:
@@ -467,7 +457,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
     if source.id == target.id:
         raise itself(source.name)
     text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
-    evidence = Assertion(
+    said = Assertion(
         ground.new_id(),
         source.id,
         target.id,
@@ -483,7 +473,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
         type=given.type,
     )
     changed = Changed()
-    FactKeys(graph, ground).say(evidence, changed)
+    FactKeys(graph, ground).say(said, changed)
     return Added(giver, (source.id, target.id), changed)
 
 

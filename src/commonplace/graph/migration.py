@@ -8,7 +8,7 @@ resolved again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, names_text, roots
 from commonplace.graph.views import Seeing
 from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 FORMAT: Final = "graphiti"
@@ -92,18 +93,11 @@ def write_graphiti(
         words_of: the words of a memory in one of its versions.
         write: takes the document, piece by piece.
     """
-    counts = {}
+    counts = dict.fromkeys(_LISTS, 0)
     write(b'{\n"format": "' + FORMAT.encode() + b'"')
-    parts: tuple[tuple[str, Iterable[dict[str, Any]]], ...] = (
-        (EPISODES, _episodes(graph, words_of)),
-        (ENTITIES, _entities(graph, seeing)),
-        (RELATIONS, _relations(graph)),
-        (MENTIONS, _mentions(graph)),
-    )
-    for name, records in parts:
+    for name in _LISTS:
         write(f',\n"{name}": ['.encode())
-        counts[name] = 0
-        for record in records:
+        for record in _records(name, graph, seeing, words_of):
             line = json.dumps(record, ensure_ascii=False, allow_nan=False)
             write(f"{',' * bool(counts[name])}\n{line}".encode())
             counts[name] += 1
@@ -112,45 +106,40 @@ def write_graphiti(
     return Migration(None, counts[EPISODES], counts[ENTITIES], counts[RELATIONS])
 
 
-def _episodes(graph: GraphReading, words_of: Callable[[str, int], str]) -> Iterator[dict[str, Any]]:
-    for each, mentioned in _listed(graph):
-        said = (found.subject for found in mentioned if found.kind == "relation")
-        words = each.content or (words_of(each.memory, each.version) if each.memory else "")
-        yield episode_json(each, words, tuple(dict.fromkeys(said)))
-
-
-def _entities(graph: GraphReading, seeing: Seeing) -> Iterator[dict[str, Any]]:
-    for page in _pages(graph.list_entities):
-        for each, shown in zip(page, seeing.entities(page), strict=True):
-            yield entity_json(each, shown.summary, shown.aliases)
-
-
-def _relations(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    for page in _pages(graph.list_relations):
-        mentions = graph.mentions("relation", [each.id for each in page])
-        for each in page:
-            yield relation_json(each, tuple(dict.fromkeys(found.episode for found in mentions.get(each.id, ()))))
-
-
-def _mentions(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    for episode, mentioned in _listed(graph):
-        some = [found.subject for found in mentioned if found.kind == "entity"]
-        for entity in sorted(set(roots(graph, some).values())):
-            yield mention_json(episode, entity)
-
-
-def _listed(graph: GraphReading) -> Iterator[tuple[Episode, Sequence[Mention]]]:
-    for page in _pages(graph.list_episodes):
-        mentioned = graph.mentioned([each.id for each in page])
-        for each in page:
-            yield each, mentioned.get(each.id, ())
-
-
-def _pages(listed: Callable[..., Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    offset, wanted = 0, GraphFilter(with_past=listed.__name__ == "list_relations")
+def _records(
+    name: str, graph: GraphReading, seeing: Seeing, words_of: Callable[[str, int], str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of one of the lists, read page by page."""
+    listed: Callable[..., Sequence[Any]] = graph.list_episodes  # mentions are listed by episode, too
+    if name == ENTITIES:
+        listed = graph.list_entities
+    elif name == RELATIONS:
+        listed = graph.list_relations
+    offset, wanted = 0, GraphFilter(with_past=name == RELATIONS)
     while page := listed(wanted, limit=_PAGE, offset=offset):
-        yield page
         offset += len(page)
+        ids = [each.id for each in page]
+        if name == ENTITIES:
+            for each, shown in zip(page, seeing.entities(page), strict=True):
+                yield entity_json(each, shown.summary, shown.aliases)
+            continue
+        if name == RELATIONS:
+            mentions = graph.mentions("relation", ids)
+            for each in page:
+                yield relation_json(each, tuple(dict.fromkeys(found.episode for found in mentions.get(each.id, ()))))
+            continue
+        mentioned = graph.mentioned(ids)
+        for each in page:
+            said = {
+                kind: dict.fromkeys(found.subject for found in mentioned.get(each.id, ()) if found.kind == kind)
+                for kind in GRAPH_KINDS
+            }
+            if name == EPISODES:
+                words = each.content or (words_of(each.memory, each.version) if each.memory else "")
+                yield episode_json(each, words, tuple(said["relation"]))
+            else:
+                for entity in sorted(set(roots(graph, said["entity"]).values())):
+                    yield mention_json(each, entity)
 
 
 def read_graphiti(path: Path, now: float) -> Document:

@@ -172,13 +172,17 @@ class _Reading:
         source, target = (self._place(name, "concept") for name in (source_name, target_name))
         if source is None or target is None or source == target:
             return False
-        span = self._said(quote, source, target)
+        of_ends = [self._entities[place].spans for place in (source, target)]
+        # It is said in the sentences of its quote, else in the first sentence that names both ends.
+        spans = (each for each in self._sentences if all(any(_holds(each, one) for one in some) for some in of_ends))
+        span = next(spans, None)
+        if quoted := _spans(quote, self._content)[:1]:
+            start, end = quoted[0]
+            around = [each for each in self._sentences if each[0] < end and start < each[1]]
+            span = min([start, *(each[0] for each in around)]), max([end, *(each[1] for each in around)])
         if span is None or self._content[slice(*span)].rstrip().endswith("?"):
             return False
-        within = [
-            [at for at, end in self._entities[place].spans if span[0] <= at and end <= span[1]]
-            for place in (source, target)
-        ]
+        within = [[one[0] for one in some if _holds(span, one)] for some in of_ends]
         if not any(within):
             return False
         sure = _SURE if all(within) else _LESS_SURE
@@ -224,16 +228,9 @@ class _Reading:
         self._entities.append(Found(kept, type_, spans, (), _SURE))
         return len(self._entities) - 1
 
-    def _said(self, quote: str, *ends: int) -> tuple[int, int] | None:
-        """Return where a fact is said: the sentences of its quote, else the first sentence that names both ends."""
-        for start, end in _spans(quote, self._content)[:1]:
-            holding = [each for each in self._sentences if each[0] < end and start < each[1]]
-            return min([start, *(each[0] for each in holding)]), max([end, *(each[1] for each in holding)])
-        for begin, stop in self._sentences:
-            spans = [self._entities[place].spans for place in ends]
-            if all(any(begin <= start and end <= stop for start, end in some) for some in spans):
-                return begin, stop
-        return None
+
+def _holds(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
@@ -328,19 +325,24 @@ def _ask(open_generator: Callable[[], Generator], text: Text) -> tuple[Extractio
 
 def _schema(kinds: Kinds) -> Mapping[str, Any]:
     """Return the JSON schema of an answer, in the strict form that providers take."""
+
+    def object_of(**properties: Any) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
     string, date = {"type": "string"}, {"type": ["string", "null"]}
-    types = {"type": "string", "enum": kinds.relation_types}
-    entity = {"name": string, "type": {"type": "string", "enum": kinds.entity_types}}
-    fact = {"source": string, "type": types, "target": string, "quote": string}
-    fact |= {"valid_from": date, "valid_to": date, "ended": {"type": "boolean"}}
-    lists = {name: {"type": "array", "items": _object(each)} for name, each in (("entities", entity), ("facts", fact))}
-    return _object(lists)
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    entity = object_of(name=string, type={"type": "string", "enum": kinds.entity_types})
+    fact = object_of(
+        source=string,
+        type={"type": "string", "enum": kinds.relation_types},
+        target=string,
+        quote=string,
+        valid_from=date,
+        valid_to=date,
+        ended={"type": "boolean"},
+    )
+    return object_of(entities={"type": "array", "items": entity}, facts={"type": "array", "items": fact})

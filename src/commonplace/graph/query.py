@@ -171,7 +171,7 @@ class GraphReader:
         return find_entity(self._graph, name)
 
     def _centre(self, id_: str) -> str:
-        return self._find(id_).id if id_ else ""
+        return self._find(id_).id
 
     def _state(self) -> tuple[bool, tuple[str, ...]]:
         """Return whether an answer is `degraded`, and why, before anything is searched."""
@@ -285,26 +285,22 @@ class GraphReader:
         return replace(found, scores=best_first, worded=(found.worded or frozenset()) - alone)
 
     def _entities_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
-        found = self._graph.entities(ids)
-        passed = {
-            id_
-            for id_, each in found.items()
-            if wanted.times.has(each) and (not wanted.types or each.type in wanted.types)
-        }
+        found = self._graph.entities(ids).items()
+        known = {id_: each for id_, each in found if wanted.times.has(each)}
+        passed = {id_: each for id_, each in known.items() if not wanted.types or each.type in wanted.types}
         if not wanted.groups:
-            return passed
+            return set(passed)
         # Of a group is what was named first in it, or is mentioned by an episode of it.
-        chosen = {id_ for id_ in passed if found[id_].group in wanted.groups}
-        mentions = self._graph.mentions("entity", list(passed - chosen))
+        chosen = {id_ for id_, each in passed.items() if each.group in wanted.groups}
+        mentions = self._graph.mentions("entity", list(passed.keys() - chosen))
         episodes = self._graph.episodes([each.episode for some in mentions.values() for each in some])
         of_them = {id_ for id_, each in episodes.items() if each.group in wanted.groups}
         return chosen | {id_ for id_, some in mentions.items() if any(each.episode in of_them for each in some)}
 
     def _relations_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
-        types, groups = wanted.types, wanted.groups
-        shown = (each for each in self._graph.relations(ids).values() if wanted.times.shows(each))
-        of_type = (each for each in shown if not types or each.type in types)
-        return {each.id for each in of_type if not groups or each.group in groups}
+        shown = [each for each in self._graph.relations(ids).values() if wanted.times.shows(each)]
+        of_type = [each for each in shown if not wanted.types or each.type in wanted.types]
+        return {each.id for each in of_type if not wanted.groups or each.group in wanted.groups}
 
     def entity(self, name: str, times: Times) -> EntityView:
         return Seeing(self._graph, times).entities([self._find(name)])[0]
@@ -423,14 +419,7 @@ class GraphReader:
         return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
     def context(
-        self,
-        names: Sequence[str],
-        query: str,
-        wanted: Wanted,
-        *,
-        max_facts: int,
-        max_tokens: int,
-        count: CountTokens,
+        self, names: Sequence[str], query: str, wanted: Wanted, *, max_facts: int, max_tokens: int, count: CountTokens
     ) -> GraphContext:
         graph, times = self._graph, wanted.times
         starts: dict[str, None] = {}
@@ -444,13 +433,19 @@ class GraphReader:
             starts[self._centre(wanted.centre)] = None
         told = TextHits({}, *self._state())
         if query.strip():
-            told = self._find_relations(
-                query, max_facts, replace(wanted, centre=wanted.centre or next(iter(starts), ""))
-            )
+            centre = wanted.centre or next(iter(starts), "")
+            told = self._find_relations(query, max_facts, replace(wanted, centre=centre))
         near = outward(list(starts), adjacent(graph, times), depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
         distances = near.distances
+
+        def order(fact: Relation) -> tuple[float, float, str]:
+            """Put first what answers, then what is near, then what was learnt last."""
+            ends = [distances[end] for end in (fact.source, fact.target) if end in distances]
+            nearness = 1.0 / (1.0 + sum(ends)) if ends else 0.0
+            return -(told.scores.get(fact.id, 0.0) + nearness), -fact.created_at, fact.id
+
         facts = graph.relations(list(dict.fromkeys([*told.scores, *near.edges])))
-        chosen = sorted(facts.values(), key=lambda each: _worth(each, distances, told.scores))[:max_facts]
+        chosen = sorted(facts.values(), key=order)[:max_facts]
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
         text, entities, kept = describe(
             Seeing(graph, times).entities(ends, distances=distances, has_summaries=False),
@@ -479,17 +474,16 @@ class GraphReader:
             past = [one for one in read[key] if (one.valid_to or 0.0) <= begun and one.target != each.target]
             if past:
                 old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
-        shown = dict(zip(old, seeing.relations(old.values()), strict=True))
-        before = {
-            id_: {
-                "uuid": each.uuid,
-                "target_name": each.target_name,
-                "fact": each.fact,
-                "valid_from": "" if each.valid_from is None else iso(each.valid_from),
-                "valid_to": "" if each.valid_to is None else iso(each.valid_to),
+        before = {}
+        for id_, past_view in zip(old, seeing.relations(old.values()), strict=True):
+            since, until = ("" if at is None else iso(at) for at in (past_view.valid_from, past_view.valid_to))
+            before[id_] = {
+                "uuid": past_view.uuid,
+                "target_name": past_view.target_name,
+                "fact": past_view.fact,
+                "valid_from": since,
+                "valid_to": until,
             }
-            for id_, each in shown.items()
-        }
         return tuple(
             replace(each, attributes={"overtook": before[each.uuid], **each.attributes})
             if each.uuid in before
@@ -521,10 +515,3 @@ def _current_first(relations: list[Relation], kinds: Kinds, now: float) -> list[
         for place, old in zip(some, sorted(some, key=lambda at: stands(relations[at])), strict=True):
             ordered[place] = relations[old]
     return ordered
-
-
-def _worth(relation: Relation, distances: Mapping[str, int], scores: Mapping[str, float]) -> tuple[float, float, str]:
-    """Return by what facts are put in order: what answers, then what is near, then what was learnt last."""
-    ends = [distances[end] for end in (relation.source, relation.target) if end in distances]
-    nearness = 1.0 / (1.0 + sum(ends)) if ends else 0.0
-    return -(scores.get(relation.id, 0.0) + nearness), -relation.created_at, relation.id

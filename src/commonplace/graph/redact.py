@@ -97,18 +97,19 @@ class Cleaner:
         return tuple(dict.fromkeys(replace(each, name=self.text(each.name)) for each in mentions))
 
     def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
-        return tuple(map(self._happening, happenings))
-
-    def _happening(self, found: Happening) -> Happening:
-        said = assertion_of(found)
-        if said is None:
-            found = replace(found, detail=self._json(found.detail, self._detail))
-        else:
-            texts: dict[str, Any] = {name: self.text(getattr(said, name)) for name in ("text", "group", "reason")}
-            clean = replace(said, **texts, attributes=self._json(said.attributes, self._attributes))
-            if clean != said:
-                found = happening(found.what, found.subject, clean, found.reason)
-        return replace(found, what=self.text(found.what), reason=self.text(found.reason))
+        """Return what happened without secrets; ids stay, and forms of names are those that the names have now."""
+        clean = []
+        for found in happenings:
+            said, kept = assertion_of(found), found
+            if said is None:
+                kept = replace(found, detail=self._json(found.detail, self._detail))
+            else:
+                texts: dict[str, Any] = {name: self.text(getattr(said, name)) for name in ("text", "group", "reason")}
+                new = replace(said, **texts, attributes=self._json(said.attributes, self._attributes))
+                if new != said:
+                    kept = happening(found.what, found.subject, new, found.reason)
+            clean.append(replace(kept, what=self.text(kept.what), reason=self.text(kept.reason)))
+        return tuple(clean)
 
     def _json(self, text: str, clean: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
         value = json.loads(text)

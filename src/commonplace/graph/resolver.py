@@ -14,20 +14,10 @@ from math import inf, nan
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import SENSITIVE, UNSURE
-from commonplace.graph.facts import (
-    MIN_CONFIDENCE,
-    Assertion,
-    Fact,
-    fact_of,
-    first_said,
-    judge,
-    overlap,
-    relation_of,
-)
+from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, fact_of, first_said, judge, overlap, relation_of
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
 from commonplace.types.graph import Relation
 
@@ -76,10 +66,9 @@ class KeyFacts:
 
     def note(self, fact: Fact) -> None:
         """Take note of when a fact holds now; what meets no others has times that compare with none."""
-        begins = -inf if fact.valid_from is None else fact.valid_from
-        topic = self._topics.setdefault(self._key(fact), len(self._topics))
-        times = (begins, inf if fact.valid_to is None else fact.valid_to, topic)
-        self._times[:, self._places[fact.id]] = times if self._meets_others(fact) else nan
+        topic, (begins, ends) = self._topic(fact), _bounds(fact)
+        number = nan if topic is None else self._topics.setdefault(topic, len(self._topics))
+        self._times[:, self._places[fact.id]] = nan if topic is None else (begins, ends, number)
 
     def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
         """Return the facts of two entities, whichever is the source, that are not retracted and end after a time."""
@@ -92,18 +81,18 @@ class KeyFacts:
 
         Those that hold when it begins come first, in order; then those that begin while it holds, the first first.
         """
-        if not self._meets_others(fact):
+        topic, (at, until) = self._topic(fact), _bounds(fact)
+        if topic is None:
             return []
-        at = -inf if fact.valid_from is None else fact.valid_from
-        until = inf if fact.valid_to is None else fact.valid_to
         begins, ends, topics = self._times[:, : len(self._facts)]
-        is_same = topics == self._topics.get(self._key(fact), -1)
-        endless = np.flatnonzero(is_same & (ends == inf))[-MAX_OVERLAPPING:]
-        ending = _first(ends, is_same & (ends > at) & (ends < inf))
-        later = _first(begins, is_same & (begins >= at))
-        places = sorted({*endless, *ending, *later} - {self._places.get(fact.id, -1)})
-        earlier = [place for place in places if begins[place] < at]
-        inside = sorted((place for place in places if at <= begins[place] < until), key=begins.__getitem__)
+        is_same = topics == self._topics.get(topic, -1)
+        nearest = set(np.flatnonzero(is_same & (ends == inf))[-MAX_OVERLAPPING:])
+        for times, are_near in ((ends, (ends > at) & (ends < inf)), (begins, begins >= at)):
+            places = np.flatnonzero(is_same & are_near)
+            nearest.update(places[np.argsort(times[places], kind="stable")][:MAX_OVERLAPPING])
+        ordered = sorted(nearest - {self._places.get(fact.id, -1)})
+        earlier = [place for place in ordered if begins[place] < at]
+        inside = sorted((place for place in ordered if at <= begins[place] < until), key=begins.__getitem__)
         return [self._facts[place] for place in (*earlier, *inside)]
 
     def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
@@ -117,43 +106,35 @@ class KeyFacts:
         for fact in of:
             if fact.id in named:
                 continue
-            some = self._disputing(fact)
-            named.update(each.id for each in some)
+            # All that are related to it by what disputes what.
+            found, waiting = {fact.id: fact}, [fact]
+            while waiting:
+                new = [self[id_] for id_ in waiting.pop().rivals if id_ not in found]
+                found.update((each.id, each) for each in new)
+                waiting += new
+            named |= found.keys()
             is_disputed = bool(fact.rivals) or fact.is_doubted
-            oldest = min((each.created_at, each.id) for each in some)[1]
+            oldest = min((each.created_at, each.id) for each in found.values())[1]
             name = str(uuid.uuid5(DISPUTES, oldest)) if is_disputed else ""
-            changed += [each for each in some if each.dispute != name]
-            for each in some:
+            changed += [each for each in found.values() if each.dispute != name]
+            for each in found.values():
                 each.dispute, each.disputed_at = name, each.disputed_at if is_disputed else None
         return changed
 
-    def _key(self, fact: Fact) -> str:
-        return fact.topic if self._has_topics else ""
-
-    def _meets_others(self, fact: Fact) -> bool:
-        is_alone = fact.is_retracted or fact.is_denied or fact.is_added
-        return not is_alone and (bool(fact.topic) or not self._has_topics)
-
-    def _disputing(self, fact: Fact) -> list[Fact]:
-        """Return the facts that are related to one by what disputes what."""
-        found = {fact.id: fact}
-        waiting = [fact]
-        while waiting:
-            new = [self[id_] for id_ in waiting.pop().rivals if id_ not in found]
-            found.update((each.id, each) for each in new)
-            waiting += new
-        return list(found.values())
+    def _topic(self, fact: Fact) -> str | None:
+        """Return the topic of which a fact meets others, "" where topics do not count; None if it meets none."""
+        if fact.is_retracted or fact.is_denied or fact.is_added:
+            return None
+        return (fact.topic or None) if self._has_topics else ""
 
 
-def _first(times: NDArray[np.float64], are_meant: NDArray[np.bool_]) -> NDArray[np.intp]:
-    places = np.flatnonzero(are_meant)
-    return places[np.argsort(times[places], kind="stable")][:MAX_OVERLAPPING]
+def _bounds(fact: Fact) -> tuple[float, float]:
+    begins, ends = fact.span
+    return -inf if begins is None else begins, inf if ends is None else ends
 
 
 MAX_DISPUTED: Final = 16
 """A fact that comes disputes no more of those that it meets: they are related without it, and share one dispute."""
-_FAR_REACHING: Final = frozenset({"settled", "beside"})
-"""Sayings that may change any fact of a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +160,9 @@ class Rule:
             return True
         return self.is_topic and not (one and other)
 
-    def ends(self, evidence: Assertion) -> tuple[str, str]:
+    def ends(self, said: Assertion) -> tuple[str, str]:
         """Return the entities that something is said of, as they are now."""
-        return self.now.get(evidence.source, evidence.source), self.now.get(evidence.target, evidence.target)
+        return self.now.get(said.source, said.source), self.now.get(said.target, said.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,21 +187,21 @@ class ResolvedFacts:
     effects: tuple[Effect, ...]
 
 
-def resolve_facts(known: Iterable[Relation], evidence: Sequence[Assertion], rule: Rule) -> ResolvedFacts:
+def resolve_facts(known: Iterable[Relation], assertions: Sequence[Assertion], rule: Rule) -> ResolvedFacts:
     """Return what facts become when more is said of them.
 
     Args:
-        known: all facts of one slot (see `FactKey`), as they were resolved before.
-        evidence: in order.
+        known: all facts of one key (see `FactKey`), as they were resolved before.
+        assertions: in order.
     """
     run = FactResolver(rule, map(fact_of, known))
-    effects = [effect for each in evidence for effect in run.take(each)]
+    effects = [effect for each in assertions for effect in run.take(each)]
     run.changed()
     return ResolvedFacts(tuple(map(relation_of, run.facts)), tuple(effects))
 
 
 class FactResolver:
-    """The facts of one slot, to which saying after saying is added; what one costs does not grow with the facts.
+    """The facts of one key, to which assertion after assertion is added; one costs the same however many facts it has.
 
     Attributes:
         facts: in the order in which they came.
@@ -228,7 +209,7 @@ class FactResolver:
     """
 
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
-        """Take over all facts of a slot, as they were resolved before."""
+        """Take over all facts of a key, as they were resolved before."""
         self.rule = rule
         self.facts = KeyFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
         self.order = max((each.order for each in self.facts), default=0)
@@ -236,23 +217,24 @@ class FactResolver:
         self._changed: dict[str, None] = {}
         self._disputed: dict[str, None] = {}
 
-    def take(self, evidence: Assertion) -> tuple[Effect, ...]:
-        """Take in one saying, and return what became of facts by it."""
+    def take(self, said: Assertion) -> tuple[Effect, ...]:
+        """Add one assertion, and return what became of facts by it."""
         self.effects = []
-        is_far_reaching = evidence.saying in _FAR_REACHING
-        if is_far_reaching:
+        if said.saying in ("settled", "beside"):
+            # What a person decides may change any fact of the key.
             self._name_disputes()
-        self._take(evidence)
-        self.order = max(self.order, evidence.order)
-        told = list(self.facts)
-        if is_far_reaching:
-            self.facts.name_disputes(told)
+            if said.home in self.facts and not self.facts[said.home].is_retracted:
+                self._settle(self.facts[said.home], said)
+            touched = list(self.facts)
+            self.facts.name_disputes(touched)
         else:
-            told = [self.facts[id_] for id_ in dict.fromkeys(each.relation for each in self.effects)]
+            self._apply(said)
+            touched = [self.facts[id_] for id_ in dict.fromkeys(each.relation for each in self.effects)]
             self._disputed.update((each.relation, None) for each in self.effects if each.what == "disputed")
-        for each in told:
+        self.order = max(self.order, said.order)
+        for each in touched:
             self.facts.note(each)
-        self._changed.update((each.id, None) for each in told)
+        self._changed.update((each.id, None) for each in touched)
         return tuple(self.effects)
 
     def changed(self) -> list[Relation]:
@@ -268,32 +250,43 @@ class FactResolver:
         self._changed.update((each.id, None) for each in changed)
         self._disputed.clear()
 
-    def _take(self, evidence: Assertion) -> None:
-        if evidence.saying in ("settled", "beside"):
-            if evidence.home in self.facts and not (fact := self.facts[evidence.home]).is_retracted:
-                (self._settle if evidence.saying == "settled" else self._keep_beside)(fact, evidence)
-            return
-        begins = evidence.begins if evidence.saying == "said" else None
-        meant = self.rule.ends(evidence)
+    def _apply(self, said: Assertion) -> None:
+        """Begin, confirm or end the fact that a source speaks of, and bring it together with those that it excludes."""
+        begins = said.begins if said.saying == "said" else None
+        meant = self.rule.ends(said)
         ways = (meant, meant[::-1]) if self.rule.type in SYMMETRIC else (meant,)
         same = [each for each in self.facts.between(*meant, begins) if (each.source, each.target) in ways]
-        handle = {"denied": self._deny, "once": self._recall}.get(evidence.saying)
-        if handle is not None:
-            handle(evidence, same)
+        if said.saying == "said":
+            fact = next((each for each in same if self._is_said(each, said)), None)
+            if fact is None:
+                fact = self._begin(said)
+            else:
+                self._confirm(fact, said)
+            self._judge(fact, said)
             return
-        known = next((each for each in same if self._is_said(each, evidence)), None)
-        if known is not None:
-            self._confirm(known, evidence)
-        self._judge(known or self._begin(evidence), evidence)
+        at = said.told if said.valid_to is None else said.valid_to
+        if said.saying == "denied":
+            held = [each for each in same if each.valid_to is None or each.valid_to > at]
+            if held:
+                self._end(max(held, key=lambda each: (each.valid_from or 0.0, each.id)), at, said, is_own=True)
+                return
+            known = max(same, key=lambda each: (each.valid_to or 0.0, each.id), default=None)
+        else:
+            # That it held once says nothing of what holds now.
+            known = next((each for each in same if overlap((said.valid_from, at), each.span)), None)
+        if known is None:
+            self._begin(said)
+        else:
+            self._tell(known, "confirmed", said.reason, said, is_own=True)
 
-    def _is_said(self, fact: Fact, evidence: Assertion) -> bool:
+    def _is_said(self, fact: Fact, said: Assertion) -> bool:
         """Return whether a source speaks of a known fact, and not of a time when the same was true once more."""
-        begins = evidence.begins
-        ends = evidence.valid_to
-        said = begins, None if ends is not None and begins is not None and ends <= begins else ends
-        if not overlap(said, fact.span):
+        begins, ends = said.begins, said.valid_to
+        if ends is not None and begins is not None and ends <= begins:
+            ends = None
+        if not overlap((begins, ends), fact.span):
             return False
-        topic = topic_of(evidence.text)
+        topic = topic_of(said.text)
         if topic != fact.topic and not self.rule.is_same_topic(topic, fact.topic):
             return False
         if fact.valid_from is None or begins is None or begins >= fact.valid_from or not self.rule.is_single:
@@ -302,99 +295,75 @@ class FactResolver:
         gap = begins, fact.valid_from
         return not any(self._excludes(each, fact) for each in self.facts if overlap(gap, each.span))
 
-    def _begin(self, evidence: Assertion) -> Fact:
-        id_ = evidence.home
+    def _begin(self, said: Assertion) -> Fact:
+        id_ = said.home
         while id_ in self.facts:
-            id_ = str(uuid.uuid5(DISPUTES, f"{id_} {evidence.order}"))
-        fact = first_said(evidence, id_, self.rule.type, self.rule.ends(evidence))
+            id_ = str(uuid.uuid5(DISPUTES, f"{id_} {said.order}"))
+        fact = first_said(said, id_, self.rule.type, self.rule.ends(said))
         self.facts.add(fact)
-        self._tell(fact, "created", evidence.reason, evidence, is_own=True)
+        self._tell(fact, "created", said.reason, said, is_own=True)
         return fact
 
-    def _confirm(self, fact: Fact, evidence: Assertion) -> None:
-        if evidence.confidence < MIN_CONFIDENCE <= fact.confidence:
+    def _confirm(self, fact: Fact, said: Assertion) -> None:
+        if said.confidence < MIN_CONFIDENCE <= fact.confidence:
             # What is hardly said adds a source to what is surely said, and moves neither its beginning nor its end.
-            self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
+            self._tell(fact, "confirmed", said.reason, said, is_own=True)
             return
-        begins = evidence.begins
+        begins, ends = said.begins, said.valid_to
         if fact.valid_from is None or (begins is not None and begins < fact.valid_from):
             if begins is not None and (fact.valid_to is None or begins < fact.valid_to):
                 fact.valid_from = begins
-                fact.is_dated = evidence.valid_from is not None
-        elif evidence.valid_from is not None and evidence.valid_from == fact.valid_from:
+                fact.is_dated = said.valid_from is not None
+        elif said.valid_from is not None and said.valid_from == fact.valid_from:
             fact.is_dated = True
-        fact.trust = max(fact.trust, evidence.trust)
-        fact.confidence = max(fact.confidence, evidence.confidence)
+        fact.trust = max(fact.trust, said.trust)
+        fact.confidence = max(fact.confidence, said.confidence)
         fact.is_denied = False
-        is_sensitive = SENSITIVE in (fact.doubt, evidence.doubt)
-        fact.doubt = SENSITIVE if is_sensitive else fact.doubt and evidence.doubt
-        if evidence.valid_to is None:
-            fact.told = _latest(fact.told, evidence.told)
-            if evidence.valid_from is None:
-                fact.still = _latest(fact.still, evidence.told)
-        self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
-        ends = evidence.valid_to
+        is_sensitive = SENSITIVE in (fact.doubt, said.doubt)
+        fact.doubt = SENSITIVE if is_sensitive else fact.doubt and said.doubt
+        if ends is None:
+            fact.told = said.told if fact.told is None else max(fact.told, said.told)
+            if said.valid_from is None:
+                fact.still = said.told if fact.still is None else max(fact.still, said.told)
+        self._tell(fact, "confirmed", said.reason, said, is_own=True)
         if ends is None or fact.valid_to is not None or (fact.valid_from is not None and ends <= fact.valid_from):
             return
-        if ends > evidence.told:
+        if ends > said.told:
             fact.valid_to = fact.stated_to = ends
         else:
-            self._end(fact, ends, evidence)
+            self._end(fact, ends, said)
 
-    def _deny(self, evidence: Assertion, same: Sequence[Fact]) -> None:
-        """Take in that a fact holds no longer."""
-        at = evidence.told if evidence.valid_to is None else evidence.valid_to
-        held = [each for each in same if each.valid_to is None or each.valid_to > at]
-        if not same:
-            self._begin(evidence)
-            return
-        if not held:
-            last = max(same, key=lambda each: (each.valid_to or 0.0, each.id))
-            self._tell(last, "confirmed", evidence.reason, evidence, is_own=True)
-            return
-        fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
-        self._end(fact, at, evidence, is_own=True)
-
-    def _recall(self, evidence: Assertion, same: Sequence[Fact]) -> None:
-        """Take in that a fact held once, which says nothing of what holds now."""
-        said = evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to
-        fact = next((each for each in same if overlap(said, each.span)), None)
-        if fact is None:
-            self._begin(evidence)
-            return
-        self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
-
-    def _end(self, fact: Fact, at: float, evidence: Assertion, *, is_own: bool = False) -> None:
+    def _end(self, fact: Fact, at: float, said: Assertion, *, is_own: bool = False) -> None:
         """End a fact because a source says so, or doubt both where it is not believed."""
         doubt = ""
         if fact.valid_from is not None and at <= fact.valid_from:
             doubt = "it is said to have ended before it began"
         elif fact.still is not None and fact.still > at:
             doubt = "it was still stated after it is said to have ended"
-        elif evidence.trust < fact.trust:
+        elif said.trust < fact.trust:
             doubt = "the source that says it has ended is trusted less"
-        elif evidence.confidence < MIN_CONFIDENCE:
+        elif said.confidence < MIN_CONFIDENCE:
             doubt = "its end is only hinted at"
-        elif evidence.doubt in (SENSITIVE, UNSURE):
-            doubt = evidence.doubt
-        elif fact.doubt == SENSITIVE and evidence.episode:
+        elif said.doubt in (SENSITIVE, UNSURE):
+            doubt = said.doubt
+        elif fact.doubt == SENSITIVE and said.episode:
             doubt = fact.doubt
         if doubt:
             fact.is_doubted = True
-            fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
-            self._tell(fact, "disputed", doubt, evidence, is_own=is_own)
+            fact.disputed_at = said.at if fact.disputed_at is None else fact.disputed_at
+            self._tell(fact, "disputed", doubt, said, is_own=is_own)
         else:
-            fact.end(at, evidence.at)
+            fact.end(at, said.at)
             fact.is_doubted = False
             if not fact.rivals:
                 fact.dispute, fact.disputed_at = "", None
-            self._tell(fact, "ended", evidence.reason or "it was said to have ended", evidence, is_own=is_own)
+            self._tell(fact, "ended", said.reason or "it was said to have ended", said, is_own=is_own)
 
-    def _judge(self, fact: Fact, evidence: Assertion) -> None:
-        """Bring a fact together with those that cannot hold beside it."""
+    def _judge(self, fact: Fact, said: Assertion) -> None:
+        """Bring a fact together with those that cannot hold beside it: end those that it ends, dispute the others."""
         if not self.rule.is_single:
             return
-        unclear = []
+        unclear: list[tuple[Fact, str]] = []
         for other in self.facts.met(fact):
             if fact.valid_to is not None and other.valid_from is not None and other.valid_from >= fact.valid_to:
                 break  # what comes behind begins later still
@@ -408,25 +377,28 @@ class FactResolver:
                 if self.rule.compare(fact.target, other.target) == "unknown":
                     unclear.append((other, "one of the two may lie in the other"))
                 else:
-                    verdict.ends.end(verdict.at, evidence.at)
-                    self._tell(verdict.ends, "ended", verdict.reason, evidence)
-        self._dispute(fact, unclear, evidence)
+                    verdict.ends.end(verdict.at, said.at)
+                    self._tell(verdict.ends, "ended", verdict.reason, said)
 
-    def _dispute(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Assertion) -> None:
-        """Dispute what still holds when a fact does: of many the nearest, so that none is disputed by many."""
-        chosen: list[tuple[int, Fact, str]] = []
-        for place in sorted(range(len(unclear)), key=lambda place: (_apart(unclear[place][0], fact), -place)):
-            other, reason = unclear[place]
+        def distance(place: int) -> float:
+            """Return how long before or after it another began, 0 where nobody knows."""
+            began = unclear[place][0].valid_from
+            return 0.0 if began is None or fact.valid_from is None else abs(began - fact.valid_from)
+
+        # Of many only the nearest are disputed, so that none is disputed by many.
+        chosen: list[int] = []
+        for place in sorted(range(len(unclear)), key=lambda place: (distance(place), -place)):
+            other = unclear[place][0]
             if len(fact.rivals) + len(chosen) >= MAX_DISPUTED:
                 break
+            # An older fact may have ended since it was found to be unclear.
             if judge(fact, other) is not None and other.id not in fact.rivals and self._excludes(other, fact):
-                chosen.append((place, other, reason))
-        for _, other, reason in sorted(chosen, key=lambda each: each[0]):
-            fact.rivals.add(other.id)
-            other.rivals.add(fact.id)
-            for each in (fact, other):
-                each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
-                self._tell(each, "disputed", reason, evidence)
+                chosen.append(place)
+        for other, reason in (unclear[place] for place in sorted(chosen)):
+            for one, rival in ((fact, other), (other, fact)):
+                one.rivals.add(rival.id)
+                one.disputed_at = said.at if one.disputed_at is None else one.disputed_at
+                self._tell(one, "disputed", reason, said)
 
     def _excludes(self, other: Fact, fact: Fact) -> bool:
         """Return whether two facts cannot hold at once, whenever they hold."""
@@ -440,57 +412,38 @@ class FactResolver:
             return False
         return self.rule.compare(fact.target, other.target) != "within"
 
-    def _settle(self, fact: Fact, evidence: Assertion) -> None:
-        """Take in that a person says which fact of a dispute is right."""
+    def _settle(self, fact: Fact, said: Assertion) -> None:
+        """Take in that a person says which fact of a dispute is right, or that all of them hold beside each other."""
+        if said.saying == "beside":
+            for each in self.facts:
+                if each.dispute and each.dispute == fact.dispute:
+                    each.rivals = set()
+                    each.is_doubted, each.is_added = False, True
+                    self._tell(each, "settled", said.reason or "both hold", said, is_own=each is fact)
+            return
         fact.is_doubted = False
-        self._tell(fact, "settled", evidence.reason, evidence, is_own=True)
-        began = fact.valid_from
-        for other in self._disputed_by(fact):
+        self._tell(fact, "settled", said.reason, said, is_own=True)
+        began, is_full = fact.valid_from, len(fact.rivals) >= MAX_DISPUTED
+
+        def is_unnamed_rival(each: Fact) -> bool:
+            """Return whether a fact cannot be true beside it, though there were too many to be remembered."""
+            is_met = is_full and each.dispute == fact.dispute and overlap(fact.span, each.span)
+            return is_met and self._excludes(each, fact)
+
+        for other in [each for each in self.facts if each.id in fact.rivals or is_unnamed_rival(each)]:
             if other.valid_from is not None and began is not None and other.valid_from < began:
-                other.end(min(began, other.valid_to or began), evidence.at)
-                self._tell(other, "ended", evidence.reason, evidence)
+                other.end(min(began, other.valid_to or began), said.at)
+                self._tell(other, "ended", said.reason, said)
                 other.rivals.discard(fact.id)
             else:
-                other.end(None, evidence.at)
-                self._tell(other, "retracted", evidence.reason, evidence)
+                other.end(None, said.at)
+                self._tell(other, "retracted", said.reason, said)
                 for id_ in other.rivals:
                     self.facts[id_].rivals.discard(other.id)
                 other.rivals = set()
         fact.rivals = set()
 
-    def _keep_beside(self, fact: Fact, evidence: Assertion) -> None:
-        """Take in that a person says that the facts of a dispute all hold, which excludes none of them any more."""
-        together = [each for each in self.facts if each.dispute and each.dispute == fact.dispute]
-        for each in together:
-            each.rivals = set()
-            each.is_doubted, each.is_added = False, True
-            self._tell(each, "settled", evidence.reason or "both hold", evidence, is_own=each is fact)
-
-    def _disputed_by(self, fact: Fact) -> list[Fact]:
-        """Return the facts that cannot be true beside one, in order: also those that are too many to be remembered."""
-        is_full = len(fact.rivals) >= MAX_DISPUTED
-        return [
-            each
-            for each in self.facts
-            if each.id in fact.rivals
-            or (
-                is_full
-                and each.dispute == fact.dispute
-                and overlap(fact.span, each.span)
-                and self._excludes(each, fact)
-            )
-        ]
-
-    def _tell(self, fact: Fact, what: str, reason: str, evidence: Assertion, *, is_own: bool = False) -> None:
+    def _tell(self, fact: Fact, what: str, reason: str, said: Assertion, *, is_own: bool = False) -> None:
         if is_own:
-            fact.order = max(fact.order, evidence.order)
-        self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
-
-
-def _apart(one: Fact, other: Fact) -> float:
-    """Return how long before or after another a fact began, 0 where nobody knows."""
-    return 0.0 if one.valid_from is None or other.valid_from is None else abs(one.valid_from - other.valid_from)
-
-
-def _latest(one: float | None, other: float | None) -> float | None:
-    return max((each for each in (one, other) if each is not None), default=None)
+            fact.order = max(fact.order, said.order)
+        self.effects.append(Effect(fact.id, what, reason, said, is_own))

@@ -69,25 +69,43 @@ class GraphService:
             known = change.graph.episodes([id_]).get(id_)
             if known is None:
                 raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
-            gone = take_out(change.graph, self._ground, [id_])
+            entities, relations, reopened = take_out(change.graph, self._ground, [id_])
             if self._follower is not None:
                 self._follower.deleted(change, id_, known.group)
-        return Deletion(id_, gone.entities, gone.relations, self._seeing.relations(gone.reopened))
+        return Deletion(id_, entities, relations, self._seeing.relations(reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
         with self._ground.change() as change:
             graph = change.graph
             kept, gone = (find_entity(graph, each) for each in (keep, other))
-            _refuse_too_many_names(graph, kept, gone)
+            names = {each.normal for some in graph.aliases([kept.id, gone.id]).values() for each in names_among(some)}
+            if len(names) > MAX_ALIASES:
+                raise UsageError(
+                    f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is"
+                    f" {MAX_ALIASES}",
+                    remedy="keep them apart, or split names off first",
+                )
             moved = Merger(graph, self._ground).merge(kept, gone, reason)
         [entity, merged] = self._seeing.entities([kept.id, gone.id])
         return Merging(entity, merged, self._seeing.relations(moved), reason)
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
+        """Undo merges, of all or of those whose names are given; or part names that were never apart."""
         with self._ground.change() as change:
             graph = change.graph
             split = find_entity(graph, entity)
-            parted = self._split(graph, split, names, reason)
+            merged = list(graph.entities(merged_into(split)).values())
+            if not names and not merged:
+                raise UsageError(
+                    f"nothing was merged into {split.name!r:.80}", remedy="name what is to be an entity of its own"
+                )
+            forms = {normal(each) for each in names}
+            aliases = graph.aliases([each.id for each in merged])
+            borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
+            chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
+            merger = Merger(graph, self._ground)
+            # The last that was merged goes first: so each finds what was there before it came.
+            parted = merger.unmerge(split, chosen[::-1], reason) if chosen else merger.part(split, names, reason)
             relations = sorted(facts_about(graph, parted))
         [kept, *others] = self._seeing.entities([split.id, *parted])
         return Splitting(kept, tuple(others), self._seeing.relations(relations), reason)
@@ -96,43 +114,19 @@ class GraphService:
         changed = Changed()
         with self._ground.change() as change:
             graph = change.graph
-            known = graph.relations([relation]).get(relation)
-            fact = known or _of_dispute(graph, relation) or find_relation(graph, relation)
-            if not fact.dispute:
-                raise UsageError(
-                    f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
-                )
-            now = max(self._ground.now(), fact.created_at)
+            fact = _disputed(graph, relation)
+            now = told = max(self._ground.now(), fact.created_at)
             saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
-            denial = denial_of(graph, fact.id) if verdict == "ended" else None
-            if verdict == "ended" and denial is None:
-                said = f"nothing says that {fact.id!r:.80} has ended"
-                raise UsageError(said, remedy="say which fact is right")
-            told = now if denial is None else denial.told
+            if verdict == "ended":
+                denial = denial_of(graph, fact.id)
+                if denial is None:
+                    raise UsageError(f"nothing says that {fact.id!r:.80} has ended", remedy="say which fact is right")
+                told = denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
-            settled = replace(settled, aspect=fact_of(fact).aspect, type=fact.type)
-            FactKeys(graph, self._ground).say(settled, changed)
+            FactKeys(graph, self._ground).say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type), changed)
         [right] = self._seeing.relations([fact.id])
-        return Settlement(
-            right, self._seeing.relations(changed.ended), self._seeing.relations(changed.retracted), reason
-        )
-
-    def _split(self, graph: GraphChange, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
-        """Undo merges, of all or of those whose names are given; or part names that were never apart."""
-        merged = list(graph.entities(merged_into(entity)).values())
-        if not names and not merged:
-            raise UsageError(
-                f"nothing was merged into {entity.name!r:.80}", remedy="name what is to be an entity of its own"
-            )
-        forms = {normal(each) for each in names}
-        aliases = graph.aliases([each.id for each in merged])
-        borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
-        chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
-        merger = Merger(graph, self._ground)
-        if chosen:
-            # The last that was merged goes first: so each finds what was there before it came.
-            return merger.unmerge(entity, chosen[::-1], reason)
-        return merger.part(entity, names, reason)
+        ended, retracted = map(self._seeing.relations, (changed.ended, changed.retracted))
+        return Settlement(right, ended, retracted, reason)
 
     def _addition(self, added: Added) -> Addition:
         seeing = self._seeing
@@ -143,16 +137,6 @@ class GraphService:
     @property
     def _seeing(self) -> Seeing:
         return Seeing(self._ground.graph, Times(self._ground.now()))
-
-
-def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> None:
-    known = graph.aliases([kept.id, gone.id])
-    names = {each.normal for some in known.values() for each in names_among(some)}
-    if len(names) > MAX_ALIASES:
-        raise UsageError(
-            f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is {MAX_ALIASES}",
-            remedy="keep them apart, or split names off first",
-        )
 
 
 def find_entity(graph: GraphReading, name: str) -> Entity:
@@ -179,20 +163,22 @@ def find_entity(graph: GraphReading, name: str) -> Entity:
     raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`")
 
 
-def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
-    """Return the one fact that a dispute is still about, None where the id is of no dispute.
-
-    Raises:
-        UsageError: it is about several, of which one has to be named.
-    """
-    found = [each for each in graph.disputed() if each.dispute == id_]
-    if len(found) > 1:
-        named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in found[:_MAX_NAMED])
-        more = f"; or one of {len(found) - _MAX_NAMED:,} more" if len(found) > _MAX_NAMED else ""
-        raise UsageError(
-            f"{id_!r:.80} is a dispute about {len(found):,} facts", remedy=f"name the one that is right: {named}{more}"
-        )
-    return found[0] if found else None
+def _disputed(graph: GraphReading, id_: str) -> Relation:
+    """Return a disputed fact by its id, or by that of its dispute where that is about it alone."""
+    fact = graph.relations([id_]).get(id_)
+    if fact is None:
+        of_dispute = [each for each in graph.disputed() if each.dispute == id_]
+        if len(of_dispute) > 1:
+            named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in of_dispute[:_MAX_NAMED])
+            more = f"; or one of {len(of_dispute) - _MAX_NAMED:,} more" if len(of_dispute) > _MAX_NAMED else ""
+            raise UsageError(
+                f"{id_!r:.80} is a dispute about {len(of_dispute):,} facts",
+                remedy=f"name the one that is right: {named}{more}",
+            )
+        fact = of_dispute[0] if of_dispute else find_relation(graph, id_)
+    if not fact.dispute:
+        raise UsageError(f"the fact {id_!r:.80} is not disputed", remedy="see `commonplace graph disputes`")
+    return fact
 
 
 def denial_of(graph: GraphReading, relation: str) -> Assertion | None:

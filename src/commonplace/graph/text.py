@@ -25,22 +25,28 @@ def describe(
     Args:
         count: the tokens of a text; that of two texts is at most the sum of theirs.
     """
+
+    def cost(item: FenceItem) -> int:
+        return count(fence([item]).removeprefix(OPENING).removesuffix(CLOSING))
+
     room = max_tokens - count(f"{OPENING}\n{CLOSING}")
     kept_facts: list[RelationView] = []
     kept_entities: list[EntityView] = []
+    items: list[FenceItem] = []
     for entity in entities:
-        cost = _cost(entity_item(entity), count)
-        if cost > room // (2 if facts and kept_entities else 1):
+        item = entity_item(entity)
+        if cost(item) > room // (2 if facts and kept_entities else 1):
             break
         kept_entities.append(entity)
-        room -= cost
+        items.append(item)
+        room -= cost(item)
     for fact in facts:
-        cost = _cost(fact_item(fact), count)
-        if cost > room:
+        item = fact_item(fact)
+        if cost(item) > room:
             break
         kept_facts.append(fact)
-        room -= cost
-    items = [*map(entity_item, kept_entities), *map(fact_item, kept_facts)]
+        items.append(item)
+        room -= cost(item)
     return fence(items), tuple(kept_entities), tuple(kept_facts)
 
 
@@ -85,10 +91,6 @@ def overtaken(fact: RelationView) -> str:
 
 
 _MAX_NAMES: Final = 5
-
-
-def _cost(item: FenceItem, count: CountTokens) -> int:
-    return count(fence([item]).removeprefix(OPENING).removesuffix(CLOSING))
 
 
 RELATED: Final = "RELATED_TO"

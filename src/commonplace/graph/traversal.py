@@ -122,18 +122,16 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
         rims[at] = rim
         if met := [id_ for id_ in rim if id_ in other]:
             middle = min(met, key=lambda id_: (other[id_].distance, id_))
-            (ids, edges), (further, last) = (_way(middle, side) for side in sides)
-            return Path((*ids[::-1], *further[1:]), (*edges[::-1], *last), is_cut)
+            ways: list[tuple[list[str], list[str]]] = []
+            for side in sides:  # back to where each search began
+                ids, edges = [middle], []
+                while side[ids[-1]].distance:
+                    edges.append(side[ids[-1]].edge)
+                    ids.append(side[ids[-1]].before)
+                ways.append((ids, edges))
+            (nearer, first), (further, last) = ways
+            return Path((*nearer[::-1], *further[1:]), (*first[::-1], *last), is_cut)
     return Path((), (), is_cut)
-
-
-def _way(id_: str, reached: Mapping[str, _Reached]) -> tuple[list[str], list[str]]:
-    """Return the ids and edges from an id back to where a search began."""
-    ids, edges = [id_], []
-    while reached[ids[-1]].distance:
-        edges.append(reached[ids[-1]].edge)
-        ids.append(reached[ids[-1]].before)
-    return ids, edges
 
 
 def _steps(ids: Sequence[str], adjacent: Adjacent, fan_out: int) -> Iterator[tuple[str, list[tuple[str, Edge]], bool]]:

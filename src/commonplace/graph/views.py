@@ -171,15 +171,10 @@ class _Listed(View, Sequence[Item]):
     __slots__ = ()
 
     def __len__(self) -> int:
-        return len(self._list)
+        return len(getattr(self, fields(self)[1].name))  # type: ignore[arg-type]
 
     def __getitem__(self, place: Any) -> Any:
-        return self._list[place]
-
-    @property
-    def _list(self) -> tuple[Item, ...]:
-        found: tuple[Item, ...] = getattr(self, fields(self)[1].name)  # type: ignore[arg-type]
-        return found
+        return getattr(self, fields(self)[1].name)[place]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,43 +481,39 @@ class Seeing:
         mentions = self._graph.mentions("relation", [relation.id for relation in relations])
         said = {id_: list(dict.fromkeys(each.episode for each in some)) for id_, some in mentions.items()}
         several = [some for some in said.values() if len(some) > 1]
-        times = self._graph.reference_times([id_ for some in several for id_ in some])
+        told = self._graph.reference_times([id_ for some in several for id_ in some])
         for some in several:
-            some.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
-        return tuple(
-            self._relation(each, names, tuple(said.get(each.id, ())), (scores or {}).get(each.id, 0.0))
-            for each in relations
-        )
-
-    def _relation(
-        self, each: Relation, names: Mapping[str, str], episodes: tuple[str, ...], score: float
-    ) -> RelationView:
-        start, end, is_retracted, expired_at = self.times.known(each)
-        at = self.times.as_of
-        is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
-        return RelationView(
-            uuid=each.id,
-            source_node_uuid=each.source,
-            target_node_uuid=each.target,
-            relation_type=each.type,
-            fact=each.fact,
-            created_at=moment_of(each.created_at),
-            valid_from=_moment(start),
-            valid_to=_moment(end),
-            expired_at=_moment(expired_at),
-            source_name=names.get(each.source, ""),
-            target_name=names.get(each.target, ""),
-            retracted=is_retracted,
-            disputed=is_disputed,
-            dispute=each.dispute if is_disputed else "",
-            disputed_at=_moment(each.disputed_at) if is_disputed else None,
-            confidence=each.confidence,
-            trust=each.trust,
-            group_id=each.group,
-            episodes=episodes,
-            attributes=shown_attributes(each.attributes),
-            score=score,
-        )
+            some.sort(key=lambda id_: (told[id_], id_) if id_ in told else (0.0, id_))
+        at, views = self.times.as_of, []
+        for each in relations:
+            start, end, is_retracted, expired_at = self.times.known(each)
+            is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
+            views.append(
+                RelationView(
+                    uuid=each.id,
+                    source_node_uuid=each.source,
+                    target_node_uuid=each.target,
+                    relation_type=each.type,
+                    fact=each.fact,
+                    created_at=moment_of(each.created_at),
+                    valid_from=_moment(start),
+                    valid_to=_moment(end),
+                    expired_at=_moment(expired_at),
+                    source_name=names.get(each.source, ""),
+                    target_name=names.get(each.target, ""),
+                    retracted=is_retracted,
+                    disputed=is_disputed,
+                    dispute=each.dispute if is_disputed else "",
+                    disputed_at=_moment(each.disputed_at) if is_disputed else None,
+                    confidence=each.confidence,
+                    trust=each.trust,
+                    group_id=each.group,
+                    episodes=tuple(said.get(each.id, ())),
+                    attributes=shown_attributes(each.attributes),
+                    score=(scores or {}).get(each.id, 0.0),
+                )
+            )
+        return tuple(views)
 
     def entities(
         self,

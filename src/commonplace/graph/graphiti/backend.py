@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import shlex
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Final, TypeVar
@@ -19,7 +20,7 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, group_of, own_id
 from commonplace.graph.graphiti.outbox import Delivery, Errand, Outbox
-from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, UnansweredError, credentials
+from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, UnansweredError
 from commonplace.locks import Lock
 from commonplace.models.providers import address_of
 from commonplace.settings.schema import GraphSettings
@@ -309,9 +310,22 @@ def session_of(
             "graph.backend is graphiti-mcp, and no server is named",
             remedy="set graph.graph_uri to its address, or graph.server to the command that starts it",
         )
-    password = environ.get(PASSWORD, "")
+    user, password = settings.graph_user, environ.get(PASSWORD, "")
     if target.lower().startswith(("http://", "https://")):
-        return _over_http(target, settings, password, clock)
+        address = address_of(target, "graph.graph_uri")
+        if address.path.endswith("/sse"):
+            raise UsageError(
+                f"{address} uses a transport that MCP no longer has",
+                remedy="start Graphiti's server with --transport http, and name its /mcp",
+            )
+        if password and address.scheme == "http" and not address.is_inside:
+            raise UsageError(
+                f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
+            )
+        basic = b64encode(f"{user}:{password}".encode()).decode()
+        headers = {"Authorization": f"Basic {basic}" if user else f"Bearer {password}"} if password else {}
+        name = f"the MCP server {address}"
+        return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s, clock)
     try:
         started = shlex.split(target)
     except ValueError as error:
@@ -319,27 +333,11 @@ def session_of(
     for option, value in (("--embedder-provider", settings.embedder), ("--llm-provider", settings.llm_provider)):
         started += [option, value] if value else []
     kind = "FALKORDB" if uri.startswith(("redis", "falkor")) else "NEO4J"
-    given = {"URI": uri if is_database else "", "USER": settings.graph_user, "PASSWORD": password}
+    given = {"URI": uri if is_database else "", "USER": user, "PASSWORD": password}
     variables = {f"{kind}_{name}": value for name, value in given.items() if value}
     if DATABASE not in environ and not (is_database and kind == "NEO4J"):
         variables[DATABASE] = group_of(namespace, "", settings.group)
     return GraphitiTools(started[0], lambda: Stdio(started, variables), settings.timeout_s, clock, is_started=True)
-
-
-def _over_http(target: str, settings: GraphSettings, password: str, clock: Callable[[], float]) -> GraphitiTools:
-    address = address_of(target, "graph.graph_uri")
-    if address.path.endswith("/sse"):
-        raise UsageError(
-            f"{address} uses a transport that MCP no longer has",
-            remedy="start Graphiti's server with --transport http, and name its /mcp",
-        )
-    if password and address.scheme == "http" and not address.is_inside:
-        raise UsageError(
-            f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
-        )
-    headers = credentials(settings.graph_user, password)
-    name = f"the MCP server {address}"
-    return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s, clock)
 
 
 ITS_OWN: Final = "main"
@@ -383,11 +381,14 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
         while waiting:
             group = waiting[0]
             listed = tools.episodes([group], MAX_EPISODES)
-            ours = _ours(graph, {each.id: own_id(each.name) for each in listed})
+            # A fact is told as an episode, where no tool takes facts.
+            ids = [own_id(each.name) for each in listed]
+            known = graph.episodes(ids).keys() | graph.relations(ids).keys()
+            ours = [each.id for each in listed if own_id(each.name) in known]
             is_alone = group != ITS_OWN and len(ours) == len(listed) < MAX_EPISODES
             can_clear = is_alone and "clear_graph" in has
             if can_clear:
-                tools.clear_group(group)
+                tools.call("clear_graph", {"group_ids": [group]})
             if not listed and (still := _still_found(tools, graph, group, groups[group])):
                 found.append((f"Graphiti, group {group}", still))
             elif can_clear:
@@ -428,13 +429,6 @@ def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: s
             named = f"{some[0].name!r:.80} and more"
             return f"{named}: its tools work on another graph, so delete the graph {group} yourself"
     return ""
-
-
-def _ours(graph: GraphReading, listed: Mapping[str, str]) -> list[str]:
-    """Return the ids there of what the namespace has told; a fact is told as an episode where no tool takes facts."""
-    ids = [id_ for id_ in listed.values() if id_]
-    known = graph.episodes(ids).keys() | graph.relations(ids).keys()
-    return [theirs for theirs, id_ in listed.items() if id_ in known]
 
 
 def unreached(groups: Iterable[str], why: str) -> str:

@@ -95,17 +95,26 @@ class GraphitiTools:
             ProviderError: it was not called, or says that it did nothing.
             UnansweredError: nobody knows whether it did.
         """
+        params = {"name": tool, "arguments": dict(arguments)}
         with self.within_limit() as deadline:
-            try:
-                return self._called(tool, arguments, deadline)
-            except SessionEndedError:
-                # It ended while nobody spoke: a server that was started anew, a process that died.
-                self._drop()
-                return self._called(tool, arguments, deadline)
+            for is_last in (False, True):
+                try:
+                    return self._result(tool, self._ask(self._opened(), "tools/call", params, deadline))
+                except ToolError:
+                    raise
+                except ProviderError as error:
+                    self.close()
+                    # It may have ended while nobody spoke: a server that was started anew, a process that died.
+                    if is_last or not isinstance(error, SessionEndedError):
+                        raise
+        raise AssertionError
 
     def close(self) -> None:
+        """End the session, if there is one; the next call begins another."""
         with self._turn:
-            self._drop()
+            transport, self._transport = self._transport, None
+            if transport is not None:
+                transport.close()
 
     def limit(self) -> Deadline:
         """Return until when a call that begins now may take."""
@@ -123,16 +132,6 @@ class GraphitiTools:
         finally:
             self._deadline = outer
             self._turn.release()
-
-    def _called(self, tool: str, arguments: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        params = {"name": tool, "arguments": dict(arguments)}
-        try:
-            return self._result(tool, self._ask(self._opened(), "tools/call", params, deadline))
-        except ToolError:
-            raise
-        except ProviderError:
-            self._drop()
-            raise
 
     def _opened(self) -> Transport:
         if self._transport is None:
@@ -201,11 +200,6 @@ class GraphitiTools:
             raise ToolError(f"{tool} of {self._name} failed: {_line(found['error'])}", remedy="see its log")
         return found
 
-    def _drop(self) -> None:
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            transport.close()
-
     def check(self) -> frozenset[str]:
         """Return the names of the server's tools.
 
@@ -222,11 +216,11 @@ class GraphitiTools:
         return self._tools
 
     def add_memory(self, episode: Episode) -> None:
-        """Queue an episode of ours, which bears its words and the group there."""
+        """Queue an episode of ours, which bears its words and the group there; a mark in its name tells its id."""
         self.call(
             "add_memory",
             {
-                "name": marked(episode.name, episode.id),
+                "name": f"{episode.name[:_MAX_NAME_LENGTH]} [commonplace:{episode.id}]".lstrip(),
                 "episode_body": episode.content,
                 "group_id": episode.group,
                 "source": "text" if episode.source == "memory" else episode.source,
@@ -255,14 +249,6 @@ class GraphitiTools:
 
     def delete_episode(self, id_: str) -> None:
         self.call("delete_episode", {"uuid": id_})
-
-    def clear_group(self, group: str) -> None:
-        self.call("clear_graph", {"group_ids": [group]})
-
-
-def marked(name: str, id_: str) -> str:
-    """Return the name under which Graphiti keeps an episode of ours."""
-    return f"{name[:_MAX_NAME_LENGTH]} [commonplace:{id_}]".lstrip()
 
 
 def own_id(name: str) -> str:

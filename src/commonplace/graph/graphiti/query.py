@@ -20,7 +20,6 @@ from commonplace.graph.graphiti.outbox import waiting_for
 from commonplace.graph.names import normal
 from commonplace.graph.query import GraphReader, Search, TextHits, Wanted
 from commonplace.graph.runtime import GraphRuntime
-from commonplace.graph.text import CountTokens
 from commonplace.graph.views import (
     EntityView,
     EpisodeView,
@@ -32,7 +31,7 @@ from commonplace.graph.views import (
     Times,
 )
 from commonplace.store.graph import GraphReading
-from commonplace.types.graph import Edge, Entity, GraphFilter, Mention, Relation, Subject
+from commonplace.types.graph import Edge, Entity, GraphFilter, Relation
 
 Score = Callable[[str, Sequence[str]], Iterable[float]]
 """How well texts answer a query, 0–1."""
@@ -125,15 +124,17 @@ class Answers:
     def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
         return {id_: self._facts[id_] for id_ in ids if id_ in self._facts}
 
-    def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
-        del target, said  # only of what has one value at a time is it asked what held before
+    def facts(self, source: str, type_: str, *_: object) -> list[Relation]:
+        # Only of what has one value at a time is it asked what held before, whatever the target is.
         return [each for each in self._facts.values() if (each.source, each.type) == (source, type_)]
 
     def edges_of(
-        self, ids: Sequence[str], wanted: GraphFilter, *, limit: int, among: Collection[str] | None = None
+        self, ids: Sequence[str], _: GraphFilter, *, limit: int, among: Collection[str] | None = None
     ) -> dict[str, list[Edge]]:
-        """Ask for the facts about some entities; `among` others, return those that were found already."""
-        del wanted  # only facts of the time that is asked for are kept
+        """Ask for the facts about some entities; `among` others, return those that were found already.
+
+        No filter is needed: only facts of the time that is asked for are kept.
+        """
         found = {}
         for id_ in ids:
             name = self._known[id_].name if id_ in self._known else ""
@@ -147,14 +148,11 @@ class Answers:
             found[id_] = [Edge(f.id, f.source, f.target, f.created_at, f.confidence, bool(f.dispute)) for f in near]
         return found
 
-    def aliases(self, _: Sequence[str]) -> dict[str, Any]:
+    def _untold(self, *_: object) -> dict[str, Any]:
         return {}
 
-    def mentions(self, _: Subject, __: Sequence[str]) -> dict[str, list[Mention]]:
-        return {}
-
-    def reference_times(self, _: Sequence[str]) -> dict[str, float]:
-        return {}
+    # Graphiti's tools tell neither other names nor which episode says what.
+    aliases = mentions = reference_times = _untold
 
 
 class _Question(GraphReader):
@@ -189,15 +187,13 @@ class _Question(GraphReader):
         return bool(waiting), (waiting_for(waiting),) if waiting else ()
 
     def _find_entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
-        nodes = [
-            each
-            for each in self._answers.search_nodes(query, limit)
-            if (not wanted.types or each.type in wanted.types) and wanted.times.has(each)
-        ]
+        found = [each for each in self._answers.search_nodes(query, limit) if wanted.times.has(each)]
+        texts = {
+            each.id: f"{each.name}: {each.summary}" for each in found if not wanted.types or each.type in wanted.types
+        }
         is_degraded, notices = self._state()
         if wanted.times.valid_at is not None:
             is_degraded, notices = True, (*notices, _TIMELESS)
-        texts = {each.id: f"{each.name}: {each.summary}" for each in nodes}
         return TextHits(self._scored(query, texts, limit), is_degraded, notices)
 
     def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
@@ -230,18 +226,8 @@ class GraphitiReader(GraphReader):
     def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
         return self._either(lambda reader: reader.search_relations(query, limit, wanted), wanted.times, wanted.groups)
 
-    def context(
-        self,
-        names: Sequence[str],
-        query: str,
-        wanted: Wanted,
-        *,
-        max_facts: int,
-        max_tokens: int,
-        count: CountTokens,
-    ) -> GraphContext:
-        given: dict[str, Any] = {"max_facts": max_facts, "max_tokens": max_tokens, "count": count}
-        return self._either(lambda reader: reader.context(names, query, wanted, **given), wanted.times)
+    def context(self, names: Sequence[str], query: str, wanted: Wanted, **limits: Any) -> GraphContext:
+        return self._either(lambda reader: reader.context(names, query, wanted, **limits), wanted.times)
 
     def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
         return self._either(lambda reader: reader.neighbourhood(name, depth, limit, times), times)

@@ -18,7 +18,6 @@ import socket
 import subprocess
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -107,7 +106,21 @@ class Stdio:
     def tell(self, message: Mapping[str, Any], _: Deadline) -> None:
         """Queue a message; a thread writes it, since a write to a full pipe blocks whatever the deadline is."""
         if self._process is None:
-            self._start()
+            try:
+                process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._printed,
+                    env={**os.environ, **self._environment},
+                )
+            except OSError as error:
+                told = f"{self._command[0]} cannot be started: {error.strerror}"
+                raise ProviderError(told, remedy="check graph.graph_uri") from error
+            self._process = process
+            for work, pipe in ((self._read, process.stdout), (self._write, process.stdin)):
+                self._threads.append(threading.Thread(target=work, args=(pipe,), daemon=True))
+                self._threads[-1].start()
         elif self._process.poll() is not None:
             raise SessionEndedError(self._ended(), remedy="check its output")
         self._to_write.put(_encoded(message))
@@ -129,24 +142,6 @@ class Stdio:
             assert process.stdout is not None
             process.stdout.close()
         self._printed.close()
-
-    def _start(self) -> None:
-        try:
-            process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._printed,
-                env={**os.environ, **self._environment},
-            )
-        except OSError as error:
-            raise ProviderError(
-                f"{self._command[0]} cannot be started: {error.strerror}", remedy="check graph.graph_uri"
-            ) from error
-        self._process = process
-        for work, pipe in ((self._read, process.stdout), (self._write, process.stdin)):
-            self._threads.append(threading.Thread(target=work, args=(pipe,), daemon=True))
-            self._threads[-1].start()
 
     def _write(self, pipe: BinaryIO) -> None:
         writer = LineWriter(pipe)
@@ -196,7 +191,12 @@ class StreamableHttp:
                 raise UnansweredError(told, remedy="check the address") from error
             if found is not None:
                 if message["method"] == "initialize":
-                    self._begin(answer, found)
+                    # The session and the version of the protocol are named in every request from now on.
+                    session, result = answer.headers.get(_SESSION.lower(), ""), found.get("result")
+                    self._is_open = bool(session)
+                    version = result.get("protocolVersion") if isinstance(result, dict) else None
+                    named = {_SESSION: session, _VERSION: version if isinstance(version, str) else ""}
+                    self._headers.update({name: value for name, value in named.items() if value})
                 return found
         raise UnansweredError(f"{self._address} answered another question", remedy="check the address")
 
@@ -211,20 +211,19 @@ class StreamableHttp:
                 self._send("DELETE", b"", Deadline(time.monotonic() + _FAREWELL_S, time.monotonic))
         self._is_open = False
 
-    def _begin(self, answer: Answer, opened: Mapping[str, Any]) -> None:
-        """Name the session and the version of the protocol in every request from now on."""
-        session, result = answer.headers.get(_SESSION.lower(), ""), opened.get("result")
-        self._is_open = bool(session)
-        version = result.get("protocolVersion") if isinstance(result, dict) else None
-        named = {_SESSION: session, _VERSION: version if isinstance(version, str) else ""}
-        self._headers.update({name: value for name, value in named.items() if value})
-
     def _send(self, method: str, body: bytes, deadline: Deadline) -> Answer:
         patience = Patience(deadline.left_s, deadline.at, deadline.clock)
         try:
             answer = send(self._address, "", self._headers, body, patience, MAX_ANSWER_BYTES, method)
         except FAULTS as fault:
-            raise self._failed(fault) from fault
+            told = getattr(fault, "strerror", None) or type(fault).__name__
+            if isinstance(fault, ConnectionRefusedError | socket.gaierror):
+                helps = "start it, or check graph.graph_uri"
+                raise ProviderError(f"{self._address} cannot be reached ({told})", remedy=helps) from fault
+            if isinstance(fault, TimeoutError):
+                late = f"{self._address} did not answer in time"
+                raise UnansweredError(late, remedy="raise graph.timeout_s") from fault
+            raise UnansweredError(f"{self._address} closed the connection ({told})", remedy="try again") from fault
         status = answer.status
         if status in (200, 202, 204):
             return answer
@@ -234,15 +233,6 @@ class StreamableHttp:
         if status >= 500:
             raise UnansweredError(told, status=status, remedy="try again later")
         raise ProviderError(told, status=status, remedy=_REMEDIES.get(status, "check graph.graph_uri"))
-
-    def _failed(self, fault: Exception) -> ProviderError:
-        told = getattr(fault, "strerror", None) or type(fault).__name__
-        if isinstance(fault, ConnectionRefusedError | socket.gaierror):
-            helps = "start it, or check graph.graph_uri"
-            return ProviderError(f"{self._address} cannot be reached ({told})", remedy=helps)
-        if isinstance(fault, TimeoutError):
-            return UnansweredError(f"{self._address} did not answer in time", remedy="raise graph.timeout_s")
-        return UnansweredError(f"{self._address} closed the connection ({told})", remedy="try again")
 
 
 Transport = Stdio | StreamableHttp
@@ -273,12 +263,3 @@ def events_of(body: bytes) -> list[bytes]:
         elif name == b"event":
             kind = value
     return found
-
-
-def credentials(user: str, password: str) -> dict[str, str]:
-    """Return the header that carries a password: as Basic with a user, else as a bearer token."""
-    if not password:
-        return {}
-    if user:
-        return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
-    return {"Authorization": f"Bearer {password}"}
