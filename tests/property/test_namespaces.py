@@ -386,7 +386,7 @@ def test_no_call_sees_or_changes_anything_of_another_namespace(
             commonplace.open(directory / "same", namespace="mine", clock=clock) as mine,
             commonplace.open(directory / "own", namespace="mine", clock=clock) as twin,
             # Equals are in the order of their ids, so both stores must make the same.
-            patch("commonplace.knowledge.index.uuid4", lambda: UUID(int=numbers.getrandbits(128), version=4)),
+            patch("commonplace.knowledge.service.uuid4", lambda: UUID(int=numbers.getrandbits(128), version=4)),
         ):
             for step, name in enumerate(names):
                 drawn: list[int] = []

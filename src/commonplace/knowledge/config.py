@@ -209,7 +209,10 @@ class Vectors:
         for begin in range(0, len(texts), AT_ONCE):
             part = texts[begin : begin + AT_ONCE]
             try:
-                found += self._embedded(part)
+                if self._has_stamp:
+                    found += list(self._embedder.embed([TokenizedText(text, self._tokenize(text)) for text in part]))
+                else:
+                    found += list(self._embedder.embed(*part))
             except CommonplaceError:
                 raise
             except Exception as error:  # it is somebody else's, and may raise anything
@@ -229,11 +232,6 @@ class Vectors:
             raise ProviderError(f"the embedder {self.name} returned something other than a vector: {told}")
         self.dimensions = vectors.shape[1]
         return vectors
-
-    def _embedded(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        if not self._has_stamp:
-            return list(self._embedder.embed(*texts))
-        return list(self._embedder.embed([TokenizedText(text, self._tokenize(text)) for text in texts]))
 
 
 class NoVectors:
@@ -257,8 +255,9 @@ class Reranker(Protocol):
 def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: int) -> list[tuple[int, float]]:
     """Return at most `top_k` places of candidates with scores, best first, ties in the order given.
 
-    A result that is no candidate is passed over; candidates that have none follow with score 0. A score beyond 0–1, as
-    some models give them, counts for the order, and is told as the nearer end.
+    A result that is no candidate is passed over; candidates that have none follow with score 0, which a score that is
+    no finite number is too. One beyond 0–1, as some models give them, counts for the order, and is told as the nearer
+    end.
 
     Raises:
         ProviderError: the re-ranker failed, or returned no results.
@@ -269,33 +268,23 @@ def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: i
         raise
     except Exception as error:  # it may be somebody else's, and raise anything
         raise ProviderError(redact(f"the re-ranker failed: {type(error).__name__}: {error}").text) from error
-    scores = _scores(results, candidates)
-    if not scores:
-        raise ProviderError("the re-ranker returned none of the candidates")
-    order = sorted(range(len(candidates)), key=lambda place: (place not in scores, -scores.get(place, 0.0), place))
-    return [(place, min(1.0, max(0.0, scores.get(place, 0.0)))) for place in order[:top_k]]
-
-
-def _scores(results: Sequence[object], candidates: Sequence[str]) -> dict[int, float]:
-    """Return the score of each place that a result names, by its index, else by its content."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, content in enumerate(candidates):
         places[content].append(place)
     scores: dict[int, float] = {}
     for result in results:
+        # A result names a candidate by its index where several have its content.
         value = result.get if isinstance(result, Mapping) else partial(getattr, result)
-        content, index, score = (value(name, None) for name in ("content", "index", "score"))
+        content, index, given = (value(name, None) for name in ("content", "index", "score"))
         named = places.get(content, ()) if isinstance(content, str) else ()
         free = [each for each in named if each not in scores]
         if free:
-            scores[index if index in free else free[0]] = _score(score)
-    return scores
-
-
-def _score(given: Any) -> float:
-    """Return a score as a float; 0 if it is not a finite number, of NumPy's and decimal types too."""
-    try:
-        score = 0.0 if isinstance(given, bool) else float(given)
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return score if math.isfinite(score) else 0.0
+            try:  # NumPy's and decimal types too
+                score = 0.0 if isinstance(given, bool) else float(given)
+            except (TypeError, ValueError, OverflowError):
+                score = 0.0
+            scores[index if index in free else free[0]] = score if math.isfinite(score) else 0.0
+    if not scores:
+        raise ProviderError("the re-ranker returned none of the candidates")
+    order = sorted(range(len(candidates)), key=lambda place: (place not in scores, -scores.get(place, 0.0), place))
+    return [(place, min(1.0, max(0.0, scores.get(place, 0.0)))) for place in order[:top_k]]

@@ -1,4 +1,4 @@
-"""The knowledge service: index what agents know, find it, keep their contexts.
+"""The knowledge service: index what agents know, find it, keep their contexts; agents and the prompts made from them.
 
 What cannot be used is skipped and told as a notice: a query has an answer as long as the store can be read.
 """
@@ -8,18 +8,30 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import replace
-from commonplace.errors import CommonplaceError, ProviderError, UsageError
-from commonplace.knowledge.agents import Agent, Given, read_agent
-from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, reranked
-from commonplace.knowledge.index import LEXICAL, is_stale, replace_knowledge
-from commonplace.knowledge.maps import AgentContext, checked_name, context_of, record_of
+from commonplace.dataclasses import dataclass, replace
+from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError, UsageError
+from commonplace.formats.yaml import parse_document, read_document
+from commonplace.ingest.passages import Destination, PassageMaker, passage_id
+from commonplace.ingest.read import normalise
+from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, NoVectors, Vectors, reranked
+from commonplace.knowledge.maps import (
+    AgentContext,
+    CheckedMaps,
+    KnowledgeMap,
+    checked_maps,
+    checked_name,
+    context_of,
+    record_of,
+)
 from commonplace.knowledge.results import (
     AgentStatus,
     KnowledgeHit,
@@ -29,20 +41,34 @@ from commonplace.knowledge.results import (
     Retrieval,
 )
 from commonplace.models.cache import AgingCache, Bounds
+from commonplace.models.contract import Message
+from commonplace.ranking.arrays import quantise
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
 from commonplace.search.signals import DENSE
+from commonplace.text.characters import MENDED
 from commonplace.text.snippet import snippet
-from commonplace.types import Confidence, Filter
-from commonplace.types.knowledge import StoredKnowledge
+from commonplace.types import Confidence, Filter, NewPassage, Owner
+from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
 _log = logging.getLogger(__name__)
 
 VECTORS_CACHE: Final = Bounds(max_entries=16, max_bytes=64 << 20, ttl_s=5 * 60)
 MAX_CONTENT_CHARACTERS: Final = 4_000
 """A longer text would drown the prompt that it is put into; a re-ranker reads no more of it either."""
+MAX_AGENT_BYTES: Final = 64 * 1024 * 1024
 _AGENTS_NAMED: Final = 10
 _MIN_CANDIDATES: Final = 100
 """What each of the lexical and the dense recall of a search brings at least."""
+_AT_ONCE: Final = 256
+_WHAT: Final = "an agent's file"
+_INSTRUCTIONS: Final = ("system", "prompt")
+_LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"
+
+Given = str | Path | Mapping[str, Any]
+"""A file's path, a text of YAML or JSON (it has several lines, or begins with a brace), or what such a text holds."""
+
+_Made = dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]]
+"""The passages of maps, without an owner, and each map's own vector where there is one."""
 
 
 class _Ranked(NamedTuple):
@@ -79,23 +105,25 @@ class KnowledgeService:
             given: a YAML or JSON file, such a text, or a mapping: `name`, and any of `model`, `system`, `prompt` and
                 `knowledge`, a list of maps. Without `knowledge` what is indexed stays as it is.
         """
-        document, failure = read_agent(given), ""
+        document, failure, report = _read_agent(given), "", None
         name = document["name"]
         if document.get("knowledge") is not None:
             try:
-                return Agent.of(document, self.index_knowledge(name, document["knowledge"]), self)
+                report = self.index_knowledge(name, document["knowledge"])
             except ProviderError as error:
                 failure = str(error)
-        store, namespace = self._runtime.store, self._runtime.namespace
-        report = KnowledgeReport(
-            name,
-            unchanged=len(store.knowledge(namespace).items(name)),
-            is_replaced=not failure,
-            degraded=bool(failure),
-            notices=(failure,) if failure else (),
-            change=store.change(namespace),
-        )
-        return Agent.of(document, report, self)
+        if report is None:
+            store, namespace = self._runtime.store, self._runtime.namespace
+            report = KnowledgeReport(
+                name,
+                unchanged=len(store.knowledge(namespace).items(name)),
+                is_replaced=not failure,
+                degraded=bool(failure),
+                notices=(failure,) if failure else (),
+                change=store.change(namespace),
+            )
+        model, *instructions = ((document.get(key) or "").strip() for key in ("model", *_INSTRUCTIONS))
+        return Agent(name, model, "\n\n".join(filter(None, instructions)), report, self)
 
     def index_knowledge(self, agent_name: str, knowledge: Iterable[Mapping[str, Any]]) -> KnowledgeReport:
         """Replace an agent's knowledge with these maps.
@@ -106,9 +134,15 @@ class KnowledgeService:
         Raises:
             ProviderError: an embedder failed. Nothing was changed.
         """
-        report = replace_knowledge(self._runtime, checked_name(agent_name), knowledge)
+        agent, begun = checked_name(agent_name), time.perf_counter()
+        checked = checked_maps(agent, knowledge)
+        try:
+            report = self._replace(agent, checked)
+        except EmbedderMismatchError:
+            # Somebody changed the store's embedder after these vectors were made.
+            report = self._replace(agent, checked)
         self.forget_caches()
-        return report
+        return replace(report, seconds=time.perf_counter() - begun)
 
     def retrieve_relevant_knowledge(self, agent_name: str, query: str, limit: int | None = None) -> RelevantKnowledge:
         """Return the texts of an agent's knowledge that answer a query, best first.
@@ -135,31 +169,14 @@ class KnowledgeService:
             raise UsageError(f"the query is {query!r:.80}", remedy="give a text")
         if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0.0 <= min_score <= 1.0:
             raise UsageError(f"min_score is {min_score!r:.80}", remedy="give a number from 0 to 1")
-        agent, limit, runtime = checked_name(agent_name), self._limit(limit), self._runtime
+        agent, runtime = checked_name(agent_name), self._runtime
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit > MAX_LIMIT):
+            raise UsageError(f"limit is {limit!r:.80}", remedy=f"give a whole number up to {MAX_LIMIT:,}")
+        limit = limit if limit is not None and limit > 0 else self.config.rerank_top_k
         if not query.strip():
             return Retrieval(agent, query, notices=("the query is empty",))
-        searched, count = query[:MAX_QUERY_CHARACTERS], min(MAX_LIMIT, limit * runtime.config.retrieval_factor)
-        notices = [f"searched by words alone: {runtime.no_vectors}"] if runtime.no_vectors else []
-        ranked = self._by_own_vectors(agent, searched, count, notices)
-        degraded = bool(notices)
-        if ranked is None:
-            result = runtime.search(self._request(agent, searched, count))
-            degraded, notices = degraded or result.degraded, [*notices, *result.notices]
-            numbers = result.trace.numbers
-            passages = runtime.store.passages(runtime.namespace, list(numbers.values()))
-            ranked = [
-                # What has no vector, or is compared with none, has exactly 0.
-                _Ranked(passage.owner_number, hit.score, hit.signals.get(DENSE) or None, hit.confidence, hit.text)
-                for hit in result.hits
-                if (passage := passages.get(numbers.get(hit.id, -1))) is not None
-            ]
-        items = runtime.store.knowledge(runtime.namespace).of_numbers([each.number for each in ranked])
-        # What was found may have been deleted since.
-        candidates = [
-            _hit(items[each.number], each, searched)
-            for each in ranked
-            if each.score >= min_score and each.number in items and items[each.number].deleted_at is None
-        ]
+        notices: list[str] = []
+        candidates, degraded = self._first_stage(agent, query[:MAX_QUERY_CHARACTERS], limit, min_score, notices)
         if not candidates:
             notices += self.notices_of(agent)
         hits, reranked_by = candidates, ""
@@ -228,11 +245,11 @@ class KnowledgeService:
                 each.agent,
                 each.items,
                 each.deleted,
-                stale=sum(is_stale(item, embedder, runtime.vectors) for item in knowledge.items(each.agent)),
+                stale=sum(_is_stale(item, embedder, runtime.vectors) for item in knowledge.items(each.agent)),
             )
             for each in knowledge.agents()
         )
-        notices = [runtime.no_vectors] if runtime.no_vectors else [] if runtime.config.vector_enabled else [LEXICAL]
+        notices = [runtime.no_vectors] if runtime.no_vectors else [] if runtime.config.vector_enabled else [_LEXICAL]
         reranker = ""
         if runtime.reranker is not None:
             try:
@@ -246,10 +263,50 @@ class KnowledgeService:
         """Empty this process's caches."""
         self._rows.clear()
 
-    def _limit(self, limit: int | None) -> int:
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit > MAX_LIMIT):
-            raise UsageError(f"limit is {limit!r:.80}", remedy=f"give a whole number up to {MAX_LIMIT:,}")
-        return limit if limit is not None and limit > 0 else self.config.rerank_top_k
+    def _first_stage(
+        self, agent: str, query: str, limit: int, min_score: float, notices: list[str]
+    ) -> tuple[list[KnowledgeHit], bool]:
+        """Return the candidates for re-ranking, best first, and whether something could not be used, as notices say."""
+        runtime, count = self._runtime, min(MAX_LIMIT, limit * self.config.retrieval_factor)
+        if runtime.no_vectors:
+            notices.append(f"searched by words alone: {runtime.no_vectors}")
+        ranked = self._by_own_vectors(agent, query, count, notices)
+        degraded = bool(notices)
+        if ranked is None:
+            is_lexical = not self.config.vector_enabled or bool(runtime.no_vectors)
+            request = Request(
+                query=query,
+                namespace=runtime.namespace,
+                limit=count,
+                method="bm25" if is_lexical else "two-stage",
+                wanted=Filter(kinds=("knowledge",), agents=(agent,)),
+                min_score=0.0,
+                stage1_limit=max(_MIN_CANDIDATES, count),
+                by_words=is_lexical,
+            )
+            result = runtime.search(request)
+            degraded = degraded or result.degraded
+            notices += result.notices
+            numbers = result.trace.numbers
+            passages = runtime.store.passages(runtime.namespace, list(numbers.values()))
+            ranked = [
+                # What has no vector, or is compared with none, has exactly 0.
+                _Ranked(passage.owner_number, hit.score, hit.signals.get(DENSE) or None, hit.confidence, hit.text)
+                for hit in result.hits
+                if (passage := passages.get(numbers.get(hit.id, -1))) is not None
+            ]
+        items = runtime.store.knowledge(runtime.namespace).of_numbers([each.number for each in ranked])
+        hits = []
+        for number, score, similarity, confidence, passage_text in ranked:
+            item = items.get(number)
+            if score < min_score or item is None or item.deleted_at is not None:
+                continue  # what was found may have been deleted since
+            content, known = item.record.content, json.loads(item.record.metadata)
+            if len(content) > MAX_CONTENT_CHARACTERS:
+                shown = passage_text or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, layout="code").text
+                content = shown[:MAX_CONTENT_CHARACTERS]
+            hits.append(KnowledgeHit(item.owner.id, item.record.agent, content, score, similarity, known, confidence))
+        return hits, degraded
 
     def _by_own_vectors(self, agent: str, query: str, count: int, notices: list[str]) -> list[_Ranked] | None:
         """Return the best items of an agent by cosine, if the service has an embedder of its own.
@@ -270,7 +327,7 @@ class KnowledgeService:
         rows = self._rows.get(key)
         if rows is None:
             items = store.knowledge(namespace).items(agent)
-            if any(is_stale(item, vectors.name, vectors) for item in items):
+            if any(_is_stale(item, vectors.name, vectors) for item in items):
                 notices.append(
                     f"searched with the store's own vectors and words, for not all of {agent}'s knowledge was embedded"
                     f" by {vectors.name}; index it again"
@@ -285,27 +342,112 @@ class KnowledgeService:
         best = np.argsort(-similar.clip(0.0), kind="stable")[:count].tolist()
         return [_Ranked(numbers[at], max(0.0, float(similar[at])), float(similar[at])) for at in best]
 
-    def _request(self, agent: str, query: str, count: int) -> Request:
-        is_lexical = not self.config.vector_enabled or bool(self._runtime.no_vectors)
-        return Request(
-            query=query,
-            namespace=self._runtime.namespace,
-            limit=count,
-            method="bm25" if is_lexical else "two-stage",
-            wanted=Filter(kinds=("knowledge",), agents=(agent,)),
-            min_score=0.0,
-            stage1_limit=max(_MIN_CANDIDATES, count),
-            by_words=is_lexical,
+    def _replace(self, agent: str, checked: CheckedMaps) -> KnowledgeReport:
+        """Embed new maps first, then write all changes in one transaction.
+
+        A map that is there already stays as it is, with its id; one that is not given any more is softly deleted.
+        """
+        runtime, store, namespace = self._runtime, self._runtime.store, self._runtime.namespace
+        wanted = [each for each in checked.maps if each.content]
+        # First the destination, which takes up the store's embedder of now: its name is told only then.
+        destination = runtime.destination()
+        embedder = runtime.embedder
+        if not embedder:
+            destination = replace(destination, embedder=NoVectors(destination.embedder.stamp))
+        made: _Made = {}
+        items = self._beside(wanted, store.knowledge(namespace).items(agent))
+        while True:
+            self._make(
+                destination, [map_ for map_, _, needs_vectors in items if needs_vectors and map_ not in made], made
+            )
+            # Nobody else can write inside the block: what is compared there is what is replaced.
+            with store.change_memories(namespace, made_by=destination.embedder.stamp) as change:
+                known, now = change.knowledge.items(agent), runtime.now()
+                items = self._beside(wanted, known)
+                changing = [(map_, item) for map_, item, needs_vectors in items if needs_vectors]
+                if any(map_ not in made for map_, _ in changing):
+                    continue  # another process took something away meanwhile
+                kept = {item.number for _, item, _ in items if item is not None}
+                gone = change.knowledge.expire([each.number for each in known if each.number not in kept], now)
+                for map_, item in changing:
+                    owner = Owner(str(uuid4()), "knowledge") if item is None else item.owner
+                    passages, vector = made[map_]
+                    ids = (passage_id(namespace, owner, ordinal) for ordinal in range(len(passages)))
+                    placed = tuple(replace(each, id=id_) for each, id_ in zip(passages, ids, strict=True))
+                    record = KnowledgeRecord(agent, map_.content, map_.metadata, map_.digest, embedder, vector)
+                    created_at = now if item is None else item.created_at
+                    change.knowledge.put(KnowledgeWrite(owner, placed, record), created_at=created_at, updated_at=now)
+            break
+        added = sum(item is None for _, item in changing)
+        runtime.after(len(changing) + gone)
+        skipped = len(checked.maps) - len(wanted)
+        return KnowledgeReport(
+            agent=agent,
+            added=added,
+            unchanged=len(items) - len(changing),
+            embedded=len(changing) - added,
+            deleted=gone,
+            skipped=skipped,
+            embedder=embedder,
+            degraded=bool(runtime.no_vectors),
+            notices=self._notices(checked, skipped),
+            change=store.change(namespace),
         )
 
+    def _notices(self, checked: CheckedMaps, skipped: int) -> tuple[str, ...]:
+        notices, why = [], self._runtime.no_vectors
+        if why:
+            notices.append(f"no vectors are made, and the knowledge is found by its words alone: {why}")
+        elif not self.config.vector_enabled:
+            notices.append(_LEXICAL)
+        if skipped:
+            notices.append(f"{skipped} of the maps hold no text, and were skipped")
+        if checked.secrets:
+            notices.append(f"what looks like a secret was replaced: {', '.join(checked.secrets)}")
+        return (*notices, MENDED) if checked.is_mended else tuple(notices)
 
-def _hit(item: StoredKnowledge, found: _Ranked, query: str) -> KnowledgeHit:
-    record, content = item.record, item.record.content
-    if len(content) > MAX_CONTENT_CHARACTERS:
-        passage = found.passage or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, layout="code").text
-        content = passage[:MAX_CONTENT_CHARACTERS]
-    known = json.loads(record.metadata)
-    return KnowledgeHit(item.owner.id, record.agent, content, found.score, found.similarity, known, found.confidence)
+    def _beside(
+        self, wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge]
+    ) -> list[tuple[KnowledgeMap, StoredKnowledge | None, bool]]:
+        """Return each map with the item that holds the same, of equal ones each its own, and if it needs vectors."""
+        waiting: defaultdict[str, deque[StoredKnowledge]] = defaultdict(deque)
+        for stored in known:
+            waiting[stored.record.digest].append(stored)
+        embedder, vectors = self._runtime.embedder, self._runtime.vectors
+        items = ((each, waiting[each.digest].popleft() if waiting[each.digest] else None) for each in wanted)
+        return [(each, item, item is None or _is_stale(item, embedder, vectors)) for each, item in items]
+
+    def _make(self, destination: Destination, wanted: Sequence[KnowledgeMap], made: _Made) -> None:
+        """Cut and embed maps, before anything is written."""
+        runtime, maps, maker = self._runtime, list(dict.fromkeys(wanted)), PassageMaker(destination)
+        for begin in range(0, len(maps), _AT_ONCE):
+            part = maps[begin : begin + _AT_ONCE]
+            try:
+                vectors = [b""] * len(part)
+                if runtime.embedder and runtime.vectors is not None:
+                    vectors = [row.tobytes() for row in quantise(runtime.vectors.of([each.content for each in part]))]
+                prepared = [maker.prepare(Owner("", "knowledge"), normalise(each.content), "text") for each in part]
+                writes = maker.complete(prepared)
+            except ProviderError as error:
+                raise ProviderError(
+                    f"the knowledge was not replaced, for it could not be embedded: {error.args[0]}",
+                    status=error.status,
+                    remedy=error.remedy,
+                ) from error
+            for each, write, vector in zip(part, writes, vectors, strict=True):
+                made[each] = write.passages, vector
+            if runtime.progress:
+                runtime.progress("Embedding knowledge", begin + len(part), len(maps))
+
+
+def _is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> bool:
+    """Return whether an item has vectors of another embedder, or none, and so is to be embedded anew.
+
+    Where nothing embeds now, what there is stays: the embedder may be back at the next creation.
+    """
+    dimensions = 0 if vectors is None else vectors.dimensions
+    is_other = item.record.embedder != embedder or (dimensions and len(item.record.vector) != dimensions)
+    return bool(embedder and is_other)
 
 
 def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.float32]:
@@ -319,3 +461,103 @@ def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.fl
     lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(query)
     found: NDArray[np.float32] = np.divide(values @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return np.clip(found, -1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The system prompt of a conversation.
+
+    Attributes:
+        text: the agent's instructions, and behind them what was retrieved, fenced and labelled as data.
+        knowledge: the lines that were retrieved; nothing else of the agent's knowledge is in the text.
+    """
+
+    text: str
+    knowledge: RelevantKnowledge
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent whose knowledge is indexed. Made by `KnowledgeService.create_agent`.
+
+    Attributes:
+        model: the language model that it talks through, as it is written.
+        instructions: the texts under `system` and `prompt`, what the agent's prompt begins with.
+        report: what indexing its knowledge did.
+    """
+
+    name: str
+    model: str
+    instructions: str
+    report: KnowledgeReport
+    service: KnowledgeService
+
+    def retrieve(
+        self, conversation: str | Sequence[Message | Mapping[str, Any]], limit: int | None = None
+    ) -> Retrieval:
+        """Return what the agent knows about the last message of a conversation.
+
+        Args:
+            conversation: messages, the last one last, or that one's text alone.
+            limit: how many lines at most; None is the configuration's.
+        """
+        return self.service.retrieve(self.name, last_text(conversation), limit)
+
+    def prompt(
+        self,
+        conversation: str | Sequence[Message | Mapping[str, Any]],
+        limit: int | None = None,
+        *,
+        min_score: float = 0.0,
+    ) -> Prompt:
+        """Return what its model is to be told before a conversation: of what is retrieved all that is not weak.
+
+        Args:
+            conversation, limit: as for `retrieve`.
+            min_score: 0–1; what the first stage scores lower is left out. With vectors of an embedder of your own,
+                of which nobody knows what is weak, this alone keeps out what has nothing to do with the conversation.
+        """
+        found = self.service.retrieve(self.name, last_text(conversation), limit, min_score=min_score)
+        found = replace(found, hits=tuple(hit for hit in found.hits if hit.confidence != "weak"))
+        return Prompt("\n\n".join(filter(None, (self.instructions, found.to_text()))), found.lines)
+
+
+def last_text(conversation: object) -> str:
+    """Return the text of the last message of a conversation, or ""."""
+    if isinstance(conversation, str):
+        return conversation
+    if not isinstance(conversation, Sequence):
+        raise UsageError(f"the conversation is {conversation!r:.80}", remedy="give a list of messages, or a text")
+    if not conversation:
+        return ""
+    last = conversation[-1]
+    content = last.get("content") if isinstance(last, Mapping) else getattr(last, "content", last)
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, Sequence) else ()
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _read_agent(given: Given) -> Mapping[str, Any]:
+    """Return what an agent's file says: its `name`, and perhaps `knowledge`, checked; the rest as it is written.
+
+    Raises:
+        UsageError: it cannot be read, or a value is of the wrong kind.
+    """
+    document: object = given
+    is_text = isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
+    if isinstance(given, str) and is_text:
+        document = parse_document(given.encode("utf-8", "surrogatepass"), "the agent", MAX_AGENT_BYTES, _WHAT)
+    elif isinstance(given, str | Path):
+        document = read_document(Path(given), MAX_AGENT_BYTES, _WHAT)
+    if not isinstance(document, Mapping):
+        raise UsageError(f"the agent is {document!r:.80}", remedy="give a file, or a map with a `name`")
+    checked_name(document.get("name"))
+    knowledge = document.get("knowledge")
+    if knowledge is not None and not isinstance(knowledge, list | tuple):
+        raise UsageError(f"the knowledge of the agent is {knowledge!r:.80}", remedy="give a list of maps")
+    for name in ("model", *_INSTRUCTIONS):
+        if not isinstance(document.get(name), str | None):
+            raise UsageError(f"`{name}` of the agent is {document[name]!r:.80}", remedy="give a text")
+    return document

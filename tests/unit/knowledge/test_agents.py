@@ -12,9 +12,8 @@ from tests.unit.knowledge.travel import CITIES, SEOUL, SEOUL_TEXT, TOKYO_TEXT, O
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.formats.fence import unfence
-from commonplace.knowledge.agents import last_text
 from commonplace.knowledge.config import MemoryConfig
-from commonplace.knowledge.service import KnowledgeService
+from commonplace.knowledge.service import KnowledgeService, last_text
 from commonplace.models.contract import Message
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "travel_agent.yaml"

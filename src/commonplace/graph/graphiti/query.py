@@ -129,12 +129,10 @@ class Answers:
         return [each for each in self._facts.values() if (each.source, each.type) == (source, type_)]
 
     def edges_of(
-        self, ids: Sequence[str], _: GraphFilter, *, limit: int, among: Collection[str] | None = None
+        self, ids: Sequence[str], wanted: GraphFilter, *, limit: int, among: Collection[str] | None = None
     ) -> dict[str, list[Edge]]:
-        """Ask for the facts about some entities; `among` others, return those that were found already.
-
-        No filter is needed: only facts of the time that is asked for are kept.
-        """
+        """Ask for the facts about some entities; `among` others, return those that were found already."""
+        del wanted  # only facts of the time that is asked for are kept
         found = {}
         for id_ in ids:
             name = self._known[id_].name if id_ in self._known else ""
