@@ -219,9 +219,8 @@ def initials(name: str) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
 
 
-_LOOSE: Final = frozenset({"concept", "tool", "project", "organization"})
+_LOOSE: Final = frozenset({"tool", "project", "organization"})
 """Types that are easily taken for one another: software is a tool, a project, and the company that makes it."""
-_SPECIFIC_LOOSE: Final = _LOOSE - {"concept"}
 _INITIAL: Final = 1
 
 
@@ -252,8 +251,16 @@ def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
     if own:
         return min(own, key=lambda each: (each.entity.type != type_, each.entity.created_at, each.entity.id))
     named = [each for each in able if form in map(normal, each.names)]
-    others = (each for each in able if each not in named)
-    near = [each for each in others if (type_ != "person" or each.entity.type == type_) and _is_near(name, type_, each)]
+    near = []
+    for each in able:
+        if each in named or (type_ == "person" and each.entity.type != type_):
+            continue
+        kind, forms = each.entity.type if type_ == "concept" else type_, each.names
+        if kind == "person" and len(parts(name)) > 1 and len(parts(each.entity.name)) > 1:
+            # Whoever is called Mira is not for that everybody with a surname who is called Mira.
+            forms = tuple(one for one in forms if len(parts(one)) > 1)
+        if any(_is_form_of(name, one, kind) for one in forms):
+            near.append(each)
     if type_ == "person" and len(parts(name)) == 1:
         # A given name is not somebody's alone, even if it was when it was used before.
         named, near = [*named, *near], []
@@ -269,8 +276,8 @@ def are_compatible(first: str, second: str) -> bool:
     if first == second:
         return True
     if "concept" in (first, second):
-        return {first, second} & {"file"} == set()
-    return {first, second} <= _SPECIFIC_LOOSE
+        return "file" not in (first, second)
+    return {first, second} <= _LOOSE
 
 
 def better_name(known: str, found: str, type_: str) -> str:
@@ -280,15 +287,6 @@ def better_name(known: str, found: str, type_: str) -> str:
     if type_ == "file":
         return found if normal(found).endswith(f"/{normal(known)}") else known
     return known
-
-
-def _is_near(name: str, type_: str, known: Known) -> bool:
-    kind = known.entity.type if type_ == "concept" else type_
-    names = known.names
-    if kind == "person" and len(parts(name)) > 1 and len(parts(known.entity.name)) > 1:
-        # Whoever is called Mira is not for that everybody with a surname who is called Mira.
-        names = tuple(each for each in names if len(parts(each)) > 1)
-    return any(_is_form_of(name, other, kind) for other in names)
 
 
 def _is_form_of(name: str, other: str, type_: str) -> bool:

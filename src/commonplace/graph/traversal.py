@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from commonplace.dataclasses import dataclass
 from commonplace.types.graph import Edge
@@ -51,10 +50,8 @@ class Path:
     is_capped: bool = False
 
 
-class _Reached(NamedTuple):
-    distance: int
-    before: str
-    edge: str
+_Reached = tuple[int, str, str]
+"""The distance of an id from where a search began, the id before it on the way, and the edge between them."""
 
 
 def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int, fan_out: int) -> Neighbourhood:
@@ -98,7 +95,7 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
     """
     if start == goal:
         return Path((start,), ())
-    sides = ({start: _Reached(0, start, "")}, {goal: _Reached(0, goal, "")})
+    sides: tuple[dict[str, _Reached], dict[str, _Reached]] = ({start: (0, start, "")}, {goal: (0, goal, "")})
     rims, depths, is_cut = [[start], [goal]], [0, 0], False
     while rims[0] and rims[1]:
         room = max_visited - len(sides[0]) - len(sides[1])
@@ -117,17 +114,18 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
                     is_cut = True
                     continue
                 room -= to not in other
-                reached[to] = _Reached(depths[at], source, edge.id)
+                reached[to] = depths[at], source, edge.id
                 rim.append(to)
         rims[at] = rim
         if met := [id_ for id_ in rim if id_ in other]:
-            middle = min(met, key=lambda id_: (other[id_].distance, id_))
+            middle = min(met, key=lambda id_: (other[id_][0], id_))
             ways: list[tuple[list[str], list[str]]] = []
             for side in sides:  # back to where each search began
                 ids, edges = [middle], []
-                while side[ids[-1]].distance:
-                    edges.append(side[ids[-1]].edge)
-                    ids.append(side[ids[-1]].before)
+                while side[ids[-1]][0]:
+                    _, before, edge_id = side[ids[-1]]
+                    edges.append(edge_id)
+                    ids.append(before)
                 ways.append((ids, edges))
             (nearer, first), (further, last) = ways
             return Path((*nearer[::-1], *further[1:]), (*first[::-1], *last), is_cut)
