@@ -501,21 +501,19 @@ class Graph:
         """
         from commonplace.exchange.export import new_file
         from commonplace.graph.migration import write_graphiti
-        from commonplace.graph.views import Seeing
 
         path = None if callable(getattr(target, "write", None)) else validate.path_value("target", target)
         times = self._times(None)
         self._before()
         with self._store.snapshot():
             graph = self._runtime.graph_runtime(False).graph
-            seeing = Seeing(graph, times)
             if path is None:
                 assert not isinstance(target, str | Path)
                 written = target.write
-                return write_graphiti(graph, seeing, self._words_of, lambda some: written(some.decode()))
+                return write_graphiti(graph, times, self._words_of, lambda some: written(some.decode()))
             path = path.expanduser().absolute()
             with new_file(path, self._runtime.directory) as write:
-                return replace(write_graphiti(graph, seeing, self._words_of, write), path=path)
+                return replace(write_graphiti(graph, times, self._words_of, write), path=path)
 
     def import_graphiti(self, path: str | Path, *, dry_run: bool = False) -> Migration:
         """Import a document of Graphiti's nodes and edges in one transaction; ids are kept.

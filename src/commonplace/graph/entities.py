@@ -38,16 +38,16 @@ MAX_CANDIDATES: Final = 64
 class Entities:
     """The entities of a graph under change. What is asked for and not known is made."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
+    def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
         self._graph = graph
-        self._ground = ground
+        self._runtime = runtime
 
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
         """Return the entity that an episode calls by a name, which is written with what is new about it."""
         name, at = cleaned(name)[:MAX_NAME_CHARACTERS], episode.reference_time
         known = known_by(self._graph, name, type_)
         if known is None:
-            id_ = self._graph.make_id(self._ground.new_id(), "entity")
+            id_ = self._graph.make_id(self._runtime.new_id(), "entity")
             new = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
             return self._with_names(replace(new, valid_from=at), (name, *aliases), episode, [])
         # The better of two names and types is kept, and the earliest time at which it is known to be.
@@ -87,7 +87,7 @@ class Entities:
                 self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
         for key in sorted(wanted - {alias.normal for alias in borne}):
             self._graph.put(Alias(entity.id, "", key, entity.created_at))
-        self._graph.put_entity(entity, () if entity.merged_into else self._ground.texts.of_entity(entity, names))
+        self._graph.put_entity(entity, () if entity.merged_into else self._runtime.texts.of_entity(entity, names))
 
     def _aliases(self, entity: Entity) -> list[Alias]:
         return self._graph.aliases([entity.id]).get(entity.id, [])
@@ -118,10 +118,10 @@ class Entities:
 class Merger(Entities):
     """Makes one entity of two, and two of one; and mends entities when episodes go."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
-        super().__init__(graph, ground)
-        self._now = ground.now()
-        self._facts = FactKeys(graph, ground)
+    def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
+        super().__init__(graph, runtime)
+        self._now = runtime.now()
+        self._facts = FactKeys(graph, runtime)
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
         """Let one entity be another one from now on; return the ids of the facts that moved."""
@@ -252,7 +252,7 @@ class Merger(Entities):
         mentions = self._leaving_mentions(entity, known, forms)
         new = replace(
             with_merged(entity, []),
-            id=self._ground.new_id(),
+            id=self._runtime.new_id(),
             name=next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name),
             created_at=self._now,
             summary="",

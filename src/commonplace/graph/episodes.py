@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def take_out(
-    graph: GraphChange, ground: GraphRuntime, episodes: Sequence[str]
+    graph: GraphChange, runtime: GraphRuntime, episodes: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Delete episodes with what only they said, ended or disputed: names, facts, entities.
 
@@ -44,7 +44,7 @@ def take_out(
         list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind)) for kind in GRAPH_KINDS
     )
     gone = set(episodes)
-    before, erased = FactKeys(graph, ground).revise(
+    before, erased = FactKeys(graph, runtime).revise(
         graph.relations(facts).values(), lambda _, said: None if said.episode in gone else said
     )
     graph.erase_episodes(episodes)
@@ -54,7 +54,7 @@ def take_out(
             holds_longer = new.expired_at is None and (old.expired_at is not None or old.valid_to != new.valid_to)
             if holds_longer or (old.dispute and not new.dispute):
                 reopened.append(id_)
-    merger = Merger(graph, ground)
+    merger = Merger(graph, runtime)
     now = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
     removed = [id_ for each in now.values() for id_ in merger.mend(each, gone)]
     return tuple(sorted(removed)), tuple(sorted(erased)), tuple(reopened)
@@ -79,7 +79,7 @@ def prepare(texts: Texts, extraction: Extraction) -> None:
 
 def add_episode(
     graph: GraphChange,
-    ground: GraphRuntime,
+    runtime: GraphRuntime,
     episode: Episode,
     extraction: Extraction,
     content: str = "",
@@ -102,9 +102,9 @@ def add_episode(
                 dict.fromkeys(each.subject for each in mentioned if each.kind == kind) for kind in GRAPH_KINDS
             )
             return Added(known, tuple(entities), Changed(facts), "unchanged")
-        take_out(graph, ground, [episode.id])
+        take_out(graph, runtime, [episode.id])
     graph.put(episode)
-    run = _Adding(graph, ground, episode, content or episode.content)
+    run = _Adding(graph, runtime, episode, content or episode.content)
     meant = run.entities(extraction.entities)
     sayings: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
     # What is gone goes first: what takes its place is said of the same aspect of the same thing.
@@ -125,19 +125,19 @@ def add_episode(
 class _Adding:
     """Writes what one episode says, part by part."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, episode: Episode, content: str) -> None:
+    def __init__(self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str) -> None:
         self.changed = Changed()
         self.notices: list[str] = []
         self._graph = graph
-        self._ground = ground
+        self._runtime = runtime
         self._episode = episode
         self._content = content
-        self._entities = Entities(graph, ground)
-        self._facts = FactKeys(graph, ground)
+        self._entities = Entities(graph, runtime)
+        self._facts = FactKeys(graph, runtime)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
         """Return the entities that are meant, and record where each of their names stands first."""
-        types = [each.type if each.type in self._ground.kinds.entity_types else "concept" for each in found]
+        types = [each.type if each.type in self._runtime.kinds.entity_types else "concept" for each in found]
         self._entities.expect(
             [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
             [alias for each in found for alias in each.aliases],
@@ -161,12 +161,12 @@ class _Adding:
         if source.id == target.id:
             self.notices.append(f"a fact that relates {source.name!r:.80} to itself was skipped")
             return
-        if claim.type not in self._ground.kinds.relation_types:
+        if claim.type not in self._runtime.kinds.relation_types:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
         said = self._assertion(
             claim,
-            home=self._graph.make_id(self._ground.new_id(), "relation"),
+            home=self._graph.make_id(self._runtime.new_id(), "relation"),
             source=source.id,
             target=target.id,
             saying="denied" if claim.is_end else "once" if claim.is_former else "said",
@@ -177,7 +177,7 @@ class _Adding:
             type=claim.type,
         )
         aspects = {claim.aspect} - {""}
-        if not aspects and not self._ground.kinds.is_single(claim.type):
+        if not aspects and not self._runtime.kinds.is_single(claim.type):
             # What is said, or ends, without one is of all aspects of which it is known.
             known = self._graph.facts(source.id, claim.type, target.id)
             aspects = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
@@ -218,7 +218,7 @@ class _Adding:
             self._facts.say(ended, self.changed)
             if successor and successor not in (each.source, target.id) and doubt != UNSURE:
                 begun = replace(ended, saying="said", valid_from=gone.valid_to, valid_to=None)
-                self._facts.say(replace(begun, home=self._ground.new_id(), target=successor), self.changed)
+                self._facts.say(replace(begun, home=self._runtime.new_id(), target=successor), self.changed)
 
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
@@ -284,7 +284,7 @@ _Key = tuple[str, float, bool]
 class Readings:
     """What memories say, by content and time, read before the transaction that writes them."""
 
-    ground: GraphRuntime
+    runtime: GraphRuntime
     found: dict[_Key, Bounded] = field(default_factory=dict)
 
     def read(self, owner: Owner, record: MemoryRecord) -> Bounded:
@@ -293,12 +293,12 @@ class Readings:
         if key not in self.found:
             # A turn of a conversation may begin with who speaks.
             source: EpisodeSource = "message" if owner.session else "text"
-            said = understand(record.content, source, _told(owner, record), self.ground.kinds)
+            said = understand(record.content, source, _told(owner, record), self.runtime.kinds)
             if owner.session:
                 # Talk names hundreds of things of which it says nothing; whoever looks for their names finds the talk.
                 said = said.only(said.stated)
             self.found[key] = bounded(said)
-            prepare(self.ground.texts, self.found[key][0])
+            prepare(self.runtime.texts, self.found[key][0])
         return self.found[key]
 
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
@@ -310,21 +310,21 @@ class MemoryFeed:
     """Brings what memories say into the graph, in the transactions that change them. Safe for threads.
 
     Args:
-        ground: returns what the graph stands on, with the destination of whoever writes the memories if there is one.
+        runtime: returns what the graph stands on, with the destination of whoever writes the memories if there is one.
     """
 
-    def __init__(self, ground: Callable[[Destination | None], GraphRuntime]) -> None:
-        self._ground = ground
+    def __init__(self, runtime: Callable[[Destination | None], GraphRuntime]) -> None:
+        self._runtime = runtime
         self._kept: Texts | None = None
 
     def read(self, memories: Iterable[MemoryWrite] = (), destination: Destination | None = None) -> Readings:
         """Read what memories say that are about to be written, and embed what that will write."""
-        ground, kept = self._ground(destination), self._kept
-        is_same = kept is not None and kept.destination.embedder is ground.destination.embedder
-        readings = Readings(replace(ground, texts=kept) if kept is not None and is_same else ground)
+        runtime, kept = self._runtime(destination), self._kept
+        is_same = kept is not None and kept.destination.embedder is runtime.destination.embedder
+        readings = Readings(replace(runtime, texts=kept) if kept is not None and is_same else runtime)
         for each in memories:
             readings.read(each.owner, each.record)
-        self._kept = readings.ground.texts if len(readings.ground.texts) <= MAX_KEPT else None
+        self._kept = readings.runtime.texts if len(readings.runtime.texts) <= MAX_KEPT else None
         return readings
 
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
@@ -334,7 +334,7 @@ class MemoryFeed:
         if not extraction.entities:
             return
         episode = Episode(
-            readings.ground.new_id(),
+            readings.runtime.new_id(),
             "",
             _told(owner, record),
             memory.created_at,
@@ -345,13 +345,13 @@ class MemoryFeed:
             memory=owner.id,
             version=record.version,
         )
-        add_episode(change.graph, readings.ground, episode, extraction, record.content, is_new=True)
+        add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True)
 
     def let_go(self, change: MemoryChange, id_: str) -> None:
         """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
         episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
         if episodes:
-            take_out(change.graph, self.read().ground, episodes)
+            take_out(change.graph, self.read().runtime, episodes)
 
     def follow(
         self,
@@ -380,7 +380,7 @@ class MemoryFeed:
                 continue
             readings = readings or self.read()
             if episodes:
-                take_out(change.graph, readings.ground, [each.id for each in episodes])
+                take_out(change.graph, readings.runtime, [each.id for each in episodes])
             if live is not None:
                 self.add(change, live, readings)
 
@@ -441,7 +441,7 @@ def itself(name: str) -> UsageError:
     )
 
 
-def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: float) -> Added:
+def add_fact(graph: GraphChange, runtime: GraphRuntime, given: FactInput, now: float) -> Added:
     """Write a fact that somebody gives.
 
     Raises:
@@ -450,7 +450,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
     """
     # No episode: it stands for whoever gives the fact, whom no deletion of an episode takes along.
     giver = Episode("", given.fact, now, now, trust=given.trust, group=given.group)
-    entities = Entities(graph, ground)
+    entities = Entities(graph, runtime)
     likely = _ENDS.get(given.type, ("concept", "concept"))
     source = _end(graph, entities, given.source, given.source_type, likely[0], giver)
     target = _end(graph, entities, given.target, given.target_type, likely[1], giver)
@@ -458,7 +458,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
         raise itself(source.name)
     text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
     said = Assertion(
-        ground.new_id(),
+        runtime.new_id(),
         source.id,
         target.id,
         "said",
@@ -473,7 +473,7 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, given: FactInput, now: fl
         type=given.type,
     )
     changed = Changed()
-    FactKeys(graph, ground).say(said, changed)
+    FactKeys(graph, runtime).say(said, changed)
     return Added(giver, (source.id, target.id), changed)
 
 

@@ -82,9 +82,9 @@ class _Places:
 class FactKeys:
     """The facts of a graph under change, key by key."""
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime) -> None:
+    def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
         self._graph = graph
-        self._ground = ground
+        self._runtime = runtime
         self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
@@ -92,7 +92,7 @@ class FactKeys:
         """Add an assertion, write what becomes of facts by it, and add that to what has changed."""
         if said.type in _LYING_IN:
             self._places.read.clear()
-        key = key_among(self._ground.kinds, said.source, said.type, said.target, said.aspect)
+        key = key_among(self._runtime.kinds, said.source, said.type, said.target, said.aspect)
         rule = self._rule(key, {})
         # The facts of a key are read once for all that is said of them.
         if (key, rule.is_topic) not in self._runs:
@@ -106,7 +106,7 @@ class FactKeys:
         for relation in run.changed():
             old = known.get(relation.id)
             if old != relation:
-                self._graph.put_relation(relation, self._ground.texts.of_relation(relation) if old is None else None)
+                self._graph.put_relation(relation, self._runtime.texts.of_relation(relation) if old is None else None)
                 known[relation.id] = relation
         # From now on it speaks of the fact that it was taken for, whoever said that first.
         self._write(
@@ -136,7 +136,7 @@ class FactKeys:
         Returns:
             The facts of these keys as they were before, by id, and the ids of those that are no more.
         """
-        kinds = self._ground.kinds
+        kinds = self._runtime.kinds
         self._runs.clear()
         keys = list(dict.fromkeys(key_of(each, kinds) for each in relations))
         known = {each.id: each for key in keys for each in facts_of(self._graph, key)}
@@ -167,7 +167,7 @@ class FactKeys:
         for relation in resolved.values():
             old = known.get(relation.id)
             has_text = old is not None and old.fact == relation.fact
-            self._graph.put_relation(relation, None if has_text else self._ground.texts.of_relation(relation))
+            self._graph.put_relation(relation, None if has_text else self._runtime.texts.of_relation(relation))
             self._graph.drop(Happening, kind="relation", subject=relation.id)
         for result in results:
             self._write(result.effects)
@@ -187,7 +187,7 @@ class FactKeys:
     def _rule(self, key: FactKey, now: Mapping[str, str]) -> Rule:
         source = self._graph.entities([key.source]).get(key.source) if key.type in PER_TOPIC else None
         is_topic = source is not None and source.type not in _DECIDERS
-        is_single = bool(key.aspect) or self._ground.kinds.is_single(key.type)
+        is_single = bool(key.aspect) or self._runtime.kinds.is_single(key.type)
         return Rule(key.type, is_single, self._places.compare, now, is_topic)
 
     def _write(self, effects: Sequence[Effect]) -> None:

@@ -34,7 +34,7 @@ from commonplace.graph.facts import Assertion, first_said, happening, relation_o
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, names_text, roots
-from commonplace.graph.views import Seeing
+from commonplace.graph.views import Times, ViewBuilder
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
@@ -85,7 +85,7 @@ class Document:
 
 
 def write_graphiti(
-    graph: GraphReading, seeing: Seeing, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
+    graph: GraphReading, times: Times, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
 ) -> Migration:
     """Write a whole graph, past facts too; what was merged into another goes out as that.
 
@@ -97,7 +97,7 @@ def write_graphiti(
     write(b'{\n"format": "' + FORMAT.encode() + b'"')
     for name in _LISTS:
         write(f',\n"{name}": ['.encode())
-        for record in _records(name, graph, seeing, words_of):
+        for record in _records(name, graph, ViewBuilder(graph, times), words_of):
             line = json.dumps(record, ensure_ascii=False, allow_nan=False)
             write(f"{',' * bool(counts[name])}\n{line}".encode())
             counts[name] += 1
@@ -107,7 +107,7 @@ def write_graphiti(
 
 
 def _records(
-    name: str, graph: GraphReading, seeing: Seeing, words_of: Callable[[str, int], str]
+    name: str, graph: GraphReading, build: ViewBuilder, words_of: Callable[[str, int], str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of one of the lists, read page by page."""
     listed: Callable[..., Sequence[Any]] = graph.list_episodes  # mentions are listed by episode, too
@@ -120,7 +120,7 @@ def _records(
         offset += len(page)
         ids = [each.id for each in page]
         if name == ENTITIES:
-            for each, shown in zip(page, seeing.entities(page), strict=True):
+            for each, shown in zip(page, build.entities(page), strict=True):
                 yield entity_json(each, shown.summary, shown.aliases)
             continue
         if name == RELATIONS:
@@ -203,20 +203,20 @@ def _document(file: Path, data: bytes, now: float) -> Document:
     return Document(file, tuple(episodes), tuple(entities), tuple(relations), mentions, places)
 
 
-def import_document(ground: GraphRuntime, document: Document, *, is_dry_run: bool) -> Migration:
+def import_document(runtime: GraphRuntime, document: Document, *, is_dry_run: bool) -> Migration:
     """Import what of a document the graph does not hold, in one transaction.
 
     Raises:
         ConfigError: a fact is about entities that are neither in the document nor in the graph. Nothing was written.
     """
-    new, done = _new_of(ground.graph, document)
+    new, done = _new_of(runtime.graph, document)
     if not is_dry_run:
         names = (names_text(each.name, aliases_of(each)) for each in new.entities)
-        ground.texts.prepare([*(each.relation.fact for each in new.relations), *names])
-        with ground.change() as change:
+        runtime.texts.prepare([*(each.relation.fact for each in new.relations), *names])
+        with runtime.change() as change:
             new, done = _new_of(change.graph, document)
-            _write(change.graph, ground, new)
-        ground.destination.after_batch()
+            _write(change.graph, runtime, new)
+        runtime.destination.after_batch()
     return replace(done, is_dry_run=is_dry_run)
 
 
@@ -254,8 +254,8 @@ def _new_of(graph: GraphReading, document: Document) -> tuple[Document, Migratio
     return new, Migration(document.path, *many, known=sum(whole) - sum(many))
 
 
-def _write(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
-    entities = Entities(graph, ground)
+def _write(graph: GraphChange, runtime: GraphRuntime, new: Document) -> None:
+    entities = Entities(graph, runtime)
     for episode in new.episodes:
         graph.put(episode)
     first = {entity: episode for episode, entity in reversed(new.mentions)}
@@ -270,7 +270,7 @@ def _write(graph: GraphChange, ground: GraphRuntime, new: Document) -> None:
         entities.name_again(entity)
     for order, item in enumerate(new.relations, 1):
         relation, happened = _resolved(item, order)
-        graph.put_relation(relation, ground.texts.of_relation(relation))
+        graph.put_relation(relation, runtime.texts.of_relation(relation))
         for remark in happened:
             graph.put(remark)
         # The ends of a fact stay as long as it does.

@@ -39,11 +39,11 @@ from commonplace.graph.views import (
     History,
     HistoryEntry,
     RelationView,
-    Seeing,
     Subgraph,
     Timeline,
     TimelineEntry,
     Times,
+    ViewBuilder,
 )
 from commonplace.store.graph import GraphReading
 from commonplace.store.graph_rules import texts_of
@@ -158,14 +158,14 @@ class GraphReader:
 
     _context_depth, _has_summaries = 2, True
 
-    def __init__(self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
-        self.ground = ground
+    def __init__(self, runtime: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
+        self.runtime = runtime
         self.search = search
         self.words_of = words_of
 
     @property
     def _graph(self) -> GraphReading:
-        return self.ground.graph
+        return self.runtime.graph
 
     def _find(self, name: str) -> Entity:
         return find_entity(self._graph, name)
@@ -179,7 +179,7 @@ class GraphReader:
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
         found = self._find_entities(query, limit, wanted)
-        views = Seeing(self._graph, wanted.times).entities(
+        views = ViewBuilder(self._graph, wanted.times).entities(
             found.scores, found.scores, found.distances, has_summaries=self._has_summaries
         )
         return FoundEntities(query, views, found.is_degraded, found.notices)
@@ -189,7 +189,7 @@ class GraphReader:
         stored = self._graph.relations(list(found.scores))
         ranked = [stored[id_] for id_ in found.scores if id_ in stored]
         if wanted.times.as_of is None and wanted.times.valid_at is None:
-            ranked = _current_first(ranked, self.ground.kinds, wanted.times.now)
+            ranked = _current_first(ranked, self.runtime.kinds, wanted.times.now)
         views = self._with_overtaken(ranked, wanted.times, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
@@ -247,8 +247,8 @@ class GraphReader:
         """Search texts until enough of what is found passes, or there is no more."""
         if not self._graph.list_entities(_ANY, limit=1):
             return TextHits({})  # to search nothing takes as long as any search
-        namespace = texts_of(self.ground.namespace, kind)
-        made = self.ground.destination
+        namespace = texts_of(self.runtime.namespace, kind)
+        made = self.runtime.destination
         by = made.embedder.stamp.of("entity").name
         least = least_score(query, kind, by, lambda word: len(made.tokenize(word)))
         for times in _ROUNDS:
@@ -303,10 +303,10 @@ class GraphReader:
         return {each.id for each in of_type if not wanted.groups or each.group in wanted.groups}
 
     def entity(self, name: str, times: Times) -> EntityView:
-        return Seeing(self._graph, times).entities([self._find(name)])[0]
+        return ViewBuilder(self._graph, times).entities([self._find(name)])[0]
 
     def relation(self, id_: str, times: Times) -> RelationView:
-        return Seeing(self._graph, times).relations([find_relation(self._graph, id_)])[0]
+        return ViewBuilder(self._graph, times).relations([find_relation(self._graph, id_)])[0]
 
     def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
         graph = self._graph
@@ -316,15 +316,15 @@ class GraphReader:
         rim = [id_ for id_, distance in distances.items() if distance == depth]
         for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN, among=distances).values():
             edges.update({each.id: None for each in some})
-        seeing = Seeing(graph, times)
-        entities = seeing.entities(distances, distances=distances, has_summaries=False)
+        build = ViewBuilder(graph, times)
+        entities = build.entities(distances, distances=distances, has_summaries=False)
 
         def order(fact: Relation) -> tuple[int, float, str]:
             ends = (distances.get(end, len(distances)) for end in (fact.source, fact.target))
             return min(ends), -fact.created_at, fact.id
 
         facts: list[Relation] = sorted(graph.relations(list(edges)).values(), key=order)
-        return Subgraph(centre.id, entities, seeing.relations(facts), near.is_capped)
+        return Subgraph(centre.id, entities, build.relations(facts), near.is_capped)
 
     def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
         graph = self._graph
@@ -332,20 +332,20 @@ class GraphReader:
         found = shortest_path(
             start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
-        seeing = Seeing(graph, times)
-        entities = seeing.entities(found.ids, has_summaries=False)
-        return GraphPath(entities, seeing.relations(found.edges), found.is_capped)
+        build = ViewBuilder(graph, times)
+        entities = build.entities(found.ids, has_summaries=False)
+        return GraphPath(entities, build.relations(found.edges), found.is_capped)
 
     def timeline(self, name: str, limit: int, times: Times) -> Timeline:
         entity = self._find(name)
         found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
-        seeing = Seeing(self._graph, times)
-        views = seeing.relations(each for each in found if not times.known(each)[2])
+        build = ViewBuilder(self._graph, times)
+        views = build.relations(each for each in found if not times.known(each)[2])
         entries = [TimelineEntry(each.valid_from, "began", each) for each in views]
         entries += [TimelineEntry(each.valid_to, "ended", each) for each in views if each.valid_to is not None]
         entries.sort(key=lambda each: (each.what, each.relation.fact, each.relation.uuid))
         entries.sort(key=lambda each: (each.at is not None, 0.0 if each.at is None else each.at.timestamp()))
-        return Timeline(seeing.entities([entity])[0], tuple(entries))
+        return Timeline(build.entities([entity])[0], tuple(entries))
 
     def history(self, id_: str) -> History:
         graph = self._graph
@@ -363,21 +363,21 @@ class GraphReader:
 
     def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
         found = self._graph.list_episodes(GraphFilter(groups=groups, known_at=times.as_of), limit=limit)
-        seeing = Seeing(self._graph, times)
-        return tuple(seeing.episode(each, self.words_of(each.memory, each.version)) for each in found)
+        build = ViewBuilder(self._graph, times)
+        return tuple(build.episode(each, self.words_of(each.memory, each.version)) for each in found)
 
     def episode(self, id_: str) -> EpisodeView:
         found = self._graph.episodes([id_]).get(id_)
         if found is None:
             raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
-        seeing = Seeing(self._graph, Times(self.ground.now()))
-        return seeing.episode(found, self.words_of(found.memory, found.version))
+        build = ViewBuilder(self._graph, Times(self.runtime.now()))
+        return build.episode(found, self.words_of(found.memory, found.version))
 
     def facts_of_memory(self, memory: str) -> list[RelationView]:
         graph = self._graph
         said = graph.mentioned([each.id for each in graph.episodes_of_memory(memory)])
         ids = dict.fromkeys(each.subject for some in said.values() for each in some if each.kind == "relation")
-        return list(Seeing(graph, Times(self.ground.now())).relations(ids))
+        return list(ViewBuilder(graph, Times(self.runtime.now())).relations(ids))
 
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
         graph = self._graph
@@ -386,30 +386,30 @@ class GraphReader:
         found = communities(degrees, edges)
         group_of = {id_: place for place, group in enumerate(found) for id_ in group}
         inside = Counter(group_of[source] for source, target in edges if group_of[source] == group_of[target])
-        seeing = Seeing(graph, times)
+        build = ViewBuilder(graph, times)
         views = []
         for place, group in enumerate(found[:limit]):
             if len(group) < _MIN_MEMBERS:
                 break
             first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MAX_MEMBERS]
             stored = sorted(graph.entities(first).values(), key=lambda each: (-degrees[each.id], each.name, each.id))
-            members = seeing.entities(stored, has_summaries=False)
+            members = build.entities(stored, has_summaries=False)
             id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
             views.append(Community(id_, members[0].name if members else "", members, len(group), inside[place]))
         return tuple(views)
 
     def disputes(self) -> tuple[Dispute, ...]:
-        seeing = Seeing(self._graph, Times(self.ground.now()))
+        build = ViewBuilder(self._graph, Times(self.runtime.now()))
         found = []
         for id_, some in groupby(self._graph.disputed(), key=lambda each: each.dispute):
             facts = sorted(some, key=lambda each: (each.created_at, each.id))
             since = min((each.disputed_at for each in facts if each.disputed_at is not None), default=0.0)
-            found.append(Dispute(id_, moment_of(since), seeing.relations(facts)))
+            found.append(Dispute(id_, moment_of(since), build.relations(facts)))
         return tuple(sorted(found, key=lambda each: (each.since, each.uuid)))
 
     def stats(self) -> GraphStats:
         graph = self._graph
-        counts, now = graph.counts(), Times(self.ground.now())
+        counts, now = graph.counts(), Times(self.runtime.now())
         relations = graph.list_relations(replace(now, with_past=True).filter())
         current = sum(now.shows(each) for each in relations)
         types = (
@@ -448,7 +448,7 @@ class GraphReader:
         chosen = sorted(facts.values(), key=order)[:max_facts]
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
         text, entities, kept = describe(
-            Seeing(graph, times).entities(ends, distances=distances, has_summaries=False),
+            ViewBuilder(graph, times).entities(ends, distances=distances, has_summaries=False),
             self._with_overtaken(chosen, times, told.scores),
             max_tokens=max_tokens,
             count=count,
@@ -459,14 +459,14 @@ class GraphReader:
         self, relations: Sequence[Relation], times: Times, scores: Mapping[str, float]
     ) -> tuple[RelationView, ...]:
         """Return facts as callers see them; one that holds now tells in `overtook` what held before it, and when."""
-        graph, seeing = self._graph, Seeing(self._graph, times)
-        views = seeing.relations(relations, scores)
+        graph, build = self._graph, ViewBuilder(self._graph, times)
+        views = build.relations(relations, scores)
         if times.as_of is not None or times.valid_at is not None:
             return views
         old: dict[str, Relation] = {}
         read: dict[FactKey, list[Relation]] = {}
         for each in relations:
-            key, begun = key_of(each, self.ground.kinds), each.valid_from
+            key, begun = key_of(each, self.runtime.kinds), each.valid_from
             if key.target or begun is None or each.valid_to is not None or each.is_retracted:
                 continue
             if key not in read:
@@ -475,7 +475,7 @@ class GraphReader:
             if past:
                 old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
         before = {}
-        for id_, past_view in zip(old, seeing.relations(old.values()), strict=True):
+        for id_, past_view in zip(old, build.relations(old.values()), strict=True):
             since, until = ("" if at is None else iso(at) for at in (past_view.valid_from, past_view.valid_to))
             before[id_] = {
                 "uuid": past_view.uuid,

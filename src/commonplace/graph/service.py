@@ -21,10 +21,10 @@ from commonplace.graph.views import (
     Addition,
     Deletion,
     Merging,
-    Seeing,
     Settlement,
     Splitting,
     Times,
+    ViewBuilder,
 )
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
@@ -42,40 +42,40 @@ ANY_TYPE = "concept"
 class GraphService:
     """Changes the graph of one namespace, and tells of it to a queue for Graphiti if there is one. Safe for threads."""
 
-    def __init__(self, ground: GraphRuntime, follower: Outbox | None = None) -> None:
-        self._ground = ground
+    def __init__(self, runtime: GraphRuntime, follower: Outbox | None = None) -> None:
+        self._runtime = runtime
         self._follower = follower
 
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         extraction, left_out = bounded(understood.extraction)
-        prepare(self._ground.texts, extraction)
-        with self._ground.change() as change:
-            added = add_episode(change.graph, self._ground, episode, extraction)
+        prepare(self._runtime.texts, extraction)
+        with self._runtime.change() as change:
+            added = add_episode(change.graph, self._runtime, episode, extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
         told = (*notices, *understood.notices, *left_out, *added.notices)
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
     def add_fact(self, given: FactInput, now: float) -> Addition:
-        self._ground.texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
-        with self._ground.change() as change:
-            added = add_fact(change.graph, self._ground, given, now)
+        self._runtime.texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
+        with self._runtime.change() as change:
+            added = add_fact(change.graph, self._runtime, given, now)
             if self._follower is not None:
                 self._follower.added(change, added)
         return replace(self._addition(added), episode=None)
 
     def delete_episode(self, id_: str) -> Deletion:
-        with self._ground.change() as change:
+        with self._runtime.change() as change:
             known = change.graph.episodes([id_]).get(id_)
             if known is None:
                 raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
-            entities, relations, reopened = take_out(change.graph, self._ground, [id_])
+            entities, relations, reopened = take_out(change.graph, self._runtime, [id_])
             if self._follower is not None:
                 self._follower.deleted(change, id_, known.group)
-        return Deletion(id_, entities, relations, self._seeing.relations(reopened))
+        return Deletion(id_, entities, relations, self._views.relations(reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
-        with self._ground.change() as change:
+        with self._runtime.change() as change:
             graph = change.graph
             kept, gone = (find_entity(graph, each) for each in (keep, other))
             names = {each.normal for some in graph.aliases([kept.id, gone.id]).values() for each in names_among(some)}
@@ -85,13 +85,13 @@ class GraphService:
                     f" {MAX_ALIASES}",
                     remedy="keep them apart, or split names off first",
                 )
-            moved = Merger(graph, self._ground).merge(kept, gone, reason)
-        [entity, merged] = self._seeing.entities([kept.id, gone.id])
-        return Merging(entity, merged, self._seeing.relations(moved), reason)
+            moved = Merger(graph, self._runtime).merge(kept, gone, reason)
+        [entity, merged] = self._views.entities([kept.id, gone.id])
+        return Merging(entity, merged, self._views.relations(moved), reason)
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
         """Undo merges, of all or of those whose names are given; or part names that were never apart."""
-        with self._ground.change() as change:
+        with self._runtime.change() as change:
             graph = change.graph
             split = find_entity(graph, entity)
             merged = list(graph.entities(merged_into(split)).values())
@@ -103,19 +103,19 @@ class GraphService:
             aliases = graph.aliases([each.id for each in merged])
             borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
             chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
-            merger = Merger(graph, self._ground)
+            merger = Merger(graph, self._runtime)
             # The last that was merged goes first: so each finds what was there before it came.
             parted = merger.unmerge(split, chosen[::-1], reason) if chosen else merger.part(split, names, reason)
             relations = sorted(facts_about(graph, parted))
-        [kept, *others] = self._seeing.entities([split.id, *parted])
-        return Splitting(kept, tuple(others), self._seeing.relations(relations), reason)
+        [kept, *others] = self._views.entities([split.id, *parted])
+        return Splitting(kept, tuple(others), self._views.relations(relations), reason)
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
         changed = Changed()
-        with self._ground.change() as change:
+        with self._runtime.change() as change:
             graph = change.graph
             fact = _disputed(graph, relation)
-            now = told = max(self._ground.now(), fact.created_at)
+            now = told = max(self._runtime.now(), fact.created_at)
             saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
             if verdict == "ended":
                 denial = denial_of(graph, fact.id)
@@ -123,20 +123,20 @@ class GraphService:
                     raise UsageError(f"nothing says that {fact.id!r:.80} has ended", remedy="say which fact is right")
                 told = denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
-            FactKeys(graph, self._ground).say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type), changed)
-        [right] = self._seeing.relations([fact.id])
-        ended, retracted = map(self._seeing.relations, (changed.ended, changed.retracted))
+            FactKeys(graph, self._runtime).say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type), changed)
+        [right] = self._views.relations([fact.id])
+        ended, retracted = map(self._views.relations, (changed.ended, changed.retracted))
         return Settlement(right, ended, retracted, reason)
 
     def _addition(self, added: Added) -> Addition:
-        seeing = self._seeing
-        entities = seeing.entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
-        new, ended, disputed = map(seeing.relations, (added.changed.said, added.changed.ended, added.changed.disputed))
-        return Addition(seeing.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
+        build = self._views
+        entities = build.entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
+        new, ended, disputed = map(build.relations, (added.changed.said, added.changed.ended, added.changed.disputed))
+        return Addition(build.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
 
     @property
-    def _seeing(self) -> Seeing:
-        return Seeing(self._ground.graph, Times(self._ground.now()))
+    def _views(self) -> ViewBuilder:
+        return ViewBuilder(self._runtime.graph, Times(self._runtime.now()))
 
 
 def find_entity(graph: GraphReading, name: str) -> Entity:
@@ -212,13 +212,15 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(each.id for some in found.values() for each in some))
 
 
-def remove_facts(graph: GraphChange, ground: GraphRuntime, relations: Sequence[str]) -> None:
+def remove_facts(graph: GraphChange, runtime: GraphRuntime, relations: Sequence[str]) -> None:
     gone = set(relations)
-    FactKeys(graph, ground).revise(graph.relations(relations).values(), lambda id_, said: None if id_ in gone else said)
+    FactKeys(graph, runtime).revise(
+        graph.relations(relations).values(), lambda id_, said: None if id_ in gone else said
+    )
 
 
-def remove_entities(graph: GraphChange, ground: GraphRuntime, entities: Sequence[str]) -> None:
+def remove_entities(graph: GraphChange, runtime: GraphRuntime, entities: Sequence[str]) -> None:
     """Delete entities, those that were merged with them, and every fact about them."""
     gone = families(graph, entities)
-    remove_facts(graph, ground, facts_about(graph, gone))
+    remove_facts(graph, runtime, facts_about(graph, gone))
     graph.erase_entities(gone)

@@ -459,7 +459,7 @@ class Times:
         return entity.created_at <= at and (entity.expired_at is None or entity.expired_at > at)
 
 
-class Seeing:
+class ViewBuilder:
     """Makes views of one reading of a graph.
 
     It takes records, or ids of which it leaves out those that are not there.

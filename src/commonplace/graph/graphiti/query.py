@@ -26,9 +26,9 @@ from commonplace.graph.views import (
     FoundEntities,
     FoundRelations,
     GraphContext,
-    Seeing,
     Subgraph,
     Times,
+    ViewBuilder,
 )
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Edge, Entity, GraphFilter, Relation
@@ -159,7 +159,7 @@ class _Question(GraphReader):
     _context_depth, _has_summaries = 1, False
 
     def __init__(self, reader: GraphitiReader, answers: Answers) -> None:
-        super().__init__(reader.ground, reader.search, reader.words_of)
+        super().__init__(reader.runtime, reader.search, reader.words_of)
         self._reader = reader
         self._answers = answers
 
@@ -210,12 +210,12 @@ class GraphitiReader(GraphReader):
     """Answers questions from Graphiti; those that its tools cannot answer, from the local graph. Safe for threads."""
 
     def __init__(
-        self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
+        self, runtime: GraphRuntime, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
     ) -> None:
-        super().__init__(ground, search, words_of)
+        super().__init__(runtime, search, words_of)
         self.backend = backend
         self.score = score
-        self._local = GraphReader(ground, search, words_of)
+        self._local = GraphReader(runtime, search, words_of)
         self._answered: dict[str, Entity] = {}
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
@@ -243,7 +243,7 @@ class GraphitiReader(GraphReader):
         own = {*self._graph.episodes([each.id for each in found]), *gone}
         others = [replace(each, group=labels.get(each.group, each.group)) for each in found if each.id not in own]
         known = [each for each in others if times.as_of is None or each.created_at <= times.as_of]
-        every = sorted((*here, *map(Seeing(self._graph, times).episode, known)), key=lambda each: each.uuid)
+        every = sorted((*here, *map(ViewBuilder(self._graph, times).episode, known)), key=lambda each: each.uuid)
         return tuple(sorted(every, key=lambda each: each.reference_time, reverse=True)[:limit])
 
     def entity(self, name: str, times: Times) -> EntityView:
