@@ -55,7 +55,7 @@ CHARACTER_BYTES: Final = 30
 MIN_RELATED: Final = 0.55
 """A rule moves no memory whose cosine with the query is lower by more than that of the one it overtook."""
 
-_NUMBER: Final = re.compile(r"[^\W_]*\d[^\W_]*")
+_NUMBER: Final = re.compile(r"(?<![^\W_])[^\W\d_]*\d[^\W_]*")
 
 
 @dataclass
