@@ -31,27 +31,24 @@ def communities(ids: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[tu
     for one, other in ((places[one], places[other]) for one, other in edges if one != other):
         rows[one][other] = rows[other][one] = rows[one].get(other, 0.0) + 1.0
     neighbours = [dict(sorted(row.items())) for row in rows]
-    groups = [tuple(names[at] for at in group) for group in _connected(neighbours, _climb(neighbours))]
-    return sorted(groups, key=lambda group: (-len(group), group[0]))
-
-
-def _climb(neighbours: _Neighbours) -> list[int]:
-    whole = list(range(len(neighbours)))
+    # Each level moves single ids, then takes each community for one id of the next level.
+    whole, level = list(range(len(names))), neighbours
     for _ in range(_MAX_LEVELS):
-        labels = _move(neighbours)
+        labels = _move(level)
         order = {label: place for place, label in enumerate(dict.fromkeys(labels))}
         if len(order) == len(labels):
             break
-        level = [order[label] for label in labels]
-        whole = [level[at] for at in whole]
-        # Each community is one id of the next level; what is inside it is its weight with itself.
+        merged_into = [order[label] for label in labels]
+        whole = [merged_into[at] for at in whole]
+        # What is inside a community is its weight with itself.
         merged: _Neighbours = [{} for _ in order]
-        for at, row in enumerate(neighbours):
-            into = merged[level[at]]
+        for at, row in enumerate(level):
+            into = merged[merged_into[at]]
             for other, weight in row.items():
-                into[level[other]] = into.get(level[other], 0.0) + weight
-        neighbours = merged
-    return whole
+                into[merged_into[other]] = into.get(merged_into[other], 0.0) + weight
+        level = merged
+    groups = [tuple(names[at] for at in group) for group in _connected(neighbours, whole)]
+    return sorted(groups, key=lambda group: (-len(group), group[0]))
 
 
 def _move(neighbours: _Neighbours) -> list[int]:

@@ -1,4 +1,4 @@
-"""Draw what lies about an entity as SVG, GraphML, Graphviz DOT or Mermaid.
+"""Draw the neighbourhood of an entity as SVG, GraphML, Graphviz DOT or Mermaid.
 
 Names and facts are untrusted and escaped in every format.
 """
@@ -39,8 +39,8 @@ _HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\ufff
 _CAPITALS: Final = re.compile(r"[A-Z0-9]+(?:_[A-Z0-9]+)*")
 _UNSAFE_IN_DOT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 _SAFE_IN_MERMAID: Final = re.compile(r"[^\w .,:/()–…-]|_(?=_)|:(?=//)|^[-\d]|d(?=irection (?:TB|BT|TD|LR|RL))")
-"""What does not stand for itself there: brackets, quotes, backticks, `#`, `%`, what begins a list, and the words
-`direction LR`, which Mermaid takes for an order even between quotes."""
+"""Characters with a meaning of their own there: brackets, quotes, backticks, `#`, `%`, what begins a list, and the
+words `direction LR`, which Mermaid takes for an order even between quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +246,12 @@ DRAWINGS: Final[Mapping[str, Callable[[_Picture], str]]] = {
 
 
 def _in_dot(text: str) -> str:
-    """Return a text as it stands between quotes, where a backslash and an ampersand begin something else."""
+    """Escape a text for quotes, where a backslash and an ampersand have a meaning."""
     return text.translate(_UNSAFE_IN_DOT)
 
 
 def _in_mermaid(text: str) -> str:
-    """Return a text as it stands between quotes: what is no letter there as the number of its character."""
+    """Escape a text for quotes: what has a meaning there becomes the number of its character."""
     return _SAFE_IN_MERMAID.sub(lambda match: f"#{ord(match.group())};", text)
 
 

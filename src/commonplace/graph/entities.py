@@ -290,7 +290,7 @@ class Merger(Entities):
         return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
 
     def _relations_of(self, entity: str, is_meant: Callable[[Assertion], bool] | None = None) -> list[Relation]:
-        """Return the facts of an entity, or those alone of which something is said that is meant."""
+        """Return the facts of an entity; given a condition, only those with an assertion that meets it."""
         relations = self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
         if is_meant is None:
             return relations
@@ -302,7 +302,7 @@ class Merger(Entities):
 
 
 def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
-    """Return the live entity that a name means, None where it means none or nobody can tell which."""
+    """Return the live entity that a name means, None if it means none or is ambiguous."""
     form = normal(name)
     named = graph.named([form])
     own = [each for each in named.get(form, ()) if normal(each.name) == form]

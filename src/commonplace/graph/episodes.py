@@ -136,7 +136,7 @@ class _Adding:
         self._facts = FactKeys(graph, runtime)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
-        """Return the entities that are meant, and record where each of their names stands first."""
+        """Return the entities that an episode names, and record where each of their names occurs first."""
         types = [each.type if each.type in self._runtime.kinds.entity_types else "concept" for each in found]
         self._entities.expect(
             [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
@@ -146,7 +146,7 @@ class _Adding:
         for each, type_ in zip(found, types, strict=True):
             entity = self._entities.of_name(each.name, type_, self._episode, each.aliases)
             meant.append(entity)
-            # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
+            # One whose name does not occur as such is still mentioned: its mentions say which episodes support it.
             called = {
                 cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
                 for span in reversed(each.spans or ((0, 0),))
@@ -310,7 +310,7 @@ class MemoryFeed:
     """Brings what memories say into the graph, in the transactions that change them. Safe for threads.
 
     Args:
-        runtime: returns what the graph stands on, with the destination of whoever writes the memories if there is one.
+        runtime: returns the runtime of the graph, with the destination of whoever writes the memories if there is one.
     """
 
     def __init__(self, runtime: Callable[[Destination | None], GraphRuntime]) -> None:
@@ -448,7 +448,7 @@ def add_fact(graph: GraphChange, runtime: GraphRuntime, given: FactInput, now: f
         NotFoundError: an id is not there.
         UsageError: its ends are one.
     """
-    # No episode: it stands for whoever gives the fact, whom no deletion of an episode takes along.
+    # Not an episode, but whoever gives the fact: no deletion of an episode removes it.
     giver = Episode("", given.fact, now, now, trust=given.trust, group=given.group)
     entities = Entities(graph, runtime)
     likely = _ENDS.get(given.type, ("concept", "concept"))

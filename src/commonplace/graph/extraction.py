@@ -21,7 +21,7 @@ from commonplace.types.graph import EpisodeSource
 
 _SPEAKER: Final = late_pattern(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
 _ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot"})
-"""Who tells what everybody knows, that Paris is in France, and names scores of things to choose from."""
+"""Speakers who say what everybody knows, that Paris is in France, and name scores of things to choose from."""
 _OURS: Final = frozenset({"person", "organization", "project", "tool", "file", "decision"})
 """What an assistant's words are a fact of; of other things they are general knowledge, which is in their memory."""
 _HUMPS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -49,7 +49,7 @@ def understand(content: str, source: EpisodeSource, at: float, kinds: Kinds, *, 
 
     Args:
         at: when it was said, seconds since the epoch.
-        speaker: who says it, where the text does not tell.
+        speaker: who says it, where the text does not name a speaker.
 
     Raises:
         UsageError: the source is JSON, and the content is not.
@@ -164,7 +164,7 @@ class _Structure(_Together):
         return me if name_key else None
 
     def _states(self, value: Mapping[str, Any]) -> bool:
-        """Read an object that is itself a fact, of two ends and a type or a sentence; tell whether it is one."""
+        """Read an object that is itself a fact, of two ends and a type or a sentence; return whether it is one."""
         source, target, type_, fact = map(value.get, _FACT_KEYS)
         if not (isinstance(source, str) and isinstance(target, str) and cleaned(source) and cleaned(target)):
             return False
@@ -176,7 +176,7 @@ class _Structure(_Together):
             self.add(extract(fact, at=self._at), self._find(fact))
         given = _key(type_).upper() if isinstance(type_, str) else ""
         known = given if given in self._kinds.relation_types else "RELATED_TO"
-        # By name: the sentence tells better than a bare name does of what type it is.
+        # By name: the sentence shows better than a bare name of what type it is.
         found = [{normal(self.entities[end].name) for end in (c.source, c.target)} for c in self.claims[before:]]
         # What the sentence says of the two is more than that they are related.
         if known != "RELATED_TO" or {normal(source), normal(target)} not in found:
@@ -194,7 +194,7 @@ class _Structure(_Together):
             is_file = has_extension(value) and type_ == "concept"
             found = self._entity(value, "file" if is_file else type_) if cleaned(value) else None
         elif isinstance(value, str) and " " in value.strip():
-            # A text in JSON may be escaped there: where its words stand is told as far as they stand as they are.
+            # A text in JSON may be escaped there: then the places of its words are not exact.
             begin = self._find(value)
             self.add(extract(value, at=self._at), begin)
         if me is not None and found is not None and found != me:
@@ -212,7 +212,7 @@ class _Structure(_Together):
         self.claims.append(Claim(source, target, type_, fact, other.spans[-1] if other.spans else (0, 0)))
 
     def _find(self, text: str) -> int:
-        """Return where a text stands in the JSON, after what was read before, else anywhere, else 0."""
+        """Return where a text occurs in the JSON, after what was read before, else anywhere, else 0."""
         found = self._content.find(text, self._from)
         if found < 0:
             found = self._content.find(text)

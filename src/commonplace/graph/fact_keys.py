@@ -18,15 +18,15 @@ from commonplace.store.graph import GraphChange
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 
 MAX_KEYS: Final = 1_000
-"""So many keys are kept at hand while an episode is added."""
+"""How many keys are kept in memory while an episode is added."""
 _FEW: Final = 64
-"""So many facts tell what a place lies in."""
+"""How many facts are read to find what contains a place."""
 _DECIDERS: Final = frozenset({"person", "organization"})
 """Who decides this and that; of anything else, its decisions are about it."""
 _LYING_IN: Final = ("LOCATED_IN", "PART_OF")
-"""What tells where a place lies; whoever says more of it changes what has been read."""
+"""Relations that say where a place is; a new one changes what has been read."""
 _STEPS: Final = 4
-"""So many times a place is followed to the one that it lies in."""
+"""How many times a place is followed to the one that contains it."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Changed:
 
 
 class _Places:
-    """Which targets lie in which.
+    """Which targets contain which.
 
     Not a part of the facts' own class, which holds a rule that asks this: in a circle, each change of the graph would
     stay in memory until the garbage collector runs.
@@ -51,14 +51,14 @@ class _Places:
         self.read: dict[str, tuple[frozenset[str], set[str]]] = {}
 
     def compare(self, one: str, other: str) -> str:
-        """Return whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
+        """Return whether one of two targets contains the other, by the graph and by common knowledge."""
         (first, around_first), (second, around_second) = self._place(one), self._place(other)
         if not (first and second):
             return "apart"  # one of them is no place
         return "within" if other in around_first or one in around_second else compare(first, second)
 
     def _place(self, id_: str) -> tuple[frozenset[str], set[str]]:
-        """Return the forms of a target's names, none if it is no place, and the ids of what it lies in.
+        """Return the forms of a target's names, none if it is no place, and the ids of what contains it.
 
         It is read once, for it is compared with all others of its key.
         """

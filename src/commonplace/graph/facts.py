@@ -18,7 +18,7 @@ from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Happening, Relation
 
 EVIDENCE: Final = "evidence"
-"""The key of a happening's detail under which it stands."""
+"""The key of an assertion in the detail of a happening."""
 
 Saying = Literal["said", "denied", "once", "settled", "beside"]
 
@@ -36,7 +36,7 @@ class Assertion:
         at: when we learnt it; `told` is when it was said.
         order: its place among what was said of facts that it may contradict.
         valid_from, valid_to: as it was stated; None is unstated.
-        episode: an id, "" where somebody gave the fact as such; `start`, `end`: where it stands there.
+        episode: an id, "" where somebody gave the fact as such; `start`, `end`: its place there.
         aspect, doubt: see `Claim`.
         type: of the relation, whose row holds it.
     """
@@ -78,7 +78,7 @@ class Assertion:
 
 def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Happening:
     """Return what happened to a relation, and why, when something was said of it."""
-    # What stands in columns need not stand here too.
+    # What has a column is not repeated here.
     known = {**_DEFAULTS, "home": relation, "at": evidence.at, "episode": evidence.episode, "type": evidence.type}
     values = ((name, getattr(evidence, name)) for name in Assertion.__slots__)
     detail = {name: value for name, value in values if value != known.get(name)}
@@ -87,7 +87,7 @@ def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Hap
 
 
 def assertion_of(found: Happening, type_: str = "") -> Assertion | None:
-    """Return what was said of a relation, which is of this type, where a happening tells it; else None."""
+    """Return what was said of a relation, which is of this type, if a happening records it; else None."""
     detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
     columns = {"home": found.subject, "at": found.at, "episode": found.episode, "type": type_}
     return Assertion(**{**columns, **detail}) if detail else None
@@ -238,7 +238,7 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
 
 
 def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
-    """Return the fact that something makes which is said for the first time, of the entities that are meant now."""
+    """Return the fact that a first assertion makes, of the entities that its names mean now."""
     begins, ends = evidence.begins, evidence.valid_to
     if ends is not None and begins is not None and ends <= begins:
         ends = None
@@ -273,7 +273,7 @@ _SHARED: Final = tuple(
 )
 """What a fact has as its relation has it."""
 _REMEMBERED: Final = tuple(each.name for each in fields(Fact) if each.name not in (*_SHARED, "text", "attributes"))
-"""What a fact has beside, which stands in the attributes of its relation where it is not as by default."""
+"""What else a fact has, kept in the attributes of its relation unless it is the default."""
 
 
 def fact_of(relation: Relation) -> Fact:

@@ -14,9 +14,9 @@ from commonplace.settings.schema import GraphSettings
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")
-"""One lives, stands and works in one place at a time; of one topic one thing is decided."""
+"""Somebody lives and works, and something is located, in one place at a time; per topic one thing is decided."""
 PER_TOPIC: Final = frozenset({"DECIDED"})
-"""Of these a fact without a topic stands beside all others."""
+"""Of these a fact without a topic excludes no other."""
 SYMMETRIC: Final = frozenset({"SIMILAR_TO", "RELATED_TO", "CONTRADICTS"})
 
 _TYPE: Final = late_pattern(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
@@ -103,7 +103,7 @@ def _known(name: str, given: object, types: Sequence[str], setting: str) -> str:
 
 
 def topic_of(fact: str) -> str:
-    """Return what a decision is about, in normal form: what stands behind "for"; "" where nothing does."""
+    """Return what a decision is about, in normal form: the words after "for"; "" if there are none."""
     found = _TOPIC.search(fact)
     return normal(found[1]) if found else ""
 

@@ -73,7 +73,7 @@ class Document:
 
     Attributes:
         mentions: the ids of an episode and of an entity that it mentions.
-        places: where each record stands in the document, by its id.
+        places: the path of each record in the document, by its id.
     """
 
     path: Path
@@ -149,7 +149,7 @@ def read_graphiti(path: Path, now: float) -> Document:
         now: when what does not say was made.
 
     Raises:
-        ConfigError: it is no such document, or a value is missing or wrong; `path` tells where.
+        ConfigError: it is no such document, or a value is missing or wrong; `path` says where.
         NotFoundError: there is no such file.
         UsageError: it cannot be read, or is too large.
     """

@@ -87,7 +87,7 @@ _MAX_SPANS: Final = 100
 _MAX_FACT_LENGTH: Final = 300
 _SURE: Final = 0.8
 _LESS_SURE: Final = 0.6
-"""One end of the fact is not named in its sentence: who is meant there, the model says alone."""
+"""One end of the fact is not named in its sentence: only the model says who it is."""
 
 THE_USER: Final = "the user"
 _SPEAKING: Final = late_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
@@ -142,7 +142,7 @@ def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
 
 
 class _Reading:
-    """Takes the parts of an answer one by one, and keeps what stands in the text."""
+    """Takes the parts of an answer one by one, and keeps those that the text supports."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
@@ -150,7 +150,7 @@ class _Reading:
         self._sentences = [(each.start, each.end) for each in stretches(text.content)]
         now = datetime.fromtimestamp(text.at, UTC)
         self._dates = mentions(text.content, now=now)
-        # Which `May` is meant, the model may know better than we do.
+        # The model may know better than we do which `May` it is.
         later = mentions(text.content, now=now, prefer="future") if self._dates else ()
         self._meant = (*self._dates, *later)
         self._entities: list[Found] = []
@@ -192,7 +192,7 @@ class _Reading:
         if since is not None and until is not None and until <= since:
             since = until = None
         own = cleaned(self._content[slice(*span)])[:_MAX_FACT_LENGTH]
-        # A sentence that can be understood by itself names who is meant.
+        # A sentence that names only one end is not understood by itself.
         fact = own if all(within) else f"{self._entities[source].name}: {own}"
         kind, is_end = relation_type(type_, self._text.kinds), given.get("ended") is True
         claim = Claim(source, target, kind, fact, span, since, until, is_end, sure)
@@ -234,7 +234,7 @@ def _holds(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
 
 
 def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
-    """Return where words stand in a text as whole words, spaces aside; in any case where not as written."""
+    """Return where words occur in a text as whole words, spaces aside; in any case of letters if not as written."""
     words = name.split()
     if not words:
         return ()
@@ -272,7 +272,7 @@ class Understood:
 
 
 def read(text: Text, source: EpisodeSource, open_generator: Callable[[], Generator] | None) -> Understood:
-    """Return what an episode says by a language model, or by the rules where that fails, which a notice tells.
+    """Return what an episode says by a language model, or by the rules if that fails, with a notice.
 
     JSON is read by the rules: its keys say more than any reader could guess.
 

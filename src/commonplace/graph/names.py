@@ -69,7 +69,7 @@ _NAMES_AT_HAND: Final = 1_024
 
 
 def names_among(aliases: Iterable[Alias]) -> list[Alias]:
-    """Return the names among what an entity stands under, without the keys by which it is looked up."""
+    """Return the names among the aliases of an entity, without the keys by which it is looked up."""
     return [each for each in aliases if not each.normal.startswith(KEY)]
 
 
@@ -131,7 +131,7 @@ def keys(name: str, type_: str) -> tuple[str, ...]:
 
 
 def _looser(name: str, type_: str) -> tuple[str, ...]:
-    """Return the forms of a name that tell less than all of it, by what type of thing it names."""
+    """Return less specific forms of a name, by what type of thing it names."""
     if type_ == "person":
         return tuple(dict.fromkeys(parts(name)))
     return (normal(name).rsplit("/", 1)[-1],) if type_ == "file" else (loose(name),)
@@ -185,7 +185,7 @@ _LETTERS: Final = late_pattern(r"[^A-Za-z]+")
 _WORD: Final = late_pattern(r"[^\W_]+")
 _MIN_LENGTH, _MAX_LENGTH = 3, 8
 _OF_ORGANIZATIONS: Final = 2
-"""So short an acronym tells something only of organizations, whose kind of name it is."""
+"""An acronym of two letters counts only for organizations, whose kind of name it is."""
 
 
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def stored_keys(name: str, type_: str) -> tuple[str, ...]:
 def acronym(name: str) -> str:
     """Return a name that is written as an acronym in small letters, `lotr` of LOTR; "" for all else.
 
-    Those of techniques (API, SQL) are words of their own, and stand for no name that happens to have these initials.
+    Those of techniques (API, SQL) are words of their own, and abbreviate no name that happens to have these initials.
     """
     bare = cleaned(name).removeprefix("the ").removeprefix("The ")
     letters = _LETTERS.sub("", bare)
@@ -231,7 +231,7 @@ class Known:
 
 
 def lookups(name: str, type_: str) -> tuple[str, ...]:
-    """Return the normal forms and keys under which the entities stand that a name may mean."""
+    """Return the normal forms and keys under which to look up the entities that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
     found = [normal(name), *(key for each in types for key in (*keys(name, each), *_looser(name, each)))]
     if type_ not in ("person", "file") and acronym(name):
@@ -240,10 +240,10 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
 
 
 def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
-    """Return the entity among the candidates that a name means, None where that is a new one or nobody can tell.
+    """Return the entity among the candidates that a name means, None for a new one, or if it is ambiguous.
 
     Args:
-        candidates: what stands under the `lookups` of the name.
+        candidates: what the `lookups` of the name find.
     """
     form = normal(name)
     able = [each for each in candidates if are_compatible(type_, each.entity.type)]
@@ -339,7 +339,7 @@ def forms_of(names: Iterable[str]) -> frozenset[str]:
 
 
 def compare(first: frozenset[str], second: frozenset[str]) -> str:
-    """Tell by the forms of their names whether of two places one lies in the other: "within", "apart", "unknown"."""
+    """Return by the forms of their names whether one of two places contains the other: "within", "apart", "unknown"."""
     for inner, outer in ((first, second), (second, first)):
         countries = {_COUNTRY_OF[name] for name in inner if name in _COUNTRY_OF}
         if countries & outer:

@@ -237,7 +237,7 @@ class GraphReader:
             if far := [near[end] for end in ends.get(id_, (id_,)) if end in near]:
                 distances[id_] = min(far)
                 raised[id_] = score + (1.0 - score) * NEARNESS / (1.0 + min(far))
-        # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
+        # Equal scores keep the order of the search, which gives one score to all that a worse rank must not overtake.
         ids = sorted(raised, key=lambda id_: -raised[id_])[:limit]
         notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
         is_degraded = any(part.is_degraded for part in parts)
@@ -458,7 +458,7 @@ class GraphReader:
     def _with_overtaken(
         self, relations: Sequence[Relation], times: Times, scores: Mapping[str, float]
     ) -> tuple[RelationView, ...]:
-        """Return facts as callers see them; one that holds now tells in `overtook` what held before it, and when."""
+        """Return facts as callers see them; one that holds now has in `overtook` what held before it, and when."""
         graph, build = self._graph, ViewBuilder(self._graph, times)
         views = build.relations(relations, scores)
         if times.as_of is not None or times.valid_at is not None:

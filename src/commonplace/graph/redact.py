@@ -1,6 +1,6 @@
 """Replace secrets in the values of a graph.
 
-Where a mention stands is told by its place in the text that was read, before a secret in it was found.
+The span of a mention is its place in the text that was read, before a secret in it was found.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Cleaner:
 
     Attributes:
         kinds: the kind of each secret that was found.
-        forms: the normal forms of names that had one, and those of what stands there now.
+        forms: the normal forms of names that had one, and those of what replaced them.
     """
 
     kinds: dict[str, str] = field(default_factory=dict, kw_only=True)

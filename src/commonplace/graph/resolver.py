@@ -28,7 +28,7 @@ MAX_OVERLAPPING: Final = 512
 
 
 class KeyFacts:
-    """Facts in the order in which they came. Whoever changes when one holds tells it by `note`."""
+    """Facts in the order in which they came. Whoever changes when one holds calls `note`."""
 
     def __init__(self, facts: Iterable[Fact], *, has_topics: bool = False) -> None:
         """Take over facts.
@@ -143,9 +143,9 @@ class Rule:
 
     Attributes:
         is_single: one of them holds at a time.
-        compare: of two targets: "within" where one lies in the other, so that both hold; "unknown" where it may.
+        compare: of two targets: "within" if one contains the other, so that both hold; "unknown" if it may.
         now: what entities are now that were merged into others.
-        is_topic: the source is what its decisions are about; else each says what it is about, or stands alone.
+        is_topic: the source is what its decisions are about; else each says what it is about, or excludes no other.
     """
 
     type: str

@@ -40,7 +40,7 @@ ANY_TYPE = "concept"
 
 
 class GraphService:
-    """Changes the graph of one namespace, and tells of it to a queue for Graphiti if there is one. Safe for threads."""
+    """Changes the graph of one namespace, and queues the changes for Graphiti if that is used. Safe for threads."""
 
     def __init__(self, runtime: GraphRuntime, follower: Outbox | None = None) -> None:
         self._runtime = runtime
@@ -130,7 +130,7 @@ class GraphService:
 
     def _addition(self, added: Added) -> Addition:
         build = self._views
-        entities = build.entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
+        entities = build.entities(added.entities, has_summaries=False)  # the new facts are returned beside them
         new, ended, disputed = map(build.relations, (added.changed.said, added.changed.ended, added.changed.disputed))
         return Addition(build.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
 

@@ -58,7 +58,7 @@ def entity_item(entity: EntityView) -> FenceItem:
 
 
 def fact_item(fact: RelationView) -> FenceItem:
-    """Return what stands in the text of a fact: its sentence, when it holds, whether it is disputed."""
+    """Return the line of a fact: its sentence, when it holds, whether it is disputed."""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     parts = [ends, when(fact), f"trust {fact.trust:.2f}"]
     if before := overtaken(fact):

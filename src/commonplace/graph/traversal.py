@@ -22,10 +22,10 @@ taken: who gives more does so in vain, who gives fewer hides that there are more
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What lies about some ids.
+    """What surrounds some ids.
 
     Attributes:
-        distances: the starts and what lies about them, nearest first, with the steps from the nearest start.
+        distances: the starts and what surrounds them, nearest first, with the steps from the nearest start.
         edges: those met between them, each once; those between two at the farthest distance are not met.
         is_capped: there is more, which `limit` or `fan_out` left out.
     """
@@ -55,7 +55,7 @@ _Reached = tuple[int, str, str]
 
 
 def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int, fan_out: int) -> Neighbourhood:
-    """Return what lies about some ids, breadth first.
+    """Return what surrounds some ids, breadth first.
 
     Of equally near ids those with the surer edge come first, ties by id. Each is reached once: a ring has an end.
     Ids that nothing is known of are reached and lead nowhere.

@@ -94,7 +94,7 @@ class RelationView(View):
         valid_from, valid_to: when it was true in the world, half-open; None is unknown or open.
         expired_at: when we learnt that it had ended or was never true; None while it stands as stated.
         retracted: it was never true.
-        disputed: other facts stand that cannot be true beside it; `dispute` is the id that they share.
+        disputed: there are other facts that cannot be true beside it; `dispute` is the id that they share.
         confidence, trust: 0–1: how surely the text says it, and how far the text is trusted.
         episodes: the ids of the episodes that say it, oldest first.
         score: 0–1, how well it answers the question; 0 where nothing was asked.
@@ -134,7 +134,7 @@ class Addition(View):
         ended: facts that ended because of it.
         disputed: facts that cannot all be true since it came, its own among them.
         outcome: "unchanged" where the same episode was known already, word for word.
-        degraded: an outside backend has not got it yet, or does not tell what it made of it; `notices` says so.
+        degraded: an outside backend has not got it yet, or does not say what it made of it; `notices` says so.
     """
 
     episode: EpisodeView | None
@@ -206,7 +206,7 @@ class GraphContext(View):
 
     Attributes:
         text: fenced and labelled data; "" where nothing is known.
-        entities, facts: what stands in it, nearest and best first.
+        entities, facts: what it is about, nearest and best first.
         tokens: of the text, counted by the default embedder's vocabulary.
         missing: the names that no entity has.
     """
@@ -222,7 +222,7 @@ class GraphContext(View):
 
 @dataclass(frozen=True, slots=True)
 class Subgraph(View):
-    """What lies about an entity.
+    """The neighbourhood of an entity.
 
     Attributes:
         centre: the id of the entity that was asked about.

@@ -138,7 +138,7 @@ def digest_of(agent: str, metadata: str) -> str:
 
 
 def _probes(value: Any, name: str = "") -> Iterator[str]:
-    """Yield every text of a map by itself, and behind the name that may tell that it is a secret."""
+    """Yield every text of a map by itself, and after the name that may show that it is a secret."""
     if isinstance(value, str):
         yield value
         yield f"{name}: {value}"

@@ -143,7 +143,7 @@ class RelevantKnowledge(list[str]):
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """How many maps an agent has; `stale` ones are embedded anew when the agent is created next."""
+    """How many maps an agent has; `stale` ones are embedded again when the agent is created next."""
 
     agent: str
     items: int

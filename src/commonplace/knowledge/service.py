@@ -441,7 +441,7 @@ class KnowledgeService:
 
 
 def _is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> bool:
-    """Return whether an item has vectors of another embedder, or none, and so is to be embedded anew.
+    """Return whether an item has vectors of another embedder, or none, and so is to be embedded again.
 
     Where nothing embeds now, what there is stays: the embedder may be back at the next creation.
     """

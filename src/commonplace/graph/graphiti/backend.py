@@ -205,7 +205,7 @@ class Backend:
         return looked is None or errand.sent_at is None or self.now() - looked >= LOOK_S
 
     def _one(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
-        """Deliver one errand and tell whether it arrived."""
+        """Deliver one errand and return whether it arrived."""
         try:
             if errand.what == "delete":
                 return self._delete(errand, has, is_asked=is_asked)

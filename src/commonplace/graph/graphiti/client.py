@@ -104,7 +104,7 @@ class GraphitiTools:
                     raise
                 except ProviderError as error:
                     self.close()
-                    # It may have ended while nobody spoke: a server that was started anew, a process that died.
+                    # The session may have ended unnoticed: the server was restarted, the process died.
                     if is_last or not isinstance(error, SessionEndedError):
                         raise
         raise AssertionError
@@ -216,7 +216,7 @@ class GraphitiTools:
         return self._tools
 
     def add_memory(self, episode: Episode) -> None:
-        """Queue an episode of ours, which bears its words and the group there; a mark in its name tells its id."""
+        """Queue an episode of ours, with its words and its group there; a mark in its name holds its id."""
         self.call(
             "add_memory",
             {

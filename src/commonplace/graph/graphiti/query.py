@@ -149,7 +149,7 @@ class Answers:
     def _untold(self, *_: object) -> dict[str, Any]:
         return {}
 
-    # Graphiti's tools tell neither other names nor which episode says what.
+    # Graphiti's tools return neither other names nor which episode says what.
     aliases = mentions = reference_times = _untold
 
 
