@@ -42,7 +42,7 @@ from commonplace.mcp.schema import Schema, integers, problems
 from commonplace.mcp.tools import signed
 from commonplace.memory.answers import Answer
 from commonplace.server.access import SECURITY_HEADERS, Access, Caller
-from commonplace.server.mcp import mcp_endpoint
+from commonplace.server.mcp import serve_mcp
 from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.problems import Problem, problem_of, response_of
@@ -315,7 +315,7 @@ def application(service: Service) -> ASGIApp:
         Route("/readyz", partial(_ready, service), name="ready"),
         Route("/metrics", partial(_metrics, service), name="metrics"),
         Route(f"{PREFIX}/openapi.json", _openapi, name="openapi"),
-        Route("/mcp", mcp_endpoint(service), methods=["GET", "POST", "DELETE"], name="mcp"),
+        Route("/mcp", partial(serve_mcp, service), methods=["GET", "POST", "DELETE"], name="mcp"),
         *(
             Route(f"{PREFIX}{each.path}", partial(call, service, each), methods=[each.verb], name=each.id)
             for each in OPERATIONS.values()

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from commonplace.dataclasses import replace
-from commonplace.formats.jsonrpc import (
-    Malformed,
-    ProtocolError,
-    decode,
-    encode,
-    error_of,
-    read_message,
-    result_of,
-)
-from commonplace.mcp.protocol import (
-    SESSION_VERSIONS,
-    STATELESS_VERSIONS,
-    Context,
-    Terms,
-    Tool,
-    initialized,
-    is_stateless,
-    method_of,
-    opened_session,
-    stateless_terms,
-)
+from commonplace.formats import jsonrpc
+from commonplace.mcp import protocol
 from commonplace.mcp.resources import Host, registry_of
 from commonplace.mcp.server import answer
 from commonplace.server.access import Caller
@@ -47,19 +27,15 @@ _ASSUMED_VERSION: Final = "2025-03-26"
 """Of a client that sends no header (specification 2025-06-18, basic/transports, protocol version header)."""
 
 
-def mcp_endpoint(service: Service) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-    """Return what answers `/mcp`."""
-
-    async def endpoint(request: Request) -> Response:
-        if request.method != "POST":
-            message = "this server has no streams and no sessions: every message is a POST"
-            raise Problem(405, "wrong-method", message, headers={"Allow": "POST"})
-        caller, namespace = await service.admit(request, "read")
-        body = await service.body(request)
-        work = partial(_answered, service, caller, namespace, body, request.headers.get(_HEADER))
-        return await service.in_thread(work, "long call" if _FORGETS in body else "call")
-
-    return endpoint
+async def serve_mcp(service: Service, request: Request) -> Response:
+    """Answer a request for `/mcp`."""
+    if request.method != "POST":
+        message = "this server has no streams and no sessions: every message is a POST"
+        raise Problem(405, "wrong-method", message, headers={"Allow": "POST"})
+    caller, namespace = await service.admit(request, "read")
+    body = await service.body(request)
+    work = partial(_answered, service, caller, namespace, body, request.headers.get(_HEADER))
+    return await service.in_thread(work, "long call" if _FORGETS in body else "call")
 
 
 def _answered(service: Service, caller: Caller, namespace: str, body: bytes, version: str | None) -> Response:
@@ -72,11 +48,11 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
         Problem: the header names a version that there is not.
     """
     try:
-        message = read_message(decode(body))
-    except ProtocolError as error:
-        return Response(encode(error_of(None, error)), 400, media_type=_JSON)
-    if isinstance(message, Malformed):
-        return Response(encode(error_of(message.id, message.error)), 400, media_type=_JSON)
+        message = jsonrpc.read_message(jsonrpc.decode(body))
+    except jsonrpc.ProtocolError as error:
+        return Response(jsonrpc.encode(jsonrpc.error_of(None, error)), 400, media_type=_JSON)
+    if isinstance(message, jsonrpc.Malformed):
+        return Response(jsonrpc.encode(jsonrpc.error_of(message.id, message.error)), 400, media_type=_JSON)
     if message is None or message.id is None:
         return Response(status_code=202)
     with service.engines.use(namespace) as engine:
@@ -84,24 +60,24 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
         registry = replace(registry, tools=tuple(tool for tool in registry.tools if _scope(tool) in caller.scopes))
         try:
             if message.method == "initialize":
-                opened = initialized(registry, opened_session(message.params))
-                return Response(encode(result_of(message.id, opened)), media_type=_JSON)
-            known = (*SESSION_VERSIONS, *STATELESS_VERSIONS)
+                opened = protocol.initialized(registry, protocol.opened_session(message.params))
+                return Response(jsonrpc.encode(jsonrpc.result_of(message.id, opened)), media_type=_JSON)
+            known = (*protocol.SESSION_VERSIONS, *protocol.STATELESS_VERSIONS)
             if version is not None and version not in known:
                 detail = f"MCP-Protocol-Version is {version!r:.80}"
                 raise Problem(400, "unknown-protocol-version", detail, remedy=f"send one of {', '.join(known)}")
-            if is_stateless(message.params) or message.method == "server/discover":
-                terms = stateless_terms(message.params)
+            if protocol.is_stateless(message.params) or message.method == "server/discover":
+                terms = protocol.stateless_terms(message.params)
             else:
-                terms = Terms(version if version in SESSION_VERSIONS else _ASSUMED_VERSION)
-            method = method_of(message.method, registry, terms)
-        except ProtocolError as error:
-            return Response(encode(error_of(message.id, error)), media_type=_JSON)
+                terms = protocol.Terms(version if version in protocol.SESSION_VERSIONS else _ASSUMED_VERSION)
+            method = protocol.method_of(message.method, registry, terms)
+        except jsonrpc.ProtocolError as error:
+            return Response(jsonrpc.encode(jsonrpc.error_of(message.id, error)), media_type=_JSON)
         # What a client says of itself is its own invention; a token is not.
-        context = Context(replace(terms, client=caller.source) if caller.source else terms)
+        context = protocol.Context(replace(terms, client=caller.source) if caller.source else terms)
         return Response(answer(registry, message, message.id, method, context), media_type=_JSON)
 
 
-def _scope(tool: Tool) -> str:
+def _scope(tool: protocol.Tool) -> str:
     changes = "forget" if tool.hints.get("destructiveHint", True) else "write"
     return "read" if tool.hints.get("readOnlyHint") else changes

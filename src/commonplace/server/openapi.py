@@ -1,15 +1,26 @@
-"""The OpenAPI document of the HTTP API, made from the table of operations and the engine's docstrings."""
+"""The OpenAPI document of the HTTP API, made from the table of operations and the engine's docstrings.
+
+The JSON Schema of what an operation returns follows from the annotations of the engine's call and of its result.
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from os import PathLike
+from typing import Any, Final, Literal
 
 import commonplace
-from commonplace.server.operations import OPERATIONS, Operation, Schema
+from commonplace.dataclasses import fields, is_dataclass
+from commonplace.server.operations import OPERATIONS, Operation, Schema, section
 from commonplace.server.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
-from commonplace.server.responses import ResponseSchemas
 
 _DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call of the Python interface.
 
@@ -123,3 +134,188 @@ def _as_json(text: str) -> str:
     """Return a docstring with JSON's words for Python's values."""
     words = {"None": "null", "True": "true", "False": "false"}
     return re.sub(r"\b(None|True|False)\b", lambda match: words[match[1]], text)
+
+
+_MODULES: Final = (
+    "types types.graph types.ledger memory.view memory.injections engine.memory_api engine.maintenance engine.review "
+    "search.result search.context search.retrieval_log graph.views knowledge.maps knowledge.results "
+    "consolidation.base consolidation.results consolidation.runner consolidation.undo "
+    "erasure.receipt exchange.read exchange.import_ health.examine health.golden"
+).split()
+"""The modules of the results: others import their names for type checkers alone."""
+_UNIONS: Final = (typing.Union, types.UnionType)
+_REST: Final = "..."
+
+
+_FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    name: {member.lstrip("-"): text for member, _, text in (each.partition(": ") for each in members.split("; "))}
+    for name, members in {
+        "SearchResult": (
+            "query: str; also: list[str]; corrected_query: str | None; agent_type: str | None; phase: str | None; "
+            "artifacts: list[ArtifactHit]; references: list[str]; confidence: HitScores; latency_ms: int; "
+            "hits: list[Hit]; held_back: int; best_held_back: float | None; calibrated: bool; degraded: bool; "
+            "method: Method; reranked_by: str | None; namespace: str; stages: list[Stage]; notices: list[str]"
+        ),
+        "ForgetReceipt": "...; at: datetime",
+        "Hit": "...; reference: str; at: datetime | None",
+        "HitScores": "overall: float; per_artifact: list[float]",
+        "ArtifactHit": "path: str; type: str; score: float; content: str; metadata: ArtifactMetadata",
+        "ArtifactMetadata": (
+            "title: str; heading: str; lines: tuple[int, int] | None; tags: list[str]; phase: str | None; "
+            "references: list[str]; summary: str; last_modified: datetime | None"
+        ),
+        "Context": (
+            "task: str; agent_type: str | None; text: str; references: list[str]; tokens: int; left_out: int; "
+            "hits: list[Hit]; degraded: bool; notices: list[str]; latency_ms: int"
+        ),
+        "Health": "...; counts: dict[str, int]",
+        "GoldenAnswer": "...; -golden; query: str; relevant: list[str]; irrelevant: list[str]; issue: str",
+        "MemoryPlace": "path: str; first_line: int; last_line: int; text: str",
+        "Finding": "...; command: str",
+        "Issue": (
+            "...; -rest; -dependencies; -comments; created_at: datetime; updated_at: datetime; "
+            "closed_at: datetime | None; retry_at: datetime | None; claimed_at: datetime | None; "
+            "escalated_at: datetime | None; urgency: str; notes: dict[str, Any]; log: list[str]"
+        ),
+        "KnowledgeReport": "...; items: int",
+        "Retrieval": "...; knowledge: list[str]; reranked_by: str | None",
+        "RetrievalSummary": "...; first: datetime | None; last: datetime | None; most_found: list[FoundOften]",
+        "FoundOften": "path: str; searches: int",
+        "RunReport": "...; results: dict[str, list[Result]]; lost?: list[str]",
+        "MemoryPage": "memories: list[Memory]; next_cursor: str | None; counts: MemoryCounts",
+        "MemoryList": "memories: list[Memory]",
+        "Links": "links: list[Link]",
+        "Answered": "id: str; kind: str; answer: str; reason: str",
+        "VectorStorePage": (
+            "object: Literal['vector_store.search_results.page']; search_query: list[str]; "
+            "data: list[VectorStoreHit]; has_more: bool; next_page: str | None"
+        ),
+        "VectorStoreHit": (
+            "file_id: str; filename: str; score: float; attributes: dict[str, str | None]; "
+            "content: list[VectorStoreText]"
+        ),
+        "VectorStoreText": "type: Literal['text']; text: str",
+    }.items()
+}
+"""The members of JSON objects that are not just the fields of a class: `...` adds these, a minus takes one of them
+away, and a member with a question mark may be missing."""
+
+_RETURNED: Final[Mapping[str, str]] = {
+    "remember_many": "MemoryList",
+    "list_memories": "MemoryPage",
+    "memory_links": "Links",
+    "forget_memory": "ForgetReceipt",
+    "forget": "ForgetReceipt",
+    "why": "Receipt",
+    "memory_place": "MemoryPlace",
+    "import": "ImportReport",
+    "index": "IndexReport",
+    "list_issues": "list[Issue]",
+    "get_issue": "Issue",
+    "answer_question": "Answered",
+    "search_vector_store": "VectorStorePage",
+}
+"""What operations return whose functions are annotated as dictionaries."""
+
+_SIMPLE: Final[Mapping[Any, Schema]] = {
+    Any: {},
+    object: {},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+}
+
+
+class ResponseSchemas:
+    """Makes schemas of responses; `components` are those that these refer to."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {}
+
+    def of(self, operation: Operation) -> Schema:
+        """Return the schema of the JSON object that an operation answers with."""
+        function = inspect.unwrap(operation.function)
+        text = _RETURNED.get(operation.id) or str(inspect.signature(function).return_annotation)
+        kind = _evaluate(text, function.__module__)
+        if operation.member:
+            return _holding(operation.member, self._schema(kind))
+        answers = []
+        for each in typing.get_args(kind) if typing.get_origin(kind) in _UNIONS else (kind,):
+            schema = self._schema(each)
+            if "$ref" not in schema:
+                schema = _holding("items" if schema.get("type") == "array" else "result", schema)
+            answers.append(schema)
+        return answers[0] if len(answers) == 1 else {"anyOf": answers}
+
+    def _schema(self, kind: Any) -> Schema:
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if kind in _SIMPLE:
+            schema = dict(_SIMPLE[kind])
+        elif origin is None:
+            schema = {"type": "string"} if issubclass(kind, PathLike) else self._reference(kind)
+        elif origin is Literal:
+            schema = {"enum": list(arguments)}
+        elif origin in _UNIONS:
+            schema = {"anyOf": [self._schema(each) for each in arguments]}
+        elif issubclass(origin, Mapping):
+            schema = {"type": "object", "additionalProperties": self._schema(arguments[1])}
+        elif origin is tuple and ... not in arguments:
+            each = [self._schema(argument) for argument in arguments]
+            schema = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+        else:
+            schema = {"type": "array", "items": self._schema(arguments[0])}
+        return schema
+
+    def _reference(self, kind: type) -> Schema:
+        name = kind.__name__
+        if name not in self.components:
+            self.components[name] = {}  # it may refer to itself
+            below: list[type] = sorted(kind.__subclasses__(), key=lambda each: each.__name__)
+            if hasattr(kind, "model_fields") and below:
+                self.components[name] = {"anyOf": [self._reference(each) for each in below]}
+            else:
+                members = dict(_members(kind))
+                about = section(kind, "Attributes") if is_dataclass(kind) else {}
+                properties = {
+                    member.rstrip("?"): self._schema(each) | ({"description": about[member]} if member in about else {})
+                    for member, each in members.items()
+                }
+                required = [member for member in members if not member.endswith("?")]
+                self.components[name] = {"type": "object", "properties": properties, "required": required}
+        return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _members(kind: Any) -> Iterator[tuple[str, Any]]:
+    if hasattr(kind, "model_fields"):
+        hints = typing.get_type_hints(kind)
+        yield from ((name, hints[name]) for name in kind.model_fields)
+        return
+    form = _FORMS.get(kind.__name__, {_REST: ""})
+    if _REST in form:
+        for each in fields(kind):
+            if each.name not in form and f"{each.name}?" not in form:
+                owner = next(base for base in kind.__mro__ if each.name in inspect.get_annotations(base))
+                yield each.name, _evaluate(each.type, owner.__module__)
+    yield from ((name, _evaluate(text, kind.__module__)) for name, text in form.items() if text)
+
+
+def _holding(member: str, schema: Schema) -> Schema:
+    return {"type": "object", "properties": {member: schema}, "required": [member]}
+
+
+def _evaluate(text: Any, module: str) -> Any:
+    if not isinstance(text, str):
+        return text
+    return eval(text, {**_names(), **vars(sys.modules[module])})  # noqa: S307 - annotations of ours
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """Return the names that an annotation may have beside those of its own module."""
+    modules = [importlib.import_module(f"commonplace.{name}") for name in _MODULES]
+    found = {name: value for each in modules for name, value in vars(each).items()}
+    return {**{name: type(name, (), {}) for name in _FORMS}, **found, "views": sys.modules["commonplace.graph.views"]}
