@@ -166,7 +166,7 @@ class Runtime:
     def search(self, request: Request) -> SearchResult:
         """Search the store; try again if its embedder changes meanwhile, or reading shows that the index is damaged."""
         tries, maintenance = 0, self.maintenance
-        found_out: tuple[tuple[str, ...], bool] | None = None
+        freshened: tuple[tuple[str, ...], bool] | None = None
         while True:
             generation = self.index.reader()
             try:
@@ -174,8 +174,8 @@ class Runtime:
                     self.index.reading() as generation,
                     self.store.snapshot(self.namespace, maintenance.held(generation), INDEXING),
                 ):
-                    if found_out is not None or maintenance.is_fresh(generation):
-                        notices, is_degraded = found_out or ((), False)
+                    if freshened is not None or maintenance.is_fresh(generation):
+                        notices, is_degraded = freshened or ((), False)
                         notices = (*notices, *self.unindexed(request.wanted))
                         return self.searcher.search(request, notices=notices, degraded=is_degraded)
             except (EmbedderMismatchError, IndexFaultError) as fault:
@@ -185,7 +185,7 @@ class Runtime:
                 if isinstance(fault, IndexFaultError):
                     self.index.condemn(str(fault), generation)
             self.follow()
-            found_out = maintenance.freshen()
+            freshened = maintenance.freshen()  # outside of the snapshot, which would not see what it writes
 
     def unindexed(self, wanted: Filter) -> tuple[str, ...]:
         """Return a notice about files that are not indexed yet, if a search includes files."""

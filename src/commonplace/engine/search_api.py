@@ -68,21 +68,18 @@ def search(  # noqa: PLR0913 - the options of a facade
     asked = runtime.settings.models.reranker if rerank is None else rerank
     mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
     runtime.pick_up()
-    return _explained(runtime, _found(runtime, request, mode), wishes)
-
-
-def _found(runtime: Runtime, request: Request, mode: RerankMode) -> SearchResult:
     # Where a language model is to choose, it chooses among more hits.
     wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
     found = runtime.search(wider)
-    if runtime.has_ultra and request.wanted.as_of is None:
+    if runtime.has_ultra and wanted.as_of is None:  # memories of this process have no past
         in_process = runtime.ultra.searcher.search(wider)
         if in_process.hits:
             hits = merged([found.hits, in_process.hits])
             found = replace(found, hits=hits[: wider.limit], in_process=in_process)
-    if mode == "none":
-        return found
-    return rerank_hits(found, request.limit, f"{runtime.reranker_name} ({mode})", lambda: runtime.reranker(mode))
+    if mode != "none":
+        name = f"{runtime.reranker_name} ({mode})"
+        found = rerank_hits(found, request.limit, name, lambda: runtime.reranker(mode))
+    return _explained(runtime, found, wishes)
 
 
 def _explained(runtime: Runtime, found: SearchResult, wishes: Wishes) -> SearchResult:
