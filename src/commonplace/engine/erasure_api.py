@@ -45,12 +45,10 @@ class ErasureApi(Service):
         store, namespace, feed = self._store, self._namespace, self._runtime.feed
         if not dry_run:
             self._runtime.before()
-        going: set[str] = set()
         if not dry_run and wanted.archived_by is not None and feed is not None:
-            going = set(archived_by(store, namespace, wanted.archived_by))
-        if going and feed is not None:
             # Live memories that the graph knew only by sources which go now are taken into the graph themselves.
-            memories = store.memories(namespace, Selection(order="id"))
+            going = set(archived_by(store, namespace, wanted.archived_by))
+            memories = store.memories(namespace, Selection(order="id")) if going else []
             live = [each for each in memories if each.expired_at is None]
             made = [each.owner.id for each in live if not going.isdisjoint(each.record.derived_from)]
             if made:

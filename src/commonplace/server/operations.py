@@ -133,9 +133,17 @@ class Operation:
         elsewhere: Literal["query", "body"] = "body" if has_body else "query"
         found = []
         for one in list(inspect.signature(self.function).parameters.values())[1:]:
-            if one.name not in self.fixed and one.name not in (_VERSION, _FILE):
-                place = "path" if one.name in in_path else elsewhere
-                found.append(Parameter(one.name, place, schema_of(one), one.default is inspect.Parameter.empty))
+            if one.name in self.fixed or one.name in (_VERSION, _FILE):
+                continue
+            annotation = str(one.annotation)
+            schema = dict(TYPES[annotation.removesuffix(" | None")])
+            if annotation.endswith(" | None"):
+                kinds = schema["type"]
+                schema["type"] = [*(kinds if isinstance(kinds, list) else [kinds]), "null"]
+            is_required = one.default is inspect.Parameter.empty
+            if not is_required and one.default is not None:
+                schema["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
+            found.append(Parameter(one.name, "path" if one.name in in_path else elsewhere, schema, is_required))
         return tuple(found)
 
     @cached_property
@@ -170,12 +178,12 @@ class Operation:
     @cached_property
     def summary(self) -> str:
         """The first sentence of the docstring."""
-        return _docstring(self.function).partition("\n\n")[0].replace("\n", " ")
+        return (inspect.getdoc(self.function) or "").partition("\n\n")[0].replace("\n", " ")
 
     @cached_property
     def description(self) -> str:
         """What the docstring says between its first sentence and its sections."""
-        body = _docstring(self.function).partition("\n\n")[2]
+        body = (inspect.getdoc(self.function) or "").partition("\n\n")[2]
         return re.split(r"(?m)^(?:Args|Raises|Returns):$", body)[0].strip()
 
     @cached_property
@@ -186,29 +194,11 @@ class Operation:
 
 def section(described: object, title: str) -> dict[str, str]:
     """Return the entries of a section of a docstring by the names that each has."""
-    text = re.search(rf"(?ms)^{title}:\n(.*?)(?:^\S|\Z)", _docstring(described))
+    text = re.search(rf"(?ms)^{title}:\n(.*?)(?:^\S|\Z)", inspect.getdoc(described) or "")
     found: dict[str, str] = {}
     for names, entry in re.findall(r"(?ms)^    (\w[^\n:]*): (.*?)(?=^    \w|\Z)", text[1] if text else ""):
         found |= dict.fromkeys(re.split(r",\s*", names), re.sub(r"\s+", " ", entry).strip())
     return found
-
-
-def _docstring(described: object) -> str:
-    return inspect.getdoc(described) or ""
-
-
-def schema_of(parameter: inspect.Parameter) -> Schema:
-    """Return the JSON Schema of an argument by its annotation."""
-    annotation = str(parameter.annotation)
-    bare = annotation.removesuffix(" | None")
-    schema = dict(TYPES[bare])
-    if bare != annotation:
-        kinds = schema["type"]
-        schema["type"] = [*(kinds if isinstance(kinds, list) else [kinds]), "null"]
-    default = parameter.default
-    if default is not inspect.Parameter.empty and default is not None:
-        schema["default"] = list(default) if isinstance(default, tuple) else default
-    return schema
 
 
 def class_of(service: str) -> type:

@@ -106,11 +106,6 @@ def _store(engine: Engine) -> dict[str, Any]:
     }
 
 
-def _doctor(engine: Engine) -> Any:
-    """Return what `doctor` finds, which mends nothing here."""
-    return engine.doctor(mend=False)
-
-
 async def _install(service: Service, session: PageSession, request: Request) -> Response:
     """Write the MCP server of this store into the file of a client, as `commonplace mcp --install` does."""
     service.access.check_visitor(request)
@@ -235,7 +230,8 @@ def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]
 
 _OPERATIONS: Final = (
     Operation("page_store", "GET", "/page/store", "read", _store, "Page"),
-    Operation("page_doctor", "GET", "/page/doctor", "read", _doctor, "Page"),
+    # It mends nothing here.
+    Operation("page_doctor", "GET", "/page/doctor", "read", "doctor", "Page", {"mend": False, "secrets": False}),
     Operation("page_recall", "POST", "/page/recall", "read", _recall, "Page"),
     Operation("page_context", "POST", "/page/context", "read", _context, "Page"),
 )
