@@ -550,7 +550,6 @@ class Graph:
 
     def close(self) -> None:
         """Disconnect from an external backend."""
-
         if self._backend is not None:
             self._backend.close()
 
