@@ -34,17 +34,28 @@ def read(path: Path) -> Foreign:
     is_folder = path.is_dir()
     file = path / MEMORIES if is_folder else path
     notes = Notes()
-    read_memories = [_memory(line, where, notes) for where, line in _live_lines(file, notes, follow=not is_folder)]
-    memories = {memory.id: memory for memory in read_memories if memory}
+    memories: dict[str, ForeignMemory] = {}
+    for where, line in _live_lines(file, notes, follow=not is_folder):
+        if memory := _memory(line, where, notes):
+            memories[memory.id] = memory
+    links: list[ForeignLink] = []
     relations = file.with_name(RELATIONS)
-    links: tuple[ForeignLink, ...] = ()
-    if os.path.lexists(relations):
-        try:
-            lines = list(_live_lines(relations, notes, follow=False))
-        except UsageError as error:
-            notes.add(RELATIONS, str(error))
-        else:
-            links = tuple(link for where, line in lines if (link := _link(line, where, memories, notes)))
+    try:
+        found = list(_live_lines(relations, notes, follow=False)) if os.path.lexists(relations) else []
+    except UsageError as error:
+        found = []
+        notes.add(RELATIONS, str(error))
+    for where, line in found:
+        source, target = (notes.text(line.get(name), where, name) for name in ("from_memory_id", "to_memory_id"))
+        missing = next((end for end in (source, target) if end not in memories), None)
+        if missing is not None:
+            notes.add(where, f"links the memory {missing!r}, which is not there, and was skipped")
+            continue
+        if line.get("metadata"):
+            notes.add(where, "its metadata was skipped: links have none")
+        strength = min(1.0, notes.number(line.get("strength"), where, "strength", 1))
+        type_ = notes.text(line.get("relation_type"), where, "relation_type")
+        links.append(ForeignLink(source, target, type_ or "related", strength))
     return notes.result(path, "cortexgraph's memories", memories.values(), links)
 
 
@@ -93,18 +104,3 @@ def _memory(line: Mapping[str, object], where: str, notes: Notes) -> ForeignMemo
         source=notes.text(meta.get("source"), where, "source"),
         metadata=plain_mapping({**kept, **others}),
     )
-
-
-def _link(
-    line: Mapping[str, object], where: str, memories: Mapping[str, ForeignMemory], notes: Notes
-) -> ForeignLink | None:
-    ends = [notes.text(line.get(name), where, name) for name in ("from_memory_id", "to_memory_id")]
-    missing = next((end for end in ends if end not in memories), None)
-    if missing is not None:
-        notes.add(where, f"links the memory {missing!r}, which is not there, and was skipped")
-        return None
-    if line.get("metadata"):
-        notes.add(where, "its metadata was skipped: links have none")
-    strength = min(1.0, notes.number(line.get("strength"), where, "strength", 1))
-    type_ = notes.text(line.get("relation_type"), where, "relation_type")
-    return ForeignLink(ends[0], ends[1], type_ or "related", strength)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -11,8 +10,7 @@ from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import chats, cortexgraph, knowledge_graph, markdown, mem0, openclaw
-from commonplace.formats.foreign.markdown import front_and_body, items_of
-from commonplace.formats.foreign.reader import Foreign, load_json, markdown_files, read_text
+from commonplace.formats.foreign.reader import Foreign, Notes, load_json, markdown_files, read_text
 
 READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
     {
@@ -71,22 +69,18 @@ def _of_folder(folder: Path) -> str:
         return "openclaw"
     if days.is_dir() and any(openclaw.DAY.fullmatch(entry.name) for entry in days.iterdir()):
         return "openclaw"
-    looked_at = list(islice(markdown_files(folder, []), _NOTES_LOOKED_AT))
+    looked_at = list(islice(markdown_files(folder, Notes()), _NOTES_LOOKED_AT))
     # Obsidian's notes link each other as basic-memory's do; only its own folder distinguishes them.
-    if not (folder / ".obsidian").is_dir() and any(_is_basic_memory(folder / name) for name in looked_at):
-        return "basic-memory"
+    for name in () if (folder / ".obsidian").is_dir() else looked_at:
+        note = markdown.read_note(folder, name, Notes())
+        if note is None:
+            continue
+        front, lines = note
+        entries = [item.text for item in markdown.items_of(lines) if item.is_entry]
+        forms = (markdown.OBSERVATION, markdown.RELATION)
+        if "permalink" in front.values or any(form.fullmatch(text) for text in entries for form in forms):
+            return "basic-memory"
     return "markdown" if looked_at else ""
-
-
-def _is_basic_memory(file: Path) -> bool:
-    try:
-        front, lines = front_and_body(read_text(file))
-    except (NotFoundError, UsageError):
-        return False
-    if "permalink" in front.values:
-        return True
-    forms = (markdown.OBSERVATION, markdown.RELATION)
-    return any(item.is_entry and any(form.fullmatch(item.text) for form in forms) for item in items_of(lines))
 
 
 def _of_file(file: Path) -> str:
@@ -101,22 +95,16 @@ def _of_file(file: Path) -> str:
             raise UsageError(f"{file} cannot be read: {fault if first_line else 'it is empty'}", remedy=remedy)
     entries = mem0.entries_of(value)
     first = entries[0] if entries else value
-    for name, is_it in _FORMS.items():
-        if is_it(value):
-            return name
+    if chats.is_export(chats.CHATGPT, value):
+        return "chatgpt"
+    if chats.is_export(chats.CLAUDE, value):
+        return "claude"
+    if knowledge_graph.is_entry(value):
+        return "mcp-memory"
+    if chats.is_messages(value):
+        return "chat"
     if isinstance(first, Mapping) and {"id", "content"} <= first.keys() and file.suffix.lower() == ".jsonl":
         return "cortexgraph"
     if entries is None:
         return ""
     return "mem0" if not entries or (isinstance(first, Mapping) and not first.keys().isdisjoint(mem0.TEXTS)) else ""
-
-
-_FORMS: Final[Mapping[str, Callable[[object], bool]]] = MappingProxyType(
-    {
-        "chatgpt": partial(chats.is_export, chats.CHATGPT),
-        "claude": partial(chats.is_export, chats.CLAUDE),
-        "mcp-memory": knowledge_graph.is_entry,
-        "chat": chats.is_messages,
-    }
-)
-"""How a file is known by its JSON, or by its first line."""

@@ -43,9 +43,13 @@ def read(path: Path) -> Foreign:
                 notes.add(where, "is an entity without a name and was skipped")
                 continue
             types[name] = notes.text(line.get("entityType"), where, "entityType")
-            said = _observations(name, types[name], line, where, notes)
-            memories += said
-            if not said:
+            observations = line.get("observations") or []
+            if not isinstance(observations, list):
+                notes.add(where, "observations is not a list and was skipped")
+                observations = []
+            texts = [notes.text(each, where, "an observation").strip() for each in observations]
+            memories += [_observation(name, types[name], text, notes) for text in texts if text]
+            if not any(texts):
                 silent[name] = where
         elif line.get("type") == "relation":
             source, type_, target = (
@@ -61,33 +65,22 @@ def read(path: Path) -> Foreign:
     for name, where in silent.items():
         if name not in ends:
             notes.tell(where, f"the entity {name[:60]!r} has neither observations nor relations: nothing to keep")
-    facts = tuple(
+    facts = (
         ForeignFact(where, _spaced(one), type_, _spaced(other), types.get(one, ""), types.get(other, ""))
         for (one, type_, other), where in relations.items()
     )
     return notes.result(path, "the MCP memory server's graph", memories, facts=facts)
 
 
-def _observations(name: str, type_: str, line: Mapping[str, object], where: str, notes: Notes) -> list[ForeignMemory]:
-    observations = line.get("observations") or []
-    if not isinstance(observations, list):
-        notes.add(where, "observations is not a list and was skipped")
-        return []
-    found = []
-    for each in observations:
-        text = notes.text(each, where, "an observation").strip()
-        if text:
-            shown = _spaced(name)
-            found.append(
-                ForeignMemory(
-                    id=notes.made_id(name, text),
-                    content=text if text.casefold().startswith(shown.casefold()) else f"{shown}: {text}",
-                    entities=(shown,),
-                    source=SOURCE,
-                    metadata=plain_mapping({"entity": name, "entity_type": type_}),
-                )
-            )
-    return found
+def _observation(name: str, type_: str, text: str, notes: Notes) -> ForeignMemory:
+    shown = _spaced(name)
+    return ForeignMemory(
+        id=notes.made_id(name, text),
+        content=text if text.casefold().startswith(shown.casefold()) else f"{shown}: {text}",
+        entities=(shown,),
+        source=SOURCE,
+        metadata=plain_mapping({"entity": name, "entity_type": type_}),
+    )
 
 
 def _spaced(name: str) -> str:

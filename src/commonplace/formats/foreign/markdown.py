@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -17,6 +17,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from commonplace.dataclasses import dataclass, field, replace
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign.reader import (
     Foreign,
     ForeignLink,
@@ -26,8 +27,8 @@ from commonplace.formats.foreign.reader import (
     folder_of,
     hashtags,
     markdown_files,
-    note_text,
     plain_mapping,
+    read_text,
     wikilinks,
 )
 from commonplace.formats.yaml import FrontMatter, parse_front_matter
@@ -56,12 +57,19 @@ class Item:
     is_code: bool = False
 
 
-def front_and_body(text: str) -> tuple[FrontMatter, list[str]]:
-    """Return a note's front matter, its values as JSON has them, and the lines.
+def read_note(folder: Path, name: str, notes: Notes) -> tuple[FrontMatter, list[str]] | None:
+    """Return the front matter of a note, its values as JSON has them, and the lines; None where it cannot be read.
 
-    Those of the front matter are emptied, so that numbers stay.
+    The lines of the front matter are emptied, so that numbers stay. What is wrong is noted.
     """
+    try:
+        text = read_text(folder / name, follow=False, name=name)
+    except (NotFoundError, UsageError) as error:
+        notes.add(name, str(error))
+        return None
     front = parse_front_matter(text)
+    if front.fault:
+        notes.add(name, front.fault)
     front = replace(front, values=plain_mapping(front.values))
     lines = text.split("\n")
     return front, [""] * front.lines + lines[front.lines :]
@@ -81,35 +89,33 @@ def items_of(lines: list[str]) -> Iterator[Item]:
         if heading or not line.strip() or _RULE.fullmatch(line):
             at += 1
             continue
-        end, is_entry, is_code = _end(lines, at)
+        is_code, bullet = _FENCE.match(line) is not None, _BULLET.match(line)
+        end = _fence_end(lines, at) if is_code else _item_end(lines, at, bullet)
+        first = line[bullet.end() :] if bullet and not is_code else line
+        text = "\n".join([first, *lines[at + 1 : end]]).strip()
         above = tuple(title for _, title in headings if title)
-        yield Item(_text(lines[at:end], is_entry=is_entry), at + 1, above, is_entry, is_code)
+        yield Item(text, at + 1, above, is_entry=bullet is not None and not is_code, is_code=is_code)
         at = end
 
 
-def _end(lines: list[str], at: int) -> tuple[int, bool, bool]:
-    """Return where the item that begins at a line ends, and whether it is a list entry or code."""
-    if _FENCE.match(lines[at]):
-        return _fence_end(lines, at), False, True
-    bullet = _BULLET.match(lines[at])
+def _item_end(lines: list[str], at: int, bullet: re.Match[str] | None) -> int:
+    """Return where the list entry or the paragraph that begins at a line ends."""
     indent = len(bullet[1]) if bullet else -1
     end = at + 1
     while end < len(lines):
         line = lines[end]
-        deeper = len(line) - len(line.lstrip()) > indent
+        is_inside = bullet is not None and len(line) - len(line.lstrip()) > indent
         if not line.strip():
             following = lines[end + 1] if bullet and end + 1 < len(lines) else ""
             if not following.strip() or len(following) - len(following.lstrip()) <= indent:
                 break
-        elif _HEADING.fullmatch(line) or (_BULLET.match(line) and not (bullet and deeper)):
+        elif _HEADING.fullmatch(line) or ((_BULLET.match(line) or _FENCE.match(line)) and not is_inside):
             break
         elif _FENCE.match(line):
-            if not (bullet and deeper):
-                break
             end = _fence_end(lines, end)
             continue
         end += 1
-    return end, bullet is not None, False
+    return end
 
 
 def _fence_end(lines: list[str], at: int) -> int:
@@ -120,12 +126,6 @@ def _fence_end(lines: list[str], at: int) -> int:
         if closing and closing[1].startswith(mark) and not lines[end][closing.end() :].strip():
             return end + 1
     return len(lines)
-
-
-def _text(lines: list[str], *, is_entry: bool) -> str:
-    bullet = _BULLET.match(lines[0]) if is_entry else None
-    first = lines[0][bullet.end() :] if bullet else lines[0]
-    return "\n".join([first, *lines[1:]]).strip()
 
 
 MAX_NAMED_LINKS: Final = 10
@@ -168,79 +168,81 @@ def _read(path: Path, what: str, *, has_observations: bool) -> Foreign:
     folder = folder_of(path)
     problems = Notes()
     notes: dict[str, _Note] = {}
-    for name in markdown_files(folder, problems.problems):
-        text = note_text(folder, name, problems.problems)
-        if text is None:
+    for name in markdown_files(folder, problems):
+        if (read := read_note(folder, name, problems)) is None:
             continue
-        note = _note(name, text, notes, problems, has_observations=has_observations)
-        if note:
-            notes[note.memory.id] = note
+        front, lines = read
+        if not front.values and not any(line.strip() for line in lines):
+            problems.tell(name, "is empty and was skipped")
+            continue
+        note = _note(name, front.values, lines, notes, problems, has_observations=has_observations)
+        notes[note.memory.id] = note
     memories = [memory for note in notes.values() for memory in (note.memory, *note.observations)]
-    return problems.result(path, what, memories, _links(notes.values(), problems))
+    return problems.result(path, what, memories, _links(list(notes.values()), problems))
 
 
 def _note(
-    name: str, text: str, taken: Mapping[str, object], problems: Notes, *, has_observations: bool
-) -> _Note | None:
-    front, lines = front_and_body(text)
-    if front.fault:
-        problems.add(name, front.fault)
-    if not front.values and not any(line.strip() for line in lines):
-        problems.tell(name, "is empty and was skipped")
-        return None
-    title = problems.text(front.values.get("title"), name, "title").strip() or Path(name).stem
-    kind = problems.text(front.values.get("type"), name, "type")
+    name: str,
+    values: Mapping[str, object],
+    lines: list[str],
+    taken: Mapping[str, object],
+    problems: Notes,
+    *,
+    has_observations: bool,
+) -> _Note:
+    title = problems.text(values.get("title"), name, "title").strip() or Path(name).stem
+    kind = problems.text(values.get("type"), name, "type")
     items = list(items_of(lines))
     observed = [
         (item, found)
         for item in items
         if has_observations and item.is_entry and (found := OBSERVATION.fullmatch(item.text))
     ]
-    words = [item for item in items if not item.is_code]
-    if has_observations:
-        relations = [relation for item in words for relation in _relations(item)]
-    else:
-        relations = [
-            (_MENTION, target, item.line) for item in words for target in _targets(_CODE_SPAN.sub("", item.text), name)
-        ]
-    content = problems.text(_prose(title, lines, [item for item, _ in observed]), name, "the note")
+    relations = [relation for item in items for relation in _relations(item, name, has_types=has_observations)]
+    # Its observations are memories of their own; the others are the note, under its title.
+    kept = list(lines)
+    for item, _ in observed:
+        count = item.text.count("\n") + 1
+        kept[item.line - 1 : item.line - 1 + count] = [""] * count
+    body = _EMPTY_SECTION.sub("", _BLANK.sub("\n\n", "\n".join(kept)).strip()).strip()
+    if not body.lstrip("# ").startswith(title):
+        body = f"{title}\n\n{body}".strip()
+    content = problems.text(body, name, "the note")
+    id_ = problems.text(values.get("permalink"), name, "permalink")
+    if id_ in taken:
+        problems.tell(name, f"has the permalink {id_!r} of another note, and was given an id of its own")
+        id_ = ""
+    tags = [] if has_observations else [tag for item in items if not item.is_code for tag in hashtags(item.text)]
     memory = ForeignMemory(
-        id=_permalink(front.values.get("permalink"), name, taken, problems) or problems.made_id(name, content),
+        id=id_ or problems.made_id(name, content),
         content=content,
         title=title,
-        tags=distinct(
-            [
-                *problems.words(front.values.get("tags"), name, "tags"),
-                *(tag for item in words if not has_observations for tag in hashtags(item.text)),
-            ]
-        ),
+        tags=distinct([*problems.words(values.get("tags"), name, "tags"), *tags]),
         entities=distinct([title, *(target for _, target, _ in relations)]),
-        created_at=_time(front.values, ("created", "date"), name, problems) or _day(name, problems),
-        updated_at=_time(front.values, ("modified", "updated"), name, problems),
+        created_at=_time(values, ("created", "date"), name, problems) or _day(name, problems),
+        updated_at=_time(values, ("modified", "updated"), name, problems),
         category="" if kind == "note" else kind,
         source=name,
-        metadata=plain_mapping({key: value for key, value in front.values.items() if key not in _OWN}),
+        metadata=plain_mapping({key: value for key, value in values.items() if key not in _OWN}),
     )
     return _Note(name, memory, [_observation(memory, *one, problems) for one in observed], relations)
 
 
-def _prose(title: str, lines: list[str], observed: list[Item]) -> str:
-    """Return the note without its observations, which are memories of their own, under its title."""
-    kept = list(lines)
-    for item in observed:
-        count = item.text.count("\n") + 1
-        kept[item.line - 1 : item.line - 1 + count] = [""] * count
-    body = _BLANK.sub("\n\n", "\n".join(kept)).strip()
-    body = _EMPTY_SECTION.sub("", body).strip()
-    return body if body.lstrip("# ").startswith(title) else f"{title}\n\n{body}".strip()
-
-
-def _permalink(value: object, name: str, taken: Mapping[str, object], problems: Notes) -> str:
-    given = problems.text(value, name, "permalink")
-    if given in taken:
-        problems.tell(name, f"has the permalink {given!r} of another note, and was given an id of its own")
-        return ""
-    return given
+def _relations(item: Item, name: str, *, has_types: bool) -> Iterator[tuple[str, str, int]]:
+    """Yield the relations that an item of a note states: type, target as it is written, and line."""
+    if item.is_code:
+        return
+    if has_types:
+        relation = RELATION.fullmatch(item.text) if item.is_entry else None
+        kind = (relation[1].strip().strip("\"'") or "relates_to") if relation else _MENTION
+        targets = wikilinks(item.text)
+    else:
+        # Notes may also be linked by their paths, relative to this one.
+        text, here = _CODE_SPAN.sub("", item.text), PurePosixPath(name).parent
+        paths = (posixpath.normpath(here / unquote(each)).rpartition(".")[0] for each in _NOTE_LINK.findall(text))
+        kind, targets = _MENTION, distinct([*wikilinks(text), *paths])
+    for target in targets:
+        yield kind, target, item.line
 
 
 def _time(values: Mapping[str, object], names: Iterable[str], where: str, problems: Notes) -> float | None:
@@ -256,24 +258,19 @@ def _day(name: str, problems: Notes) -> float | None:
     return None
 
 
-def _targets(text: str, name: str) -> tuple[str, ...]:
-    """Return what a text links: the targets of `[[links]]`, and notes by their paths without the suffix."""
-    here = PurePosixPath(name).parent
-    paths = (posixpath.normpath(here / unquote(each)).rpartition(".")[0] for each in _NOTE_LINK.findall(text))
-    return distinct([*wikilinks(text), *paths])
-
-
 def _observation(note: ForeignMemory, item: Item, match: re.Match[str], problems: Notes) -> ForeignMemory:
-    where = f"{note.source}:{item.line}"
-    text = match[2].strip()
-    said, context = _context(text)
+    said = text = match[2].strip()
+    # The parenthesis at its end says more of it.
+    start, context = text.rfind("("), ""
+    inner = text[start + 1 : -1]
+    if start > 0 and text.endswith(")") and text[start - 1].isspace() and ")" not in inner:
+        said, context = text[:start].rstrip(), inner
     words = said.split(" ")
     while words and (not words[-1] or _TAG.fullmatch(words[-1])):
         words.pop()
-    content = problems.text(" ".join(words) or text, where, "the observation")
     return ForeignMemory(
+        content=problems.text(" ".join(words) or text, f"{note.source}:{item.line}", "the observation"),
         id=problems.made_id(note.source, item.text),
-        content=content,
         title=note.title,
         tags=distinct([*note.tags, *hashtags(text)]),
         entities=distinct([note.title, *wikilinks(text)]),
@@ -285,29 +282,13 @@ def _observation(note: ForeignMemory, item: Item, match: re.Match[str], problems
     )
 
 
-def _context(text: str) -> tuple[str, str]:
-    """Return an observation without the parenthesis at its end, and what that says."""
-    start = text.rfind("(")
-    inner = text[start + 1 : -1]
-    if start > 0 and text.endswith(")") and text[start - 1].isspace() and ")" not in inner:
-        return text[:start].rstrip(), inner
-    return text, ""
-
-
-def _relations(item: Item) -> Iterator[tuple[str, str, int]]:
-    relation = RELATION.fullmatch(item.text) if item.is_entry else None
-    kind = (relation[1].strip().strip("\"'") or "relates_to") if relation else _MENTION
-    for target in wikilinks(item.text):
-        yield kind, target, item.line
-
-
-def _links(notes: Iterable[_Note], problems: Notes) -> Iterator[ForeignLink]:
+def _links(notes: Sequence[_Note], problems: Notes) -> Iterator[ForeignLink]:
     """Yield the links; a note is named by its title, its permalink, its path or its file's name."""
-    notes = list(notes)
+    names = [(note.memory.title, note.memory.id, note.name.rpartition(".")[0], Path(note.name).stem) for note in notes]
     known: dict[str, str] = {}
-    for name_of in _NAMES_OF:
-        for note in notes:
-            known.setdefault(name_of(note).casefold(), note.memory.id)
+    for same_kind in zip(*names, strict=True):
+        for note, name in zip(notes, same_kind, strict=True):
+            known.setdefault(name.casefold(), note.memory.id)
     seen: set[tuple[str, str, str]] = set()
     loose = 0
     for note in notes:
@@ -316,21 +297,12 @@ def _links(notes: Iterable[_Note], problems: Notes) -> Iterator[ForeignLink]:
         for kind, target, line in note.relations:
             found = known.get(target.casefold())
             if found is None:
-                where = f"{note.name}:{line}"
                 loose += 1
-                if loose > MAX_NAMED_LINKS:
-                    continue
-                problems.tell(where, f"links [[{target}]], which is no note here: kept as text and entity alone")
+                if loose <= MAX_NAMED_LINKS:
+                    what = f"links [[{target}]], which is no note here: kept as text and entity alone"
+                    problems.tell(f"{note.name}:{line}", what)
             elif (note.memory.id, found, kind) not in seen:
                 seen.add((note.memory.id, found, kind))
                 yield ForeignLink(note.memory.id, found, kind)
     if loose > MAX_NAMED_LINKS:
         problems.tell(".", f"{loose - MAX_NAMED_LINKS:,} more links lead to no note here")
-
-
-_NAMES_OF: Final[tuple[Callable[[_Note], str], ...]] = (
-    lambda note: note.memory.title,
-    lambda note: note.memory.id,
-    lambda note: note.name.rpartition(".")[0],
-    lambda note: Path(note.name).stem,
-)

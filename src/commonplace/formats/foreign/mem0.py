@@ -16,6 +16,7 @@ from commonplace.formats.foreign.reader import (
     ForeignFact,
     ForeignMemory,
     Notes,
+    first_of,
     load_json,
     objects,
     plain_mapping,
@@ -29,21 +30,46 @@ _OWN: Final = frozenset({"id", *TEXTS, "metadata", "categories", "created_at", "
 
 def read(path: Path) -> Foreign:
     """Read an export; what it says of users, agents and runs is in the metadata."""
-    text = read_text(path)
     notes = Notes()
-    document, fault = load_json(text)
+    document, fault = load_json(read_text(path))
+    entries = entries_of(document)
+    top = document if isinstance(document, Mapping) else {}
+    count = top.get("count")
     if fault:
         notes.add(path.name, fault)
-    entries = _entries(document, path.name, notes) if not fault else []
+    elif entries is None:
+        notes.add(path.name, f"holds neither a list nor an object with a list under {' or '.join(LISTS)}")
+    elif top.get("next") or (isinstance(count, int) and count > len(entries)):
+        what = f"is one page of {count or 'several'}, with {len(entries)} memories"
+        notes.add(path.name, f"{what}; export the others too")
     memories: dict[str, ForeignMemory] = {}
-    for where, entry in objects(entries, f"{path.name}:memory", notes):
+    for where, entry in objects(entries or (), f"{path.name}:memory", notes):
         memory = _memory(entry, path.name, where, notes)
         if memory and memory.id in memories:
             notes.add(where, f"has the id {memory.id!r} of a memory before it and was skipped")
         elif memory:
             memories[memory.id] = memory
-    facts = _facts(document, path.name, notes)
-    return notes.result(path, "a mem0 export", memories.values(), facts=facts)
+
+    relations = top.get("relations") or []
+    if not isinstance(relations, list):
+        notes.add(path.name, "relations is not a list and was skipped")
+        relations = []
+    facts: dict[tuple[str, str, str], ForeignFact] = {}
+    for where, each in objects(relations, f"{path.name}:relation", notes):
+        source, type_, target = (
+            notes.text(first_of(each, keys), where, keys[0])
+            for keys in (("source",), ("relationship", "relation", "relation_type"), ("target", "destination"))
+        )
+        # Its graph memory writes names with `_` for spaces.
+        source, target = source.replace("_", " ").strip(), target.replace("_", " ").strip()
+        if not (source and target):
+            notes.add(where, "has no source or no target and was skipped")
+            continue
+        at = notes.time(each.get("created_at"), where, "created_at")
+        source_type, target_type = (notes.text(each.get(key), where, key) for key in ("source_type", "target_type"))
+        fact = ForeignFact(where, source, type_, target, source_type, target_type, at)
+        facts.setdefault((source, type_, target), fact)
+    return notes.result(path, "a mem0 export", memories.values(), facts=facts.values())
 
 
 def entries_of(document: object) -> list[object] | None:
@@ -53,55 +79,16 @@ def entries_of(document: object) -> list[object] | None:
     return document if isinstance(document, list) else None
 
 
-def _entries(document: object, name: str, notes: Notes) -> list[object]:
-    entries = entries_of(document)
-    if entries is None:
-        notes.add(name, f"holds neither a list nor an object with a list under {' or '.join(LISTS)}")
-        return []
-    if isinstance(document, Mapping):
-        count = document.get("count")
-        if document.get("next") or (isinstance(count, int) and count > len(entries)):
-            notes.add(name, f"is one page of {count or 'several'}, with {len(entries)} memories; export the others too")
-    return entries
-
-
-def _facts(document: object, file: str, notes: Notes) -> tuple[ForeignFact, ...]:
-    """Return the relations that mem0's graph memory adds, each once; it writes names with `_` for spaces."""
-    relations = document.get("relations") if isinstance(document, Mapping) else None
-    if relations and not isinstance(relations, list):
-        notes.add(file, "relations is not a list and was skipped")
-    if not isinstance(relations, list):
-        return ()
-    found: dict[tuple[str, str, str], ForeignFact] = {}
-    for where, each in objects(relations, f"{file}:relation", notes):
-        source, type_, target = (
-            notes.text(next((each[key] for key in keys if each.get(key)), None), where, keys[0])
-            for keys in (("source",), ("relationship", "relation", "relation_type"), ("target", "destination"))
-        )
-        source, target = source.replace("_", " ").strip(), target.replace("_", " ").strip()
-        if source and target:
-            at = notes.time(each.get("created_at"), where, "created_at")
-            source_type, target_type = (notes.text(each.get(key), where, key) for key in ("source_type", "target_type"))
-            found.setdefault(
-                (source, type_, target), ForeignFact(where, source, type_, target, source_type, target_type, at)
-            )
-        else:
-            notes.add(where, "has no source or no target and was skipped")
-    return tuple(found.values())
-
-
 def _memory(entry: Mapping[str, object], file: str, where: str, notes: Notes) -> ForeignMemory | None:
     if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
         notes.tell(where, "is marked as deleted and was skipped")
         return None
-    content = notes.text(next((entry[name] for name in TEXTS if entry.get(name)), None), where, "the memory")
+    content = notes.text(first_of(entry, TEXTS), where, "the memory")
     if not content.strip():
         notes.add(where, f"has no text under {', '.join(TEXTS)} and was skipped")
         return None
-    if entry.get("expiration_date"):
-        notes.tell(
-            where, f"expires on {str(entry['expiration_date'])[:60]}, which is kept in its metadata and not enforced"
-        )
+    if expires := entry.get("expiration_date"):
+        notes.tell(where, f"expires on {str(expires)[:60]}, which is kept in its metadata and not enforced")
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         metadata = {"metadata": metadata}

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
 
-from commonplace.formats.foreign.markdown import front_and_body, items_of
+from commonplace.formats.foreign.markdown import items_of, read_note
 from commonplace.formats.foreign.reader import (
     Foreign,
     ForeignMemory,
@@ -19,7 +19,6 @@ from commonplace.formats.foreign.reader import (
     folder_of,
     hashtags,
     markdown_files,
-    note_text,
     plain_mapping,
     wikilinks,
 )
@@ -43,28 +42,27 @@ def read(path: Path) -> Foreign:
     folder = folder_of(path)
     notes = Notes()
     memories: list[ForeignMemory] = []
-    for name in _files(folder, notes):
-        text = note_text(folder, name, notes.problems)
-        if text is not None:
-            memories += _memories(name, text, notes)
+    for place in sorted(entry.name for entry in folder.iterdir() if entry.name in {*LONG_TERM, DAYS}):
+        if (folder / place).is_symlink():
+            notes.add(place, "is a link, and links are not followed")
+            continue
+        for name in markdown_files(folder, notes, below=DAYS) if place == DAYS else (place,):
+            memories += _memories(folder, name, notes)
     return notes.result(path, "an OpenClaw workspace", memories)
 
 
-def _files(folder: Path, notes: Notes) -> Iterator[str]:
-    for name in sorted(entry.name for entry in folder.iterdir() if entry.name in {*LONG_TERM, DAYS}):
-        if (folder / name).is_symlink():
-            notes.add(name, "is a link, and links are not followed")
-        elif name == DAYS:
-            yield from markdown_files(folder, notes.problems, below=DAYS)
-        else:
-            yield name
-
-
-def _memories(name: str, text: str, notes: Notes) -> Iterator[ForeignMemory]:
-    front, lines = front_and_body(text)
-    if front.fault:
-        notes.add(name, front.fault)
-    day = _day(name, notes)
+def _memories(folder: Path, name: str, notes: Notes) -> Iterator[ForeignMemory]:
+    note = read_note(folder, name, notes)
+    if note is None:
+        return
+    front, lines = note
+    day = None
+    written = None if name in LONG_TERM else DAY.fullmatch(name.rpartition("/")[2])
+    if written:
+        try:
+            day = datetime.fromisoformat(written[1]).replace(tzinfo=UTC)
+        except ValueError:
+            notes.tell(name, f"is named after {written[1]}, which is not a date; its entries have none")
     tier: Tier | Literal[""] = "long" if name in LONG_TERM else "short" if day else ""
     for item in items_of(lines):
         where = f"{name}:{item.line}"
@@ -72,6 +70,13 @@ def _memories(name: str, text: str, notes: Notes) -> Iterator[ForeignMemory]:
         if not content:
             notes.tell(where, "is a comment and was skipped")
             continue
+        # An entry is of its file's day, at the hour with which a heading above it begins (`14:30 Review`).
+        inner_first = item.headings[::-1]
+        clock = next((match for heading in inner_first if (match := _CLOCK.match(heading))), None)
+        at = day
+        if day and clock and int(clock[1]) < 24 and int(clock[2]) < 60:
+            at = day + timedelta(hours=int(clock[1]), minutes=int(clock[2]))
+        categories = (_CATEGORIES.get(heading.lower(), "") for heading in inner_first)
         about = {"line": item.line, "headings": list(item.headings), "front_matter": front.values}
         yield ForeignMemory(
             id=notes.made_id(name, content),
@@ -79,15 +84,16 @@ def _memories(name: str, text: str, notes: Notes) -> Iterator[ForeignMemory]:
             title=item.headings[-1] if item.headings else "",
             tags=hashtags(content),
             entities=wikilinks(content),
-            created_at=_moment(day, item.headings),
+            created_at=at.timestamp() if at else None,
             tier=tier,
-            category=next((_CATEGORIES[h.lower()] for h in reversed(item.headings) if h.lower() in _CATEGORIES), ""),
+            category=next(filter(None, categories), ""),
             source=name,
             metadata=plain_mapping(about),
         )
 
 
 def _without_comments(text: str) -> str:
+    """Return a text without its HTML comments; one that nothing closes is text."""
     parts = text.split("<!--")
     for at in range(1, len(parts)):
         _, closing, rest = parts[at].partition("-->")
@@ -95,25 +101,3 @@ def _without_comments(text: str) -> str:
             return "".join(parts[:at]) + "<!--" + "<!--".join(parts[at:])
         parts[at] = rest
     return "".join(parts)
-
-
-def _day(name: str, notes: Notes) -> datetime | None:
-    """Return the day, in UTC, that a file below `memory/` is named after."""
-    written = DAY.fullmatch(name.rpartition("/")[2])
-    if name in LONG_TERM or not written:
-        return None
-    try:
-        return datetime.fromisoformat(written[1]).replace(tzinfo=UTC)
-    except ValueError:
-        notes.tell(name, f"is named after {written[1]}, which is not a date; its entries have none")
-        return None
-
-
-def _moment(day: datetime | None, headings: tuple[str, ...]) -> float | None:
-    """Return the time of an entry: its day's, and the hour with which a heading above it begins (`14:30 Review`)."""
-    if day is None:
-        return None
-    clock = next((match for heading in reversed(headings) if (match := _CLOCK.match(heading))), None)
-    if clock and int(clock[1]) < 24 and int(clock[2]) < 60:
-        day += timedelta(hours=int(clock[1]), minutes=int(clock[2]))
-    return day.timestamp()

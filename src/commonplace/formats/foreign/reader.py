@@ -22,6 +22,10 @@ from commonplace.formats.yaml import DEEPEST, TOO_DEEP
 from commonplace.text.characters import storable
 from commonplace.types import FileProblem, Origin, Status, Tier
 
+LARGEST: Final = 256 * 2**20
+"""Bytes of a file that are read; an export of more than that is better split."""
+MAX_FILES: Final = 100_000
+
 # Any fixed UUID will do; changing it would give every memory without an id another one at the next import.
 _NAMES: Final = uuid.UUID("6d0f4f2a-5f43-5d1c-9a3e-0c7b8f1d2e64")
 _HASHTAG: Final = re.compile(r"(?<!\S)#([^\W\d][\w/-]*)")
@@ -29,141 +33,6 @@ _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})
 _MILLISECONDS: Final = 1e11  # as seconds the year 5138; files that count so large count milliseconds
 _ZIP: Final = b"PK\x03\x04"
 _MAX_INTEGER_DIGITS: Final = 1024  # bits; Python refuses to write out much larger ones in decimal
-
-
-@dataclass(slots=True)
-class Notes:
-    """Collect notices and problems, and make ids: a text that occurs twice in one place gets two, always the same two.
-
-    Attributes:
-        problems: what cannot be kept as it is said.
-        notices: remarks on what lost no data.
-    """
-
-    problems: list[FileProblem] = field(default_factory=list)
-    notices: list[FileProblem] = field(default_factory=list)
-    _made: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def add(self, where: str, reason: str) -> None:
-        """Note what could not be read or kept."""
-        self.problems.append(FileProblem(where, storable(reason)))
-
-    def tell(self, where: str, what: str) -> None:
-        """Note what was kept in another place, or holds nothing to be kept."""
-        self.notices.append(FileProblem(where, storable(what)))
-
-    def made_id(self, where: str, content: str) -> str:
-        """Return the id of a memory that has none: a UUIDv5 of where it stood, what it says and which of them it is."""
-        self._made[where, content] += 1
-        return str(uuid.uuid5(_NAMES, f"{self._made[where, content]}\n{where}\n{content}"))
-
-    def text(self, value: object, where: str, name: str) -> str:
-        """Return a string as it can be stored, "" for none; what is no string is noted."""
-        if value is None:
-            return ""
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            self.add(where, f"{name} is not text and was skipped")
-            return ""
-        written = str(value)
-        kept = storable(written)
-        if kept != written:
-            self.add(where, f"{name} holds characters that no text has, replaced by U+FFFD")
-        return kept
-
-    def time(self, value: object, where: str, name: str) -> float | None:
-        """Return seconds since the epoch of an ISO 8601 text, a number or a date; without a zone it is UTC."""
-        if value is None or value == "":
-            return None
-        moment = _moment(value)
-        if moment is None or not EARLIEST <= moment <= LATEST:
-            self.add(where, f"{name} is {str(value)[:60]!r}, no time between the years 1 and 9999, and was skipped")
-            return None
-        return moment
-
-    def number(self, value: object, where: str, name: str, default: float) -> float:
-        """Return a finite number of at least 0."""
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2**53:
-            self.add(where, f"{name} is {str(value)[:60]!r}, no number from 0, and was taken as {default:g}")
-            return default
-        return float(value)
-
-    def words(self, value: object, where: str, name: str) -> tuple[str, ...]:
-        """Return the distinct texts of a list, or of a text with commas; tags may be written with their `#`."""
-        if value is None:
-            return ()
-        if isinstance(value, str):
-            value = value.split(",")
-        if not isinstance(value, list | tuple):
-            self.add(where, f"{name} is not a list and was skipped")
-            return ()
-        return distinct(self.text(item, where, name).strip().removeprefix("#") for item in value)
-
-    def result(
-        self,
-        path: Path,
-        what: str,
-        memories: Iterable[ForeignMemory],
-        links: Iterable[ForeignLink] = (),
-        facts: Iterable[ForeignFact] = (),
-    ) -> Foreign:
-        """Return all that was read.
-
-        Raises:
-            UsageError: there were only problems.
-        """
-        found = Foreign(tuple(memories), tuple(links), tuple(facts), tuple(self.problems), tuple(self.notices))
-        if found.memories or found.facts or not found.problems:
-            return found
-        first = found.problems[0]
-        more = f", and {len(found.problems) - 1} more problems" if len(found.problems) > 1 else ""
-        message = f"nothing in {path} could be read as {what}: {first.path}: {first.reason}{more}"
-        raise UsageError(message, remedy="check that this is the right file and complete")
-
-
-def _moment(value: object) -> float | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        if isinstance(value, int | float):
-            return value / 1000 if abs(value) >= _MILLISECONDS else float(value)
-        return parse(str(value).strip())
-    except (ValueError, OverflowError):
-        return None
-
-
-def plain(value: object) -> object:
-    """Return a value that JSON can hold: dates as ISO 8601, unknown things as text, keys as text."""
-    if isinstance(value, Mapping):
-        return {storable(str(key)): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, int):
-        return value if value.bit_length() <= _MAX_INTEGER_DIGITS else hex(value)
-    return value.isoformat() if isinstance(value, date) else storable(str(value))
-
-
-def plain_mapping(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the named values as `plain` has them, without those that say nothing."""
-    return {storable(str(key)): plain(value) for key, value in values.items() if value not in (None, "", [], {})}
-
-
-def distinct(words: Iterable[str]) -> tuple[str, ...]:
-    """Return each non-empty word once, in order."""
-    return tuple(dict.fromkeys(word for word in words if word))
-
-
-def hashtags(text: str) -> tuple[str, ...]:
-    """Return the `#tags` of a text without their mark."""
-    return distinct(_HASHTAG.findall(text))
-
-
-def wikilinks(text: str) -> tuple[str, ...]:
-    """Return the targets of `[[links]]` without alias and heading."""
-    return distinct(match.strip() for match in _WIKILINK.findall(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +113,140 @@ class Foreign:
     notices: tuple[FileProblem, ...] = ()
 
 
-LARGEST: Final = 256 * 2**20
-"""Bytes of a file that are read; an export of more than that is better split."""
-MAX_FILES: Final = 100_000
+@dataclass(slots=True)
+class Notes:
+    """Collect notices and problems, and make ids: a text that occurs twice in one place gets two, always the same two.
+
+    Attributes:
+        problems: what cannot be kept as it is said.
+        notices: remarks on what lost no data.
+    """
+
+    problems: list[FileProblem] = field(default_factory=list)
+    notices: list[FileProblem] = field(default_factory=list)
+    _made: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, where: str, reason: str) -> None:
+        """Note what could not be read or kept."""
+        self.problems.append(FileProblem(where, storable(reason)))
+
+    def tell(self, where: str, what: str) -> None:
+        """Note what was kept in another place, or holds nothing to be kept."""
+        self.notices.append(FileProblem(where, storable(what)))
+
+    def made_id(self, where: str, content: str) -> str:
+        """Return the id of a memory that has none: a UUIDv5 of where it stood, what it says and which of them it is."""
+        self._made[where, content] += 1
+        return str(uuid.uuid5(_NAMES, f"{self._made[where, content]}\n{where}\n{content}"))
+
+    def text(self, value: object, where: str, name: str) -> str:
+        """Return a string as it can be stored, "" for none; what is no string is noted."""
+        if value is None:
+            return ""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            self.add(where, f"{name} is not text and was skipped")
+            return ""
+        written = str(value)
+        kept = storable(written)
+        if kept != written:
+            self.add(where, f"{name} holds characters that no text has, replaced by U+FFFD")
+        return kept
+
+    def time(self, value: object, where: str, name: str) -> float | None:
+        """Return seconds since the epoch of an ISO 8601 text, a number or a date; without a zone it is UTC."""
+        if value is None or value == "":
+            return None
+        moment = None
+        try:
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                moment = value / 1000 if abs(value) >= _MILLISECONDS else float(value)
+            elif not isinstance(value, bool):
+                moment = parse(str(value).strip())
+        except (ValueError, OverflowError):
+            pass
+        if moment is None or not EARLIEST <= moment <= LATEST:
+            self.add(where, f"{name} is {str(value)[:60]!r}, no time between the years 1 and 9999, and was skipped")
+            return None
+        return moment
+
+    def number(self, value: object, where: str, name: str, default: float) -> float:
+        """Return a finite number of at least 0."""
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2**53:
+            self.add(where, f"{name} is {str(value)[:60]!r}, no number from 0, and was taken as {default:g}")
+            return default
+        return float(value)
+
+    def words(self, value: object, where: str, name: str) -> tuple[str, ...]:
+        """Return the distinct texts of a list, or of a text with commas; tags may be written with their `#`."""
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            value = value.split(",")
+        if not isinstance(value, list | tuple):
+            self.add(where, f"{name} is not a list and was skipped")
+            return ()
+        return distinct(self.text(item, where, name).strip().removeprefix("#") for item in value)
+
+    def result(
+        self,
+        path: Path,
+        what: str,
+        memories: Iterable[ForeignMemory],
+        links: Iterable[ForeignLink] = (),
+        facts: Iterable[ForeignFact] = (),
+    ) -> Foreign:
+        """Return all that was read.
+
+        Raises:
+            UsageError: there were only problems.
+        """
+        found = Foreign(tuple(memories), tuple(links), tuple(facts), tuple(self.problems), tuple(self.notices))
+        if found.memories or found.facts or not found.problems:
+            return found
+        first = found.problems[0]
+        more = f", and {len(found.problems) - 1} more problems" if len(found.problems) > 1 else ""
+        message = f"nothing in {path} could be read as {what}: {first.path}: {first.reason}{more}"
+        raise UsageError(message, remedy="check that this is the right file and complete")
+
+
+def plain(value: object) -> object:
+    """Return a value that JSON can hold: dates as ISO 8601, unknown things as text, keys as text."""
+    if isinstance(value, Mapping):
+        return {storable(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MAX_INTEGER_DIGITS else hex(value)
+    return value.isoformat() if isinstance(value, date) else storable(str(value))
+
+
+def plain_mapping(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the named values as `plain` has them, without those that say nothing."""
+    return {storable(str(key)): plain(value) for key, value in values.items() if value not in (None, "", [], {})}
+
+
+def first_of(values: Mapping[str, object], names: Iterable[str]) -> object:
+    """Return the first of some values that says anything, None if none does."""
+    return next((values[name] for name in names if values.get(name)), None)
+
+
+def distinct(words: Iterable[str]) -> tuple[str, ...]:
+    """Return each non-empty word once, in order."""
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def hashtags(text: str) -> tuple[str, ...]:
+    """Return the `#tags` of a text without their mark."""
+    return distinct(_HASHTAG.findall(text))
+
+
+def wikilinks(text: str) -> tuple[str, ...]:
+    """Return the targets of `[[links]]` without alias and heading."""
+    return distinct(match.strip() for match in _WIKILINK.findall(text))
 
 
 def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
@@ -278,13 +278,19 @@ def load_json(text: str) -> tuple[object, str]:
     """Return the value of a JSON text and "", or None and why it cannot be read. Never raises."""
     try:
         value = read_json(text)
-        return (None, TOO_DEEP) if _is_deep(value) else (value, "")
     except json.JSONDecodeError as error:
         return None, f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
     except RecursionError:
         return None, TOO_DEEP
     except ValueError as error:
         return None, f"not JSON: {error}"
+    level = [value]
+    for _ in range(DEEPEST):
+        below = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [item for items in below for item in items]
+        if not level:
+            return value, ""
+    return None, TOO_DEEP
 
 
 def json_lines(file: str, text: str, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -310,21 +316,6 @@ def objects(values: Iterable[object], place: str, notes: Notes) -> Iterator[tupl
             notes.add(where, "is not an object and was skipped")
 
 
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [item for each in level for item in _items(each)]
-        if not level:
-            return False
-    return True
-
-
-def _items(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
 def folder_of(path: Path) -> Path:
     """Return the folder with its links resolved: it may itself be one, but nothing in it may lead out."""
     if not path.exists():
@@ -334,7 +325,7 @@ def folder_of(path: Path) -> Path:
     return path.resolve()
 
 
-def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = "") -> Iterator[str]:
+def markdown_files(folder: Path, notes: Notes, *, below: str = "") -> Iterator[str]:
     """Yield the Markdown files of a folder, or below a part of it, relative to the folder; not the hidden ones.
 
     Links are named among the problems and not followed: a foreign folder must not make us read others.
@@ -344,37 +335,23 @@ def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = ""
     def unreadable(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             where = Path(error.filename).relative_to(folder).as_posix()
-            problems.append(FileProblem(where, f"cannot be read: {error.strerror}; make it readable"))
+            notes.add(where, f"cannot be read: {error.strerror}; make it readable")
 
     for place, folders, names in os.walk(folder / below, onerror=unreadable, followlinks=False):
         here = Path(place)
-        problems += [_link(here / name, folder) for name in sorted(folders) if (here / name).is_symlink()]
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not (here / name).is_symlink())
-        for name in sorted(names):
-            if name.startswith(".") or not name.lower().endswith((".md", ".markdown")):
-                continue
+        links = [name for name in sorted(folders) if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in links)
+        files = [name for name in sorted(names) if name.lower().endswith((".md", ".markdown")) and name[0] != "."]
+        for name in [*links, *files]:
+            shown = (here / name).relative_to(folder).as_posix()
             if (here / name).is_symlink():
-                problems.append(_link(here / name, folder))
+                notes.add(shown, "is a link, and links are not followed")
                 continue
             if storable(name) != name:
-                problems.append(FileProblem(ascii(name), "has a name that is not UTF-8; rename it"))
+                notes.add(ascii(name), "has a name that is not UTF-8; rename it")
                 continue
             count += 1
             if count > MAX_FILES:
-                reason = f"holds more than {MAX_FILES} notes, the limit; the others were not read"
-                problems.append(FileProblem(".", reason))
+                notes.add(".", f"holds more than {MAX_FILES} notes, the limit; the others were not read")
                 return
-            yield (here / name).relative_to(folder).as_posix()
-
-
-def _link(path: Path, folder: Path) -> FileProblem:
-    return FileProblem(path.relative_to(folder).as_posix(), "is a link, and links are not followed")
-
-
-def note_text(folder: Path, name: str, problems: list[FileProblem]) -> str | None:
-    """Return the text of one of many files, or None with its problem noted."""
-    try:
-        return read_text(folder / name, follow=False, name=name)
-    except (NotFoundError, UsageError) as error:
-        problems.append(FileProblem(name, str(error)))
-        return None
+            yield shown
