@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from itertools import pairwise
 from typing import Final, Literal
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, replace
 from commonplace.formats.escaping import CHARACTERS, HIDDEN
 from commonplace.patterns import late_pattern
 from commonplace.text.markdown import plain_heading
@@ -139,7 +140,16 @@ def read_body(lines: Sequence[str], deepest: int) -> tuple[str | None, tuple[str
         links += _items(_LINK, line) if _LINKS.match(line) else []
         # Where a mark is taken out from between two blank lines, one of them goes too.
         is_gap = bool(kept) and is_blank(kept[-1][0])
-    return _read_text(kept, deepest), tuple(tags), tuple(links), memory_id
+    filled = [number for number, (line, _) in enumerate(kept) if not is_blank(line)]
+    text = []
+    for line, fenced in kept[filled[0] : filled[-1] + 1] if filled else ():
+        at = _mark_at(line, deepest, fenced=fenced)
+        text.append(line[:at] + line[at + 1 :] if at is not None and line.startswith("\\", at) else line)
+    return read_characters("\n".join(text)) if filled else None, tuple(tags), tuple(links), memory_id
+
+
+def _items(pattern: str, line: str) -> list[str]:
+    return [read_characters(re.sub(r"\\(.)", r"\1", item), _IN_LINE) for item in re.findall(pattern, line)]
 
 
 def write_topic(topic: str) -> str:
@@ -201,22 +211,6 @@ def paired_fences(lines: Sequence[str], border: re.Pattern[str] | None = None) -
         inside[number : last + 1] = [True] * (last + 1 - number)
         number = max(last, number) + 1
     return inside
-
-
-def _read_text(kept: Sequence[tuple[str, bool]], deepest: int) -> str | None:
-    filled = [number for number, (line, _) in enumerate(kept) if not is_blank(line)]
-    if not filled:
-        return None
-    lines = []
-    for line, fenced in kept[filled[0] : filled[-1] + 1]:
-        at = _mark_at(line, deepest, fenced=fenced)
-        is_escaped = at is not None and line.startswith("\\", at)
-        lines.append(line[:at] + line[at + 1 :] if at is not None and is_escaped else line)
-    return read_characters("\n".join(lines))
-
-
-def _items(pattern: str, line: str) -> list[str]:
-    return [read_characters(re.sub(r"\\(.)", r"\1", item), _IN_LINE) for item in re.findall(pattern, line)]
 
 
 def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
@@ -282,8 +276,16 @@ class Entry:
 
 def render_entry(entry: Entry, kind: PageKind = "day") -> str:
     r"""Return the entry as Markdown that ends with "\n"; reading it gives the entry back, but for its section."""
+    topic, when = write_topic(entry.topic), ""
+    if kind == "day" and entry.at_minutes is not None:
+        when = f"{entry.at_minutes // 60:02d}:{entry.at_minutes % 60:02d}"
+    elif kind == "long" and entry.day is not None:
+        when = entry.day.isoformat()
+    elif looks_like := _WHEN[kind].match(topic):
+        topic = f"{topic[: looks_like.end(1)]}\\{topic[looks_like.end(1) :]}"
+    heading = " ".join(part for part in ("#" * LEVELS[kind], when, topic) if part)
     footer = write_footer(entry.tags, entry.links, entry.id)
-    lines = [_heading(entry, kind), "", *write_text(entry.text, LEVELS[kind])]
+    lines = [heading, "", *write_text(entry.text, LEVELS[kind])]
     return "\n".join(lines + (["", *footer] if footer else [])) + "\n"
 
 
@@ -315,45 +317,20 @@ def read_heading(words: str, kind: PageKind) -> tuple[int | None, date | None, s
         return None, None, read_topic(words)
 
 
-def begins_entry(heading: str, kind: PageKind) -> bool:
-    """Return whether a heading, with its `#` signs, is that of an entry of this kind of page with its time or date."""
-    level = LEVELS[kind]
-    is_as_deep = heading.startswith("#" * level) and not heading.startswith("#" * (level + 1))
-    when = _WHEN[kind].match(heading[level:].strip(" \t"))
-    return is_as_deep and when is not None and not when[2]
-
-
 def topic_of(text: str) -> str:
     """Return a short heading for a text: its first line or sentence without Markdown, at most 60 characters.
 
     A text that has no letter or digit in it has the topic "".
     """
+    words = ""
     for line in text.splitlines():
-        words = _plain(line)
+        words = _CONTROLS.sub(" ", line[:2000])
+        words = plain_heading(words[_LEAD.match(words).end() :])  # type: ignore[union-attr]  # it matches everything
+        words = _EMPHASIS.sub(r"\2", words)
         if re.search(r"\w", words) and not line.lstrip().startswith(("```", "~~~")):
-            return _shortened(_first_sentence(words))
-    return ""
-
-
-def _heading(entry: Entry, kind: PageKind) -> str:
-    topic = write_topic(entry.topic)
-    when = ""
-    if kind == "day" and entry.at_minutes is not None:
-        when = f"{entry.at_minutes // 60:02d}:{entry.at_minutes % 60:02d}"
-    elif kind == "long" and entry.day is not None:
-        when = entry.day.isoformat()
-    elif looks_like := _WHEN[kind].match(topic):
-        topic = f"{topic[: looks_like.end(1)]}\\{topic[looks_like.end(1) :]}"
-    return " ".join(part for part in ("#" * LEVELS[kind], when, topic) if part)
-
-
-def _plain(line: str) -> str:
-    words = _CONTROLS.sub(" ", line[:2000])
-    words = plain_heading(words[_LEAD.match(words).end() :])  # type: ignore[union-attr]  # it matches everything
-    return _EMPHASIS.sub(r"\2", words)
-
-
-def _first_sentence(words: str) -> str:
+            break
+    else:
+        return ""
     for end in _SENTENCE_END.finditer(words):
         following = words[end.end() :].lstrip()[:1]
         # "Dr. X", "e.g. this" and "approx. 3" go on.
@@ -361,17 +338,15 @@ def _first_sentence(words: str) -> str:
         if end.group() != "." or not goes_on:
             words = words[: end.end()]
             break
-    return words.rstrip(" .,;:。")
-
-
-def _shortened(words: str) -> str:
+    words = words.rstrip(" .,;:。")
     if len(words) <= MAX_TOPIC_LENGTH:
         return words
-    end = MAX_TOPIC_LENGTH - 1
-    while end > 1 and (unicodedata.category(words[end])[0] == "M" or "\u200d" in words[end - 1 : end + 1]):
-        end -= 1
-    space = words.rfind(" ", 0, end + 1)
-    return words[: space if space > MAX_TOPIC_LENGTH // 2 else end].rstrip(" .,;:") + "…"
+    # The cut comes between words, else between characters with all their accents and joiners.
+    cut = MAX_TOPIC_LENGTH - 1
+    while cut > 1 and (unicodedata.category(words[cut])[0] == "M" or "\u200d" in words[cut - 1 : cut + 1]):
+        cut -= 1
+    space = words.rfind(" ", 0, cut + 1)
+    return words[: space if space > MAX_TOPIC_LENGTH // 2 else cut].rstrip(" .,;:") + "…"
 
 
 SECTIONS: Final = ("Decisions", "Preferences", "Lessons", "Events")
@@ -479,10 +454,23 @@ def parse_page(text: str, kind: PageKind = "day") -> Page:
     """
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
-    reader = _Reader(lines, [line.rstrip("\r\n") for line in lines], kind)
-    blocks = tuple(reader.blocks())
+    reader = _Reader([line.rstrip("\r\n") for line in lines], kind)
+    starts = [number for number, level in enumerate(reader.levels) if level == 2] if kind == "long" else []
+    sections = [
+        Section(canonical(read_heading(lines[start][2:].rstrip("\r\n"), "long")[2]), start + 1, end)
+        for start, end in pairwise([*starts, len(lines)])
+    ]
+    blocks: list[Block] = []
+    seen: set[str] = set()
+    for start, end in reader.spans():
+        above = bisect_right(starts, start)
+        entry, is_bullet, is_bare = reader.read(start, end, sections[above - 1].name if above else "")
+        is_copy = entry.id in seen
+        seen.add(entry.id)
+        entry = replace(entry, id="") if is_copy else entry
+        blocks.append(Block(entry, start + 1, end, "".join(lines[start:end]), is_bullet, is_bare))
     first = blocks[0].start_line - 1 if blocks else len(lines)
-    return Page(mark + "".join(lines[:first]), blocks, tuple(reader.sections()))
+    return Page(mark + "".join(lines[:first]), tuple(blocks), tuple(sections))
 
 
 def split_lines(text: str) -> list[str]:
@@ -491,106 +479,83 @@ def split_lines(text: str) -> list[str]:
 
 
 class _Reader:
-    """The lines of one page, counted from 0."""
+    """The lines of one page without their ends, counted from 0.
 
-    def __init__(self, lines: list[str], bare: list[str], kind: PageKind) -> None:
-        self._lines, self._bare, self._kind = lines, bare, kind
-        self._fenced = fenced = fences(bare)
-        levels = [
-            len(heading[1]) if not inside and (heading := _HEADING.match(line)) else 0
-            for line, inside in zip(bare, fenced, strict=True)
-        ]
-        other = LEVELS[_OTHER[kind]]
-        self._is_other = [
-            level == other and begins_entry(line, _OTHER[kind]) for level, line in zip(levels, bare, strict=True)
-        ]
-        self._level = [
-            LEVELS[kind] if is_other else level for level, is_other in zip(levels, self._is_other, strict=True)
-        ]
-        below = self._level.index(2) if kind == "long" and 2 in self._level else len(bare)
+    Attributes:
+        levels: of the heading that each line is, 0 for other lines; that of an entry has the level of the page's.
+    """
+
+    def __init__(self, lines: list[str], kind: PageKind) -> None:
+        self._lines, self._kind, self._entry_level = lines, kind, LEVELS[kind]
+        self._fenced = fences(lines)
+        self._ids = [id_in(line) for line in lines]
+        self.levels: list[int] = []
+        self._others: set[int] = set()  # headings of the other kind of page, with its time or date
+        other = _OTHER[kind]
+        for number, (line, inside) in enumerate(zip(lines, self._fenced, strict=True)):
+            heading = None if inside else _HEADING.match(line)
+            level = len(heading[1]) if heading else 0
+            if level == LEVELS[other] and (when := _WHEN[other].match(line[level:].strip(" \t"))) and not when[2]:
+                self._others.add(number)
+                level = self._entry_level
+            self.levels.append(level)
+        below = self.levels.index(2) if kind == "long" and 2 in self.levels else len(lines)
         self._is_bullet = [
             number > below and not inside and _BULLET.match(line) is not None
-            for number, (line, inside) in enumerate(zip(bare, fenced, strict=True))
+            for number, (line, inside) in enumerate(zip(lines, self._fenced, strict=True))
         ]
-        self._ids = [id_in(line) for line in bare]
 
-    def sections(self) -> Iterator[Section]:
-        if self._kind != "long":
-            return
-        starts = [number for number, level in enumerate(self._level) if level == 2]
-        for start, end in pairwise([*starts, len(self._lines)]):
-            yield Section(canonical(read_heading(self._bare[start][2:], "long")[2]), start + 1, end)
-
-    def blocks(self) -> Iterator[Block]:
-        seen: set[str] = set()
-        section, read = "", 0
-        for start, end in self._spans():
-            for number in range(read, start + 1):
-                if self._kind == "long" and self._level[number] == 2:
-                    section = canonical(read_heading(self._bare[number][2:], "long")[2])
-            read = start + 1
-            yield self._block(start, end, section, seen)
-
-    def _spans(self) -> Iterator[tuple[int, int]]:
+    def spans(self) -> Iterator[tuple[int, int]]:
         """Yield where blocks begin, and end before: no block has two ids, or words behind its id."""
+        lines, levels, ids = self._lines, self.levels, self._ids
         start, has_id = -1, False
-        last = loose = (
-            0  # the last line that is not blank; the first below what is no part of a block without a heading
-        )
-        for number, line in enumerate(self._bare):
-            level, has_text = self._level[number], not is_blank(line)
-            is_heading = 2 <= level <= LEVELS[self._kind]
+        last = 0  # the last line that is not blank
+        loose = 0  # the first below what is no part of a block without a heading
+        for number, line in enumerate(lines):
+            level, has_text = levels[number], not is_blank(line)
+            is_heading = 2 <= level <= self._entry_level
             is_listed = start >= 0 and self._is_bullet[start]
-            is_lazy = number == last + 1 and not level and not self._ids[last]
+            is_lazy = number == last + 1 and not level and not ids[last]
             is_over = is_listed and has_text and not (line[0] in " \t" or is_lazy)
-            begins = has_id and has_text and (self._ids[number] != "" or self._has_word(number))
+            # Behind an id, a line that says something begins a block; a rule across the page does not.
+            begins = has_id and has_text
+            if begins and not (ids[number] or self._fenced[number]):
+                begins = _WORD.search(line) is not None and not is_footer(line)
             if self._is_bullet[number]:  # in an entry it is a part of the text until that has its id
-                begins = start < 0 or has_id or self._level[start] != LEVELS[self._kind]
+                begins = start < 0 or has_id or levels[start] != self._entry_level
             if start >= 0 and (is_heading or begins or is_over):
                 yield start, last + 1 if is_listed else number
                 start, has_id, loose = -1, False, number
             if is_heading:
-                start = number if level == LEVELS[self._kind] else -1
+                start = number if level == self._entry_level else -1
             elif begins:
                 start = number
-            elif start < 0 and self._ids[number]:
-                start = self._filled(loose, number)
+            elif start < 0 and ids[number]:
+                start = next((each for each in range(loose, number) if not is_blank(lines[each])), number)
             if start < 0 and level:
                 loose = number + 1
-            has_id = start >= 0 and (has_id or self._ids[number] != "")
+            has_id = start >= 0 and (has_id or ids[number] != "")
             last = number if has_text else last
         if start >= 0:
-            yield start, last + 1 if self._is_bullet[start] else len(self._bare)
+            yield start, last + 1 if self._is_bullet[start] else len(lines)
 
-    def _has_word(self, number: int) -> bool:
-        """Return whether a line says something; a rule across the page does not."""
-        line = self._bare[number]
-        return self._fenced[number] or (_WORD.search(line) is not None and not is_footer(line))
-
-    def _filled(self, start: int, end: int) -> int:
-        return next((number for number in range(start, end) if not is_blank(self._bare[number])), end)
-
-    def _block(self, start: int, end: int, section: str, seen: set[str]) -> Block:
-        head, body = self._bare[start], self._bare[start + 1 : end]
-        minutes, day, topic, is_bare = None, None, "", False
+    def read(self, start: int, end: int, section: str) -> tuple[Entry, bool, bool]:
+        """Return the entry of a block, and whether that is an item of a list, or bare."""
+        head, body = self._lines[start], self._lines[start + 1 : end]
+        minutes, day, topic = None, None, ""
         bullet = _BULLET.match(head) if self._is_bullet[start] else None
+        is_bare = bullet is None and self.levels[start] != self._entry_level
         if bullet:
-            body = [head[bullet.end() :], *_dedented(body, bullet.end())]
-        elif self._level[start] == LEVELS[self._kind]:
-            kind = _OTHER[self._kind] if self._is_other[start] else self._kind
-            minutes, day, topic = read_heading(head[LEVELS[kind] :], kind)
-        else:
-            is_bare = True
+            width = bullet.end()
+            margins = [len(line) - len(line.lstrip(" \t")) for line in body]
+            below = zip(body, margins, strict=True)
+            body = [line[1 if line.startswith("\t") else min(margin, width) :] for line, margin in below]
+            body.insert(0, head[width:])
+        elif is_bare:
             body = [head, *body]
-        text, tags, links, id_ = read_body(body, LEVELS[self._kind])
-        entry = Entry(
-            "" if id_ in seen else id_, minutes, topic, topic if text is None else text, tags, links, section, day
-        )
-        seen.add(id_)
-        return Block(entry, start + 1, end, "".join(self._lines[start:end]), bullet is not None, is_bare)
-
-
-def _dedented(lines: Iterable[str], width: int) -> Iterator[str]:
-    for line in lines:
-        margin = len(line) - len(line.lstrip(" \t"))
-        yield line[1 if line.startswith("\t") else min(margin, width) :]
+        else:
+            kind = _OTHER[self._kind] if start in self._others else self._kind
+            minutes, day, topic = read_heading(head[LEVELS[kind] :], kind)
+        text, tags, links, id_ = read_body(body, self._entry_level)
+        entry = Entry(id_, minutes, topic, topic if text is None else text, tags, links, section, day)
+        return entry, bullet is not None, is_bare

@@ -22,7 +22,6 @@ from commonplace.formats.journal import (
     Entry,
     Page,
     PageKind,
-    Section,
     canonical,
     id_comment,
     id_in,
@@ -95,10 +94,11 @@ def conflict_copy(
         when: aware; written with its offset.
     """
     told_apart_by = sha256((lost.id + digest(lost)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    memory = write_characters(lost.id, "\n`")
     truth = render_entry(kept, kind) if kept else "The memory was archived.\n"
     text = (
         f"# Conflict in {page}\n\n"
-        f"At {when.isoformat(sep=' ', timespec='minutes')} the memory `{write_characters(lost.id, _UNFIT_IN_CODE)}` "
+        f"At {when.isoformat(sep=' ', timespec='minutes')} the memory `{memory}` "
         f"had been changed in {page} and in the store. The store's version stays.\n\n"
         f"This file is not read. To have the page's version after all, put its entry back in {page}; then delete this "
         f"file.\n\n---\n\nThe page's version:\n\n{render_entry(lost, kind)}\n"
@@ -107,19 +107,17 @@ def conflict_copy(
     return f"{page.removesuffix('.md')}.conflict-{told_apart_by}.md", text
 
 
-_UNFIT_IN_CODE: Final = "\n`"
-_NEVER: Final = -1
-"""The time of what has none and nothing before it: earlier than any."""
-
 Rank = tuple[float | int | str, ...]
 _LAST: Final[Rank] = (inf,)
 """The rank of what has none: behind all of its day or minute."""
+_NEVER: Final = -1
+"""The time of what has none and nothing before it: earlier than any."""
 
 _Lines = list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Edits:
+class _PageEdit:
     """What to do to the lines of a page, counted from 0.
 
     Attributes:
@@ -135,11 +133,95 @@ class _Edits:
     replaced: dict[int, tuple[int, _Lines]] = field(default_factory=dict)
     inserted: dict[int, list[_Lines]] = field(default_factory=dict)
 
-    def insert(self, at: int, rendered: str) -> None:
-        self.inserted.setdefault(at, []).append(self.lines_of(rendered))
-
     def lines_of(self, rendered: str) -> _Lines:
         return [line.removesuffix("\n") + self.newline for line in split_lines(rendered)]
+
+    def change(self, block: Block, entry: Entry | None) -> bool:
+        """Note what becomes of a block; return whether the entry has to go to another place."""
+        start, end = block.start_line - 1, block.end_line
+        if entry is None or (self.kind == "long" and canonical(entry.section) != block.entry.section):
+            self.replaced[start] = (end, [])
+            return entry is not None
+        shown = replace(entry, topic="", day=None) if block.is_bullet else entry
+        if digest(shown) != digest(block.entry):
+            old = split_lines(block.raw)
+            last = max(number for number, line in enumerate(old) if number == 0 or not is_blank(line))
+            new = self.lines_of(render_bullet(entry) if block.is_bullet else render_entry(entry, self.kind))
+            if not _end(old[-1]):
+                new[-1] = new[-1].removesuffix(self.newline)
+            self.replaced[start] = (end, new + old[last + 1 :])
+        return False
+
+    def add(self, blocks: Sequence[Block], added: Iterable[Entry], end: int) -> None:
+        """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
+
+        def time_of(entry: Entry, otherwise: int) -> int:
+            time = entry.at_minutes if self.kind == "day" else entry.day.toordinal() if entry.day else None
+            return otherwise if time is None else time
+
+        there = ((time_of(each.entry, _NEVER), self.ranks.get(each.entry.id, ())) for each in blocks)
+        latest = list(accumulate(there, max))
+        last = latest[-1][0] if latest else _NEVER
+        timed = [((time_of(each, last), self.ranks.get(each.id, _LAST)), each) for each in added]
+        for key, entry in sorted(timed, key=lambda pair: pair[0]):
+            index = bisect_right(latest, key)
+            at = blocks[index].start_line - 1 if index < len(blocks) else end
+            self.inserted.setdefault(at, []).append(self.lines_of(render_entry(entry, self.kind)))
+
+    def drop_sections(self, page: Page, lines: _Lines, kept: Collection[str]) -> None:
+        """Note that sections of ours go whose blocks all go, unless something else is in them, or comes into them."""
+        for section in page.sections:
+            blocks = [block for block in page.blocks if section.start_line <= block.start_line <= section.end_line]
+            ends = [self.replaced.get(block.start_line - 1, (0, [""])) for block in blocks]
+            if section.name not in SECTIONS or section.name in kept or not blocks or any(new for _, new in ends):
+                continue
+            rest = set(range(section.start_line + 1, section.end_line + 1))
+            for block, (end, _) in zip(blocks, ends, strict=True):
+                rest.difference_update(range(block.start_line, end + 1))
+            if all(is_blank(lines[number - 1]) for number in rest):
+                self.replaced[section.start_line - 1] = (section.end_line, [])
+
+    def add_by_section(self, page: Page, added: Iterable[Entry], end: int) -> None:
+        """Add each entry to the first section of its name; make the sections that are missing, ours in their order."""
+        by_name: dict[str, list[Entry]] = {}
+        for entry in added:
+            by_name.setdefault(canonical(entry.section), []).append(entry)
+        there = {section.name: section for section in reversed(page.sections)}
+        # What ends a section comes before a new section at the same line.
+        for name in filter(there.__contains__, by_name):
+            first, last = there[name].start_line, there[name].end_line
+            self.add([block for block in page.blocks if first <= block.start_line <= last], by_name[name], last)
+        missing = [name for name in by_name if name not in there]
+        for name in sorted(missing, key=lambda name: SECTIONS.index(name) if name in SECTIONS else len(SECTIONS)):
+            # Ours comes behind the nearest of ours that comes before it, else before one of ours.
+            at, rank = end, SECTIONS.index(name) if name in SECTIONS else None
+            if rank is not None:
+                before = [section.end_line for section in page.sections if section.name in SECTIONS[:rank]]
+                after = [section.start_line - 1 for section in page.sections if section.name in SECTIONS[rank:]]
+                at = before[-1] if before else after[0] if after else end
+            self.inserted.setdefault(at, []).append(self.lines_of(f"## {write_topic(name)}\n"))
+            self.add((), by_name[name], at)
+
+    def applied(self, lines: _Lines) -> _Lines:
+        """Return the lines of the page with all that was noted."""
+        out: _Lines = []
+        number = 0
+        while number <= len(lines):
+            for part in self.inserted.get(number, ()):
+                if out and not _end(out[-1]):
+                    out[-1] += self.newline
+                if out and not is_blank(out[-1]):
+                    out.append(self.newline)
+                out += part
+            if number in self.inserted and number < len(lines) and not is_blank(lines[number]):
+                out.append(self.newline)
+            if number in self.replaced:
+                number, new = self.replaced[number]
+                out += new
+                continue
+            out += lines[number : number + 1]
+            number += 1
+        return out
 
 
 def with_changes(
@@ -166,11 +248,13 @@ def with_changes(
     page = parse_page(text, kind)
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
-    edits = _Edits(_newline(lines), kind, ranks or {})
+    edits = _PageEdit((_end(lines[0]) if lines else "") or "\n", kind, ranks or {})
     for block, following in zip(page.blocks, chain(page.blocks[1:], (None,)), strict=False):
         if block.entry.id not in wanted:
             continue
-        added += _change(block, wanted.pop(block.entry.id), edits)
+        entry = wanted.pop(block.entry.id)
+        if edits.change(block, entry) and entry is not None:
+            added.append(entry)
         end, new = edits.replaced.get(block.start_line - 1, (0, [""]))
         stays = following is not None and wanted.get(following.entry.id, following) is not None
         is_next = following is not None and following.start_line == block.end_line + 1
@@ -184,11 +268,11 @@ def with_changes(
     if all(is_blank(line) for line in lines):
         lines = edits.lines_of(f"# {title}\n")
     if kind == "day":
-        _add(page.blocks, added, len(lines), edits)
+        edits.add(page.blocks, added, len(lines))
     else:
-        _drop_sections(page, lines, {canonical(entry.section) for entry in added}, edits)
-        _add_by_section(page, added, len(lines), edits)
-    return mark + "".join(_applied(lines, edits))
+        edits.drop_sections(page, lines, {canonical(entry.section) for entry in added})
+        edits.add_by_section(page, added, len(lines))
+    return mark + "".join(edits.applied(lines))
 
 
 def assign_ids(text: str, ids: Mapping[int, str], kind: PageKind = "day") -> str:
@@ -198,7 +282,7 @@ def assign_ids(text: str, ids: Mapping[int, str], kind: PageKind = "day") -> str
     """
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
-    newline = _newline(lines)
+    newline = (_end(lines[0]) if lines else "") or "\n"
     blocks = parse_page(text, kind).blocks
     for index, memory_id in ids.items():
         block = blocks[index]
@@ -213,110 +297,6 @@ def assign_ids(text: str, ids: Mapping[int, str], kind: PageKind = "day") -> str
         # Kept in one item of the list, so that the numbers of the lines below still hold.
         lines[last] = f"{lines[last].removesuffix(end)}{end or newline}{comment}{end}"
     return mark + "".join(lines)
-
-
-def _change(block: Block, entry: Entry | None, edits: _Edits) -> list[Entry]:
-    """Note what becomes of a block; return the entry if it has to go to another place."""
-    start, end = block.start_line - 1, block.end_line
-    if entry is None or (edits.kind == "long" and canonical(entry.section) != block.entry.section):
-        edits.replaced[start] = (end, [])
-        return [] if entry is None else [entry]
-    shown = replace(entry, topic="", day=None) if block.is_bullet else entry
-    if digest(shown) != digest(block.entry):
-        old = split_lines(block.raw)
-        last = max(number for number, line in enumerate(old) if number == 0 or not is_blank(line))
-        new = edits.lines_of(render_bullet(entry) if block.is_bullet else render_entry(entry, edits.kind))
-        if not _end(old[-1]):
-            new[-1] = new[-1].removesuffix(edits.newline)
-        edits.replaced[start] = (end, new + old[last + 1 :])
-    return []
-
-
-def _drop_sections(page: Page, lines: _Lines, kept: Collection[str], edits: _Edits) -> None:
-    """Note that sections of ours go whose blocks all go, unless something else stands in them, or comes into them."""
-    for section in page.sections:
-        blocks = [block for block in page.blocks if section.start_line <= block.start_line <= section.end_line]
-        ends = [edits.replaced.get(block.start_line - 1, (0, [""])) for block in blocks]
-        if section.name not in SECTIONS or section.name in kept or not blocks or any(new for _, new in ends):
-            continue
-        taken = {
-            number for block, (end, _) in zip(blocks, ends, strict=True) for number in range(block.start_line, end + 1)
-        }
-        rest = set(range(section.start_line + 1, section.end_line + 1)) - taken
-        if all(is_blank(lines[number - 1]) for number in rest):
-            edits.replaced[section.start_line - 1] = (section.end_line, [])
-
-
-def _add_by_section(page: Page, added: Iterable[Entry], end: int, edits: _Edits) -> None:
-    """Add each entry to the first section of its name; make the sections that are missing, ours in their order."""
-    by_name: dict[str, list[Entry]] = {}
-    for entry in added:
-        by_name.setdefault(canonical(entry.section), []).append(entry)
-    there = {section.name: section for section in reversed(page.sections)}
-    # What ends a section comes before a new section at the same line.
-    for name in filter(there.__contains__, by_name):
-        first, last = there[name].start_line, there[name].end_line
-        inside = [block for block in page.blocks if first <= block.start_line <= last]
-        _add(inside, by_name[name], last, edits)
-    missing = [name for name in by_name if name not in there]
-    for name in sorted(missing, key=lambda name: SECTIONS.index(name) if name in SECTIONS else len(SECTIONS)):
-        at = _place_of_section(name, page.sections, end)
-        edits.insert(at, f"## {write_topic(name)}\n")
-        _add((), by_name[name], at, edits)
-
-
-def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
-    """Return the line for a new section: behind the nearest of ours that comes before it, else before one of ours."""
-    if name not in SECTIONS:
-        return end
-    rank = SECTIONS.index(name)
-    before = [section for section in sections if section.name in SECTIONS[:rank]]
-    if before:
-        return before[-1].end_line
-    after = [section for section in sections if section.name in SECTIONS[rank:]]
-    return after[0].start_line - 1 if after else end
-
-
-def _add(blocks: Sequence[Block], added: Iterable[Entry], end: int, edits: _Edits) -> None:
-    """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
-
-    def time_of(entry: Entry, otherwise: int) -> int:
-        time = entry.at_minutes if edits.kind == "day" else entry.day.toordinal() if entry.day else None
-        return otherwise if time is None else time
-
-    there = ((time_of(each.entry, _NEVER), edits.ranks.get(each.entry.id, ())) for each in blocks)
-    latest = list(accumulate(there, max))
-    last = latest[-1][0] if latest else _NEVER
-    timed = [((time_of(each, last), edits.ranks.get(each.id, _LAST)), each) for each in added]
-    for key, entry in sorted(timed, key=lambda pair: pair[0]):
-        index = bisect_right(latest, key)
-        at = blocks[index].start_line - 1 if index < len(blocks) else end
-        edits.insert(at, render_entry(entry, edits.kind))
-
-
-def _applied(lines: _Lines, edits: _Edits) -> _Lines:
-    out: _Lines = []
-    number = 0
-    while number <= len(lines):
-        for part in edits.inserted.get(number, ()):
-            if out and not _end(out[-1]):
-                out[-1] += edits.newline
-            if out and not is_blank(out[-1]):
-                out.append(edits.newline)
-            out += part
-        if number in edits.inserted and number < len(lines) and not is_blank(lines[number]):
-            out.append(edits.newline)
-        if number in edits.replaced:
-            number, new = edits.replaced[number]
-            out += new
-            continue
-        out += lines[number : number + 1]
-        number += 1
-    return out
-
-
-def _newline(lines: Sequence[str]) -> str:
-    return (_end(lines[0]) if lines else "") or "\n"
 
 
 def _end(line: str) -> str:
