@@ -31,7 +31,6 @@ from commonplace.formats.csp import (
     read_words,
     refuse_unfit_line,
     write_list,
-    write_string,
     write_text,
 )
 from commonplace.formats.escaping import harmless_json
@@ -71,7 +70,7 @@ def _write_value(key: str, value: Value) -> str:
 
 def _write_words(words: str) -> str:
     is_bare = words == write_text(words) or (words.startswith('"') and _is_bare_in_quotes(words))
-    return words if is_bare else write_string(words)
+    return words if is_bare else harmless_json(words)
 
 
 def _is_bare_in_quotes(words: str) -> bool:

@@ -94,11 +94,18 @@ def translate(document: object) -> dict[str, object]:
         raise _fault(first)
     stated = dict(_leaves(document, ""))
     _refuse_impossible(stated)
-    _refuse_second_spelling(document[_AGENTS])
     settings = {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
     if stated.get(f"{_PIPELINE}.enabled") is False:
         settings["search.method"] = "bm25"
-    return {**settings, **_strategies(document[_AGENTS])}
+    spelt: set[str] = set()
+    for name, strategy in document[_AGENTS].get("agent_strategies", {}).items():
+        agent = name.replace("_", "-")  # as settings have it
+        if agent in spelt:
+            path = f"{_STRATEGIES}.{name}"
+            _refuse(path, "names an agent that is already there under another spelling", "keep one of them")
+        spelt.add(agent)
+        settings |= {f"agents.{agent}.{option}": _value(value) for option, value in strategy.items()}
+    return settings
 
 
 def load_schema() -> dict[str, Any]:
@@ -112,34 +119,28 @@ def _fault(error: ValidationError) -> ConfigError:
     """Name the place and the fault; an unknown or missing option is named by its own path, not by its parent's."""
     path = ""
     instance: Any = error.instance
+    schema: Any = error.schema
     for part in error.absolute_path:
         path = f"{path}[{part}]" if isinstance(part, int) else _join(path, str(part))
     if error.validator == "additionalProperties":
-        schema: Any = error.schema
         known = list(schema["properties"])
         name = next(str(name) for name in instance if name not in known)
         close = difflib.get_close_matches(name, known, n=1) or known
-        path = _join(path, name)
-        return ConfigError(f"{path} is no option", path=path, remedy=f"did you mean {' or '.join(close)}?")
-    if "propertyNames" in error.absolute_schema_path:
-        path = _join(path, str(error.instance))
-        return ConfigError(
-            f"{path} is no name of an agent", path=path, remedy="use letters, digits, - and _, up to 100"
-        )
-    if error.validator == "required":
+        path, what, remedy = _join(path, name), "is no option", f"did you mean {' or '.join(close)}?"
+    elif "propertyNames" in error.absolute_schema_path:
+        path, what = _join(path, str(instance)), "is no name of an agent"
+        remedy = "use letters, digits, - and _, up to 100"
+    elif error.validator == "required":
         required: Any = error.validator_value
         name = next(str(name) for name in required if name not in instance)
-        path = _join(path, name)
-        schema = error.schema
-        return ConfigError(f"{path} is missing", path=path, remedy=_how_to_add(schema["properties"][name]))
-    return ConfigError(f"{path or 'the document'}: {error.message}", path=path)
-
-
-def _how_to_add(schema: Mapping[str, Any]) -> str:
-    if schema["type"] == "object" and not schema.get("required"):
-        return "add it; it may be empty: {}"
-    pattern = f" that matches {schema['pattern']}" if "pattern" in schema else ""
-    return f"add it, a value of type {schema['type']}{pattern}"
+        path, what, wanted = _join(path, name), "is missing", schema["properties"][name]
+        pattern = f" that matches {wanted['pattern']}" if "pattern" in wanted else ""
+        remedy = f"add it, a value of type {wanted['type']}{pattern}"
+        if wanted["type"] == "object" and not wanted.get("required"):
+            remedy = "add it; it may be empty: {}"
+    else:
+        return ConfigError(f"{path or 'the document'}: {error.message}", path=path)
+    return ConfigError(f"{path} {what}", path=path, remedy=remedy)
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
@@ -151,7 +152,15 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
 
 
 def _refuse_impossible(stated: Mapping[str, object]) -> None:
-    _refuse_model(stated)
+    """Refuse values that the schema allows and Commonplace cannot do."""
+    model = str(stated.get(f"{_EMBEDDING}.model", MODEL))
+    if model not in MODELS:
+        remedy = f"use one of {', '.join(MODELS)}; {MODEL!r} needs no key and no download"
+        _refuse(f"{_EMBEDDING}.model", f"is {model!r}, which a document cannot ask for", remedy)
+    dimensions = stated.get(f"{_EMBEDDING}.dimensions", MODELS[model])
+    if dimensions != MODELS[model]:
+        message = f"is {dimensions}, but the model {model!r} has {MODELS[model]}"
+        _refuse(f"{_EMBEDDING}.dimensions", message, f"use {MODELS[model]} or leave it out")
     for name, fixed in FIXED.items():
         path = f"{_STAGE_1}.bm25_params.{name}"
         if stated.get(path, fixed) != fixed:
@@ -171,43 +180,8 @@ def _refuse_impossible(stated: Mapping[str, object]) -> None:
         _refuse(f"{_EMBEDDING}.chunk_overlap", message, f"give it at most {math.ceil(size / 2) - 1:.0f}")
 
 
-def _refuse_model(stated: Mapping[str, object]) -> None:
-    model = str(stated.get(f"{_EMBEDDING}.model", MODEL))
-    if model not in MODELS:
-        remedy = f"use one of {', '.join(MODELS)}; {MODEL!r} needs no key and no download"
-        _refuse(f"{_EMBEDDING}.model", f"is {model!r}, which a document cannot ask for", remedy)
-    dimensions = stated.get(f"{_EMBEDDING}.dimensions", MODELS[model])
-    if dimensions != MODELS[model]:
-        message = f"is {dimensions}, but the model {model!r} has {MODELS[model]}"
-        _refuse(f"{_EMBEDDING}.dimensions", message, f"use {MODELS[model]} or leave it out")
-
-
 def _refuse(path: str, what: str, remedy: str) -> None:
     raise ConfigError(f"{path} {what}", path=path, remedy=remedy)
-
-
-def _refuse_second_spelling(integration: Mapping[str, Any]) -> None:
-    """Refuse two strategies for one agent: `test_engineer` and `test-engineer` are the same."""
-    seen: set[str] = set()
-    for name in integration.get("agent_strategies", {}):
-        spelt = _spelt(name)
-        if spelt in seen:
-            path = f"{_STRATEGIES}.{name}"
-            _refuse(path, "names an agent that is already there under another spelling", "keep one of them")
-        seen.add(spelt)
-
-
-def _strategies(integration: Mapping[str, Any]) -> dict[str, object]:
-    """Return the settings of the strategies, with the agents' names in the spelling of settings."""
-    return {
-        f"agents.{_spelt(agent)}.{option}": _value(value)
-        for agent, strategy in integration.get("agent_strategies", {}).items()
-        for option, value in strategy.items()
-    }
-
-
-def _spelt(agent: str) -> str:
-    return agent.replace("_", "-")
 
 
 def _value(value: object) -> object:

@@ -32,13 +32,6 @@ _DECODER: Final = json.JSONDecoder()
 
 def to_line(issue: Issue) -> str:
     """Return an issue as one line without its end."""
-    told = to_object(issue)
-    line = json.dumps(told, ensure_ascii=False)
-    return line if storable(line) == line else json.dumps(told)
-
-
-def to_object(issue: Issue) -> dict[str, Any]:
-    """Return an issue as the object of its line."""
     told: dict[str, Any] = {
         **{name: getattr(issue, name) for name in _PLAIN},
         "labels": list(issue.labels),
@@ -56,7 +49,8 @@ def to_object(issue: Issue) -> dict[str, Any]:
     own |= {name: iso(at) for name in _OWN_TIMES if (at := getattr(issue, name)) is not None}
     if own:
         told[OWN_FIELD] = own
-    return told
+    line = json.dumps(told, ensure_ascii=False)
+    return line if storable(line) == line else json.dumps(told)
 
 
 def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value) -> list[Issue]:

@@ -103,7 +103,7 @@ def write_item(text: str, also: str = "") -> str:
         also: further characters that must not occur outside a JSON string.
     """
     is_bare = text and text == text.strip() and not _IN_ITEM.search(text) and not any(each in text for each in also)
-    return text if is_bare else write_string(text)
+    return text if is_bare else harmless_json(text)
 
 
 def read_text(text: str, key: str) -> str:
@@ -114,7 +114,7 @@ def read_text(text: str, key: str) -> str:
 def write_text(text: str) -> str:
     """Return a value that runs to the end of its line, as a JSON string where it would not survive that."""
     is_bare = text and text == text.strip() and text[0] != '"' and not _UNSAFE.search(text)
-    return text if is_bare else write_string(text)
+    return text if is_bare else harmless_json(text)
 
 
 def read_string(text: str, key: str) -> str:
@@ -144,24 +144,26 @@ def read_string_at(text: str, at: int, key: str) -> tuple[str, int]:
     return found, end
 
 
-def write_string(text: str) -> str:
-    """Return a JSON string on one line, in which everything that could act or hide is an escape."""
-    return harmless_json(text)
-
-
 def read_object(text: str, key: str) -> dict[str, Any]:
     """Return a JSON object."""
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:
+                raise ValueError(f"{name!r} appears twice")
+            found[name] = value
+        return found
+
+    remedy = f'write {key} {{"name": value}}'
     try:
-        found = read_json(text, object_pairs_hook=_members)
+        found = read_json(text, object_pairs_hook=members)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise CspError(
-            f"{key} is not JSON: {reason:.120}", code=BAD_JSON, remedy=f'write {key} {{"name": value}} on one line'
-        ) from error
+        message = f"{key} is not JSON: {reason:.120}"
+        raise CspError(message, code=BAD_JSON, remedy=f"{remedy} on one line") from error
     if not isinstance(found, dict):
-        raise CspError(
-            f"{key} is not a JSON object: {text!r:.60}", code=BAD_JSON, remedy=f'write {key} {{"name": value}}'
-        )
+        raise CspError(f"{key} is not a JSON object: {text!r:.60}", code=BAD_JSON, remedy=remedy)
     return found
 
 
@@ -174,15 +176,6 @@ def refuse_unfit_line(line: str, number: int) -> None:
             f"line {number} holds the control character U+{ord(control.group()):04X}",
             remedy="write the value as a JSON string with an escape, or leave the character out",
         )
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name!r} appears twice")
-        found[name] = value
-    return found
 
 
 Value = str | tuple[str, ...] | dict[str, Any]
@@ -231,35 +224,28 @@ def parse_request(text: str) -> Request:
         )
     for number in filled:
         refuse_unfit_line(lines[number], number + 1)
-    verb, words, scope, output = _task(lines[first])
+    task = _TASK.match(lines[first])
+    where = _WHERE.match(task[2]) if task else None
+    if task is None or where is None:
+        raise CspError(f"the request line is {lines[first]!r:.80}", remedy=f"write {_FORM}")
+    verb, (words, scope, output) = task[1], where.groups()
+    for what, name in (("verb", verb), ("IN:", scope), ("OUT:", output)):
+        if not NAME.fullmatch(name):
+            raise CspError(f"{what} is {name!r:.60}", remedy=f"write {_FORM}")
     values: dict[str, Value] = {}
     for number in filled[1:]:
         key, value = _line(lines[number], number + 1)
         if key in values:
             raise CspError(f"{key} appears twice, again in line {number + 1}", remedy="give it once")
         values[key] = value
-    return Request(verb, words, scope, output, values)
-
-
-def _task(line: str) -> tuple[str, str, str, str]:
-    """Return verb, words, scope and output of a request line."""
-    task = _TASK.match(line)
-    where = _WHERE.match(task[2]) if task else None
-    if task is None or where is None:
-        raise CspError(f"the request line is {line!r:.80}", remedy=f"write {_FORM}")
-    for what, name in (("verb", task[1]), ("IN:", where[2]), ("OUT:", where[3])):
-        if not NAME.fullmatch(name):
-            raise CspError(f"{what} is {name!r:.60}", remedy=f"write {_FORM}")
-    return task[1], read_words(where[1].strip(BLANKS)), where[2], where[3]
+    return Request(verb, read_words(words.strip(BLANKS)), scope, output, values)
 
 
 def _line(line: str, number: int) -> tuple[str, Value]:
     match = _LINE.match(line)
     if match is None:
-        raise CspError(
-            f"line {number} is {line!r:.60}, not KEY value",
-            remedy="write a text of several lines as one JSON string",
-        )
+        message = f"line {number} is {line!r:.60}, not KEY value"
+        raise CspError(message, remedy="write a text of several lines as one JSON string")
     key, written = match[1], match[2]
     if key not in KEYS:
         raise CspError(f"line {number} has the unknown key {key:.60}", remedy=f"known are {', '.join(KEYS)}")
@@ -354,14 +340,14 @@ def format_response(response: Response) -> str:
         ("RELEVANCE", _listed(response.relevance, "{:.2f}".format)),
         ("LINKS", _listed(response.links, write_relation)),
         ("RELEVANCE", _listed(response.link_relevance, "{:.2f}".format)),
-        *(("SNIPPET", f"{write_item(each.id)}:{write_string(each.text)}") for each in response.snippets),
+        *(("SNIPPET", f"{write_item(each.id)}:{harmless_json(each.text)}") for each in response.snippets),
     ]
     lines = [each for each in written if each[1]]
     for key, value in response.facts:
         if key in OWN_KEYS or not _KEY.fullmatch(key):
             raise CspError(f"a fact has the key {key!r:.60}", remedy="take a name in capitals that no other line has")
         lines.append((key, write_text(value)))
-    lines += [("CONTENT", write_string(response.content))] if response.content else []
+    lines += [("CONTENT", harmless_json(response.content))] if response.content else []
     return "\n".join((*(f"{key} {value}" for key, value in lines), "", ""))
 
 

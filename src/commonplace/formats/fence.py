@@ -47,31 +47,20 @@ class Unfenced:
     recalled: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Texts of complete items; the line where what follows begins, and what stands behind the end on its last line."""
-
-    texts: tuple[str, ...]
-    next_line: int
-    is_broken: bool
-    rest: str = ""
-
-
 def fence(items: Iterable[FenceItem]) -> str:
     """Return a block of recalled texts, which no text in it can end or imitate; nothing for no items.
 
     Invisible characters in a text are escaped, see `escaping`.
     """
-    lines = [
-        f'<recalled-item ref="{_attribute(item.reference)}" label="{_attribute(item.label)}">\n'
-        f"{_escaped(visible(item.text))}\n{_END}"
-        for item in items
-    ]
+    lines = []
+    for item in items:
+        text = visible(item.text)
+        if any(each in text for each in _BRACKETS):
+            text = _ESCAPABLE.sub(_TAKEN, text)
+        lines.append(
+            f'<recalled-item ref="{_attribute(item.reference)}" label="{_attribute(item.label)}">\n{text}\n{_END}'
+        )
     return "\n".join([OPENING, *lines, CLOSING]) if lines else ""
-
-
-def _escaped(text: str) -> str:
-    return _ESCAPABLE.sub(_TAKEN, text) if any(each in text for each in _BRACKETS) else text
 
 
 def unfence(text: str) -> Unfenced:
@@ -86,28 +75,27 @@ def unfence(text: str) -> Unfenced:
     lines = text.split("\n")
     kept: list[str] = []
     texts: list[str] = []
-    number, has_gap = 0, False
+    number = 0
     while number < len(lines):
         line = lines[number]
-        block = _read_block(lines, number) if OPENING in line else None
-        if block and block.texts:
-            texts.extend(block.texts)
-            before = line[: line.index(OPENING)]
-            remains = [before + OPENING] if block.is_broken else [before.rstrip(), block.rest]
-            kept.extend(part for part in remains if not _is_blank(part))
-            while kept and _is_blank(kept[-1]):
-                kept.pop()
-                has_gap = True
-            number = block.next_line
-            while number < len(lines) and _is_blank(lines[number]):
-                number += 1
-                has_gap = True
-            if has_gap and kept and number < len(lines):
-                kept.append("")
-            has_gap = False
-        else:
+        found, following, rest = _read_block(lines, number) if OPENING in line else ([], number, "")
+        if not found:
             kept.append(line)
             number += 1
+            continue
+        texts += found
+        before = line[: line.index(OPENING)]
+        remains = [before + OPENING] if rest is None else [before.rstrip(), rest]
+        kept += [part for part in remains if not _is_blank(part)]
+        filled, number = len(kept), following
+        while filled and _is_blank(kept[filled - 1]):
+            filled -= 1
+        while number < len(lines) and _is_blank(lines[number]):
+            number += 1
+        has_gap = filled < len(kept) or number > following
+        del kept[filled:]
+        if has_gap and kept and number < len(lines):
+            kept.append("")
     return Unfenced("\n".join(kept), tuple(texts))
 
 
@@ -119,43 +107,43 @@ def _is_blank(line: str) -> bool:
     return not line.strip(_QUOTE_MARKS + "\r")
 
 
-def _read_block(lines: list[str], opening: int) -> _Block | None:
-    """Read the block that opens on a line; None if the line only speaks of one."""
+def _read_block(lines: list[str], opening: int) -> tuple[list[str], int, str | None]:
+    """Read the block that opens on a line.
+
+    Returns:
+        The texts of its complete items, none if the line only speaks of a block; the line where what follows begins;
+        and what is behind the end on its last line, None if an item is cut off.
+    """
     before, _, after = lines[opening].partition(OPENING)
-    if after.strip():
-        return None
-    prefix = before[: len(before) - len(before.lstrip(_QUOTE_MARKS))]
-    ending = "\r" if after.endswith("\r") else ""
     texts: list[str] = []
     number = opening + 1
+    if after.strip():
+        return texts, number, ""
+    prefix = before[: len(before) - len(before.lstrip(_QUOTE_MARKS))]
+    ending = "\r" if after.endswith("\r") else ""
     while number < len(lines):
         line = _bare(lines[number], prefix, ending)
         if line is None or not (line.startswith(CLOSING) or _is_blank(line) or _ITEM.fullmatch(line)):
             break
         if line.startswith(CLOSING):
-            return _Block(tuple(texts), number + 1, False, line.removeprefix(CLOSING).strip())
-        if not _is_blank(line):
-            item = _read_item(lines, number + 1, prefix, ending)
-            if item is None:
-                return _Block(tuple(texts), number, True)
-            text, number = item
-            texts.append(text)
+            return texts, number + 1, line.removeprefix(CLOSING).strip()
+        number += 1
+        if _is_blank(line):
+            continue
+        # An item ends at its own end or at its block's.
+        body: list[str] = []
+        for end in range(number, len(lines)):
+            line = _bare(lines[end], prefix, ending)
+            if line is None or OPENING in line or _ITEM.fullmatch(line):
+                return texts, number - 1, None
+            if line.rstrip() == _END or line.startswith(CLOSING):
+                number = end + (line.rstrip() == _END)
+                break
+            body.append(line)
         else:
-            number += 1
-    return _Block(tuple(texts), number, False)
-
-
-def _read_item(lines: list[str], first: int, prefix: str, ending: str) -> tuple[str, int] | None:
-    """Return an item's text and the line behind it; None if it has no end of its own or its block's."""
-    body: list[str] = []
-    for number in range(first, len(lines)):
-        line = _bare(lines[number], prefix, ending)
-        if line is None or OPENING in line or _ITEM.fullmatch(line):
-            return None
-        if line.rstrip() == _END or line.startswith(CLOSING):
-            return _ESCAPED.sub(r"\1", "\n".join(body)), number + (line.rstrip() == _END)
-        body.append(line)
-    return None
+            return texts, number - 1, None
+        texts.append(_ESCAPED.sub(r"\1", "\n".join(body)))
+    return texts, number, ""
 
 
 def _bare(line: str, prefix: str, ending: str) -> str | None:

@@ -65,10 +65,10 @@ def _members(
 
 def _list(value: Any, path: str, name: str) -> list[str]:
     """Return a list of texts, each once; none where it is absent."""
-    given = value.get(name)
-    if given is not None and not _is_texts(given):
+    given = [] if value.get(name) is None else value[name]
+    if not _is_texts(given):
         _refuse(path, name, given, "give it a list of texts")
-    return list(dict.fromkeys(given or ()))
+    return list(dict.fromkeys(given))
 
 
 def _refuse(path: str, name: str, value: object, remedy: str) -> NoReturn:

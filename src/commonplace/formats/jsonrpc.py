@@ -71,7 +71,13 @@ def decode(line: bytes) -> Any:
     """
     try:
         value = read_json(line.decode("utf-8"))
-        return _well_formed(value) if b"\\u" in line else value
+        text = json.dumps(value, ensure_ascii=False) if b"\\u" in line else ""
+        if text.isascii() or not _SURROGATE.search(text):
+            return value
+        if isinstance(value, dict) and _SURROGATE.search(str(value.get("id"))):
+            # An answer could not repeat it.
+            raise ProtocolError(INVALID_REQUEST, "the id holds half of a surrogate pair, which is no character")
+        return json.loads(_SURROGATE.sub("\ufffd", text))
     except UnicodeDecodeError as error:
         raise ProtocolError(PARSE_ERROR, f"byte {error.start + 1} of the line is not UTF-8") from error
     except json.JSONDecodeError as error:
@@ -80,16 +86,6 @@ def decode(line: bytes) -> Any:
         raise ProtocolError(PARSE_ERROR, "the line nests arrays or objects too deeply") from error
     except ValueError as error:
         raise ProtocolError(PARSE_ERROR, f"the line is not JSON that can be read: {error}") from error
-
-
-def _well_formed(value: Any) -> Any:
-    text = json.dumps(value, ensure_ascii=False)
-    if text.isascii() or not _SURROGATE.search(text):
-        return value
-    if isinstance(value, dict) and _SURROGATE.search(str(value.get("id"))):
-        # An answer could not repeat it.
-        raise ProtocolError(INVALID_REQUEST, "the id holds half of a surrogate pair, which is no character")
-    return json.loads(_SURROGATE.sub("\ufffd", text))
 
 
 def read_message(value: Any) -> Message:
@@ -102,24 +98,23 @@ def read_message(value: Any) -> Message:
     given = value.get("id")
     # JSON-RPC allows null and fractions as ids, the protocol does not; bool is an int to Python only.
     known = given if isinstance(given, int | str) and not isinstance(given, bool) else None
-    if fault := _fault(value, known):
+    has_method, fault = "method" in value, ""
+    if value.get("jsonrpc") != "2.0":
+        fault = 'a message has "jsonrpc": "2.0"'
+    elif "id" in value and known is None and has_method:
+        fault = "the id of a request is a string or an integer"
+    elif has_method and not isinstance(value["method"], str):
+        fault = "the method is a string"
+    elif not (has_method or "result" in value or "error" in value):
+        fault = "a message names a method"
+    if fault:
         return Malformed(ProtocolError(INVALID_REQUEST, fault), known)
-    if "method" not in value:
+    if not has_method:
         return None
     params = {} if value.get("params") is None else value["params"]
     if isinstance(params, dict):
         return Call(value["method"], params, known)
     return None if known is None else Malformed(ProtocolError(INVALID_PARAMS, "params is a JSON object"), known)
-
-
-def _fault(value: Mapping[str, Any], known: RequestId | None) -> str | None:
-    if value.get("jsonrpc") != "2.0":
-        return 'a message has "jsonrpc": "2.0"'
-    if "id" in value and known is None and "method" in value:
-        return "the id of a request is a string or an integer"
-    if "method" in value:
-        return None if isinstance(value["method"], str) else "the method is a string"
-    return None if "result" in value or "error" in value else "a message names a method"
 
 
 def id_at_an_end(head: bytes, tail: bytes) -> RequestId | None:
@@ -169,7 +164,7 @@ def encode(message: Answer) -> bytes:
         ValueError: a value in it is no JSON: not a number, or of a type that JSON lacks.
         TypeError: the same.
     """
-    head = {name: value for name, value in message.items() if name in _OWN_TO_THE_CLIENT}
+    head = {name: message[name] for name in _OWN_TO_THE_CLIENT if name in message}
     rest = {name: value for name, value in message.items() if name not in head}
     return f"{json.dumps(head, ensure_ascii=False, separators=(',', ':'))[:-1]},{visible_json(rest)[1:]}".encode()
 
@@ -195,15 +190,12 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
     """
     while line := stream.readline(MAX_LINE_LENGTH + 1):
         if len(line) > MAX_LINE_LENGTH and not line.endswith(b"\n"):
-            yield TooLong(line[:_KEPT], _drain(stream, line[-_KEPT:]))
+            tail = line[-_KEPT:]
+            while not tail.endswith(b"\n") and (part := stream.readline(_DRAINED_AT_ONCE)):
+                tail = (tail + part)[-_KEPT:]
+            yield TooLong(line[:_KEPT], tail)
         elif stripped := line.strip(b" \t\r\n"):
             yield stripped
-
-
-def _drain(stream: BinaryIO, tail: bytes) -> bytes:
-    while not tail.endswith(b"\n") and (part := stream.readline(_DRAINED_AT_ONCE)):
-        tail = (tail + part)[-_KEPT:]
-    return tail
 
 
 class LineWriter:

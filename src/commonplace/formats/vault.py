@@ -96,8 +96,12 @@ def tags_of(tags: Iterable[str]) -> tuple[str, ...]:
     """Return tags as Obsidian takes them, each once whatever its capitals; what has no letter or digit goes."""
     kept: dict[str, str] = {}
     for tag in tags:
-        parts = [_tag_part(part) for part in unicodedata.normalize("NFC", tag).split("/")]
-        made = "/".join(part for part in parts if part)
+        # What fits no tag becomes a hyphen between what does.
+        fitting = "".join(
+            each if each.isalnum() or each in "_/" or unicodedata.category(each) in ("Mn", "Mc", "So") else " "
+            for each in unicodedata.normalize("NFC", tag)
+        )
+        made = "/".join("-".join(part.split()) for part in fitting.split("/") if part.strip())
         if made.replace("/", "").isdigit():
             made = f"_{made}"  # to Obsidian a number is no tag
         if made.strip("_/-"):
@@ -112,15 +116,6 @@ def link_to(name: str) -> str:
     target = file_stem(name)
     shown = visible(" ".join(re.sub(r"[\[\]|]", " ", _one_line(name)).split()))
     return f"[[{target}]]" if shown in (target, "") else f"[[{target}|{shown}]]"
-
-
-def _tag_part(words: str) -> str:
-    """Return what of a text fits a tag, with a hyphen wherever something else stood."""
-    fitting = "".join(
-        each if each.isalnum() or each == "_" or unicodedata.category(each) in ("Mn", "Mc", "So") else " "
-        for each in words
-    )
-    return "-".join(fitting.split())
 
 
 def _one_line(text: str) -> str:
@@ -216,10 +211,29 @@ class Note:
 
 def write_note(note: Note) -> str:
     """Return a note as Markdown."""
-    front = "".join(f"{_property(note, key)}\n" for key in _KEYS)
+
+    def quoted(text: str) -> str:
+        # JSON's texts are YAML's, but for what ends a line there, must not be in a file, or is seen by nobody.
+        return _UNSEEN.sub(_json_escape, json.dumps(text, ensure_ascii=False))
+
+    front = []
+    for key, attribute in _KEYS.items():
+        value = getattr(note, attribute)
+        if isinstance(value, tuple):
+            front.append(f"{key}:" + ("".join(f"\n  - {quoted(each)}" for each in value) or " []"))
+        elif isinstance(value, datetime):
+            front.append(f"{key}: {iso(value.replace(microsecond=0))}")
+        else:
+            front.append(f"{key}: {quoted(value) if isinstance(value, str) else value}")
     links = dict.fromkeys(link for entity in note.entities if (link := link_to(entity)))
-    listed = "".join(f"- {link}\n" for link in links)
-    return f"---\n{front}---\n\n## Content\n\n{escaped(note.content)}\n\n## Entities\n" + (listed and f"\n{listed}")
+    listed = "".join(f"\n- {link}" for link in links)
+    parts = ["---", *front, "---\n\n## Content\n", f"{escaped(note.content)}\n\n## Entities\n"]
+    return "\n".join(parts) + (listed and f"{listed}\n")
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def memory_id_of(beginning: str) -> str | None:
@@ -239,21 +253,3 @@ def memory_id_of(beginning: str) -> str | None:
             value, fault = load_yaml(written) if written[:1] in ('"', "'") else (written, "")
             return value if not fault and isinstance(value, str) else written.strip("\"'")
     return None
-
-
-def _property(note: Note, key: str) -> str:
-    value = getattr(note, _KEYS[key])
-    if isinstance(value, tuple):
-        return f"{key}:" + ("".join(f"\n  - {_quoted(each)}" for each in value) or " []")
-    if isinstance(value, datetime):
-        return f"{key}: {iso(value.replace(microsecond=0))}"
-    return f"{key}: {_quoted(value) if isinstance(value, str) else value}"
-
-
-def _quoted(text: str) -> str:
-    # JSON's texts are YAML's, but for what ends a line there, must not stand in a file, or is seen by nobody.
-    def written(found: re.Match[str]) -> str:
-        code = ord(found[0])
-        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-    return _UNSEEN.sub(written, json.dumps(text, ensure_ascii=False))

@@ -42,7 +42,6 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
             if depth > DEEPEST:
                 return None, TOO_DEEP
         value = yaml.load(text, Loader=loader)  # noqa: S506 -- a safe loader, in C where there is one
-        return (None, LONG_NUMBER) if _holds_long_number(value) else (value, "")
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + first_line}" if error.problem_mark else ""
         problem = error.problem or error.context or "not YAML"
@@ -51,6 +50,16 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
         return None, f"{problem}{line}"
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
         return None, fault_of(error)
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if is_long_number(each):
+            return None, LONG_NUMBER
+        if isinstance(each, dict):
+            waiting += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple | set):
+            waiting += each
+    return value, ""
 
 
 def fault_of(error: Exception) -> str:
@@ -63,14 +72,6 @@ def fault_of(error: Exception) -> str:
 def is_long_number(value: object) -> bool:
     """Return whether a value is a whole number of too many digits."""
     return isinstance(value, int) and value.bit_length() > MAX_BITS
-
-
-def _holds_long_number(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(map(_holds_long_number, value.keys())) or any(map(_holds_long_number, value.values()))
-    if isinstance(value, list | tuple | set):
-        return any(map(_holds_long_number, value))
-    return is_long_number(value)
 
 
 def read_document(file: Path, most_bytes: int, what: str) -> object:
@@ -107,8 +108,7 @@ def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object
     except UnicodeDecodeError as error:
         raise UsageError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
     document, fault = load_yaml(text)
-    fault = fault or _doubled(text)
-    if fault:
+    if fault or (fault := _doubled(text)):
         raise UsageError(f"{name} is not a YAML that can be read: {fault}")
     return document
 
@@ -193,25 +193,21 @@ def parse_front_matter(text: str) -> FrontMatter:
     block = "\n".join(head[1 : count - 1])
     if not block.strip():
         return FrontMatter(lines=count)
-    values, fault = _toml(block) if head[0].startswith("+") else _yaml(block)
+    values: object = None
+    if head[0].startswith("+"):
+        import tomllib
+
+        try:
+            values, fault = tomllib.loads(block), ""
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            fault = str(error) or "nested too deeply"
+    elif block.count("[") + block.count("{") > _MAX_BRACKETS:
+        fault = f"more than {_MAX_BRACKETS} brackets"
+    else:
+        values, fault = load_yaml(block, first_line=2)
     if fault:
         return FrontMatter(lines=count, fault=f"{FAULT}cannot be read: {fault}")
     if not isinstance(values, dict):
         # A document may open with a thematic break; then the block is prose, and nothing is broken.
         return NONE if isinstance(values, str) else FrontMatter(lines=count, fault=f"{FAULT}is not a mapping")
     return FrontMatter({str(key).lower(): value for key, value in values.items()}, count)
-
-
-def _toml(block: str) -> tuple[object, str]:
-    import tomllib
-
-    try:
-        return tomllib.loads(block), ""
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return None, str(error) or "nested too deeply"
-
-
-def _yaml(block: str) -> tuple[object, str]:
-    if block.count("[") + block.count("{") > _MAX_BRACKETS:
-        return None, f"more than {_MAX_BRACKETS} brackets"
-    return load_yaml(block, first_line=2)
