@@ -166,12 +166,6 @@ class Folder:
             with suppress(FileNotFoundError):
                 sync(place)
 
-    def keep_damaged(self, file: PageFile) -> str:
-        """Keep a page as it was read in a new file beside it; return its name, the same for the same text."""
-        name = f"{file.name.removesuffix('.md')}{DAMAGED}{file.sum[:8]}.md"
-        self.keep(name, file.text)
-        return name
-
     def copies(self) -> dict[str, str]:
         """Return the copies kept beside the pages, of conflicts and of damaged pages, by name, each with its page."""
         found = ((name, _COPY.fullmatch(name)) for name in sorted(self._beside()))
@@ -217,29 +211,24 @@ def replace_file(
     """
     try:
         status = write_draft(draft, data, target)
-        if is_as_before is None:
-            return status if _placed(draft, target) else None
-        if not is_as_before():
+        if is_as_before is not None:
+            if not is_as_before():
+                return None
+            draft.replace(target)
+            return status
+        try:
+            os.link(draft, target)  # a rename would replace a file that was saved there a moment ago
+        except FileExistsError:
             return None
-        draft.replace(target)
+        except OSError:
+            # FAT and some network shares have no hard links: a look just before the rename has to do.
+            if os.path.lexists(target):
+                return None
+            draft.replace(target)
         return status
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-
-
-def _placed(draft: Path, target: Path) -> bool:
-    """Give a draft its name, unless a file has that name by now; return whether it did."""
-    try:
-        os.link(draft, target)  # a rename would replace a file that was saved there a moment ago
-    except FileExistsError:
-        return False
-    except OSError:
-        # FAT and some network shares have no hard links: a look just before the rename has to do.
-        if os.path.lexists(target):
-            return False
-        draft.replace(target)
-    return True
 
 
 def write_draft(draft: Path, data: bytes, model: Path) -> os.stat_result:

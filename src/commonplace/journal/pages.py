@@ -172,7 +172,7 @@ class PageReader:
             return {}
 
     def _read(self, page: str, _: Stamp) -> dict[str, PagePlace]:
-        """Return where the memories of a page stand; its stamp tells one state of it from another."""
+        """Return where the memories of a page are; its stamp distinguishes one state of it from another."""
         file = self._folder.read(page)
         blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MAX_BYTES else ()
         shown = self._folder.shown(page)

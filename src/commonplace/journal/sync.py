@@ -148,9 +148,17 @@ class JournalSync:
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
             return
         # Another process may have left something due when it was killed.
-        is_due = self._looked is None and bool(self._runtime.store.due(self._runtime.namespace))
+        store, space = self._runtime.store, self._runtime.namespace
+        is_due = self._is_time(now) or (self._looked is None and bool(store.due(space)))
         self._looked = now
-        if is_due or self._is_time(now) or self._has_news():
+        if not is_due:
+            # Their stamps alone show whether pages are as the store knows them.
+            try:
+                known = {page.page: (page.size, page.mtime_ns) for page in store.pages(space)}
+                is_due = known != self._folder.stamps()
+            except OSError:
+                is_due = True  # what is wrong with the folder is told by a run
+        if is_due:
             self._pass_by(0.0)
 
     def written(self) -> None:
@@ -170,6 +178,10 @@ class JournalSync:
     def sync(self, accept: str | Path | None = None) -> SyncReport:
         """Bring every page and the store together now, and say what was done.
 
+        Args:
+            accept: a page to take in as a person left it, however much is missing from it, or a damaged one that was
+                kept.
+
         Raises:
             NotFoundError: `accept` names neither a page nor a damaged one that was kept.
             UsageError: what it names holds NUL characters.
@@ -183,32 +195,29 @@ class JournalSync:
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             if accept is None:
                 self._run(tally, thorough=True)
-            else:
-                self._accept(accept, tally)
+                return self._report(tally)
+            folder = self._folder
+            copies = {name: page for name, page in folder.copies().items() if DAMAGED in name}
+            names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
+            wanted, named = Path(accept).expanduser().absolute(), str(accept)
+            found = [name for shown, name in names.items() if named == shown or wanted == folder.path(name).absolute()]
+            if not found:
+                remedy = f"name one of {', '.join(sorted(names)[-_SHOWN:])}" if names else "this namespace has none"
+                raise NotFoundError(f"there is no page {named!r:.200}", remedy=remedy)
+            page = copies.get(found[0], found[0])
+            if found[0] in copies:
+                # A page that was kept is put back first.
+                kept = folder.read(found[0])
+                if kept.problem or NUL in kept.text:
+                    why = kept.problem or "holds NUL characters, as a damaged file does"
+                    raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
+                self._run(tally, thorough=True)  # what came to the page since stays
+                if folder.replace(folder.read(page), kept.text) is None:
+                    raise StoreBusyError(f"{folder.shown(page)} keeps changing", remedy="close it, and try again")
+            self._run(tally, thorough=True, believed=(page,))
+            if found[0] in copies:
+                folder.drop(found[0])
         return self._report(tally)
-
-    def _accept(self, path: str | Path, tally: Tally) -> None:
-        """Take in a page as a person left it, however much is missing from it; one that was kept is put back first."""
-        folder = self._folder
-        copies = {name: page for name, page in folder.copies().items() if DAMAGED in name}
-        names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
-        wanted = Path(path).expanduser().absolute()
-        found = [name for shown, name in names.items() if str(path) == shown or wanted == folder.path(name).absolute()]
-        if not found:
-            remedy = f"name one of {', '.join(sorted(names)[-_SHOWN:])}" if names else "this namespace has none"
-            raise NotFoundError(f"there is no page {str(path)!r:.200}", remedy=remedy)
-        page = copies.get(found[0], found[0])
-        if found[0] in copies:
-            kept = folder.read(found[0])
-            if kept.problem or NUL in kept.text:
-                why = kept.problem or "holds NUL characters, as a damaged file does"
-                raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
-            self._run(tally, thorough=True)  # what came to the page since stays
-            if folder.replace(folder.read(page), kept.text) is None:
-                raise StoreBusyError(f"{folder.shown(page)} keeps changing", remedy="close it, and try again")
-        self._run(tally, thorough=True, believed=(page,))
-        if found[0] in copies:
-            folder.drop(found[0])
 
     def forget(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the blocks of memories and the conflict copies that name one of them; return how many went.
@@ -238,14 +247,6 @@ class JournalSync:
     def _is_time(self, now: float) -> bool:
         is_due = self._pending >= MAX_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
         return is_due and now >= self._rests_until
-
-    def _has_news(self) -> bool:
-        """Return whether a page is not as the store knows it, by its stamp alone."""
-        known = self._runtime.store.pages(self._runtime.namespace)
-        try:
-            return {page.page: (page.size, page.mtime_ns) for page in known} != self._folder.stamps()
-        except OSError:
-            return True  # what is wrong with the folder is told by a run
 
     def _pass_by(self, wait_s: float) -> None:
         """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""

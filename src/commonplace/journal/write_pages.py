@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from commonplace.dataclasses import replace
@@ -14,17 +14,20 @@ from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, enco
 from commonplace.journal.folder import DAMAGED, MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.import_edits import EditImport
 from commonplace.journal.pages import entry_of, kind_of, title_of
-from commonplace.journal.snapshot import Seen, Snapshot, read_links, read_memories
+from commonplace.journal.snapshot import Seen, Snapshot, read_memories
 from commonplace.journal.sync import JournalRuntime, Tally
 from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import JournalBlock, JournalPage, Selection, StoredMemory
 
 _MIN_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""
+_SETTLED_AT_ONCE: Final = 1_000
+"""So that other writers wait for milliseconds only."""
+_ATTEMPTS: Final = 5
 
 
 def within_budget(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
-    """Return the ids of the long-term memories that are to stand on the long-term page; ties by id.
+    """Return the ids of the long-term memories that are to be on the long-term page; ties by id.
 
     Args:
         rewritten: ids whose block on the page will not stay as it is.
@@ -67,7 +70,7 @@ class PageWriter:
     """Brings the pages in line with the store.
 
     Attributes:
-        agreed: by id, what both sides say from now on; None where there is nothing to remember of a block.
+        settled: ids of which it is known what both sides say from now on: the snapshot has it.
         failed: pages that could not be written.
         is_stale: a page was changed by somebody else meanwhile; the run has to be done once more.
     """
@@ -76,81 +79,83 @@ class PageWriter:
         self._at = at
         self._tally = at.tally
         self._imported = imported
-        self._changes: dict[str, _Changes] = defaultdict(dict)
         self._targets: dict[str, str] = {}
         self._rewritten: set[str] = set()
-        self.agreed: dict[str, Baseline | None] = {}
+        self.settled: set[str] = set()
         self.failed: set[str] = set()
         self.is_stale = False
 
     def place(self, ids: Iterable[str]) -> None:
-        """Write the pages on which these memories stand, or are to stand."""
-        listed = set(ids)
-        outdated = {id_ for id_ in listed if self._imported.verdicts.get(id_) in ("take store", "conflict")}
-        outdated |= self._imported.reheaded
+        """Write the pages on which these memories are, or are to be."""
+        at, imported, listed = self._at, self._imported, set(ids)
+        outdated = {id_ for id_ in listed if imported.verdicts.get(id_) in ("take store", "conflict")}
+        outdated |= imported.reheaded
         room: set[str] = set()
-        long = (each for id_ in listed if (each := self._at.memory(id_)) is not None and each.record.tier == "long")
-        if LONG_TERM_PAGE in self._at.seen or any(each.expired_at is None for each in long):
-            room = within_budget(self._at, outdated)
-            listed |= room | {id_ for id_, found in self._at.blocks.items() if found.page == LONG_TERM_PAGE}
-        for id_ in sorted(listed - self._imported.refused, key=self._order):
-            self._plan(id_, room, is_outdated=id_ in outdated)
-        for name in sorted(self._changes):
-            self._write(self._at.seen[name], self._changes[name])
+        long = (each for id_ in listed if (each := at.memory(id_)) is not None and each.record.tier == "long")
+        if LONG_TERM_PAGE in at.seen or any(each.expired_at is None for each in long):
+            room = within_budget(at, outdated)
+            listed |= room | {id_ for id_, found in at.blocks.items() if found.page == LONG_TERM_PAGE}
+        changes: dict[str, _Changes] = defaultdict(dict)
+        for id_ in sorted(listed - imported.refused, key=self._order):
+            stored, found, agreed = at.memory(id_), at.blocks.get(id_), at.agreed.get(id_)
+            home = agreed.page if agreed else ""
+            if stored is None and found is not None and id_ not in imported.forgotten:
+                continue  # a note that was not taken in
+            if home in at.left or (found is None and home in at.stamps and home not in at.seen):
+                continue
+            target = at.likely_page(stored, agreed)
+            if target == LONG_TERM_PAGE and id_ not in room:
+                target = ""
+            if target and at.page(target) is None:
+                continue
+            self._targets[id_] = target
+            if found is not None and found.page != target:
+                changes[found.page][id_] = None
+            stays = found is not None and found.page == target and id_ not in outdated
+            if target and stored is not None and not stays:
+                written = found.entry.links if found else ()
+                links = [*at.links(id_), *(link for link in written if at.memory(link) is None)]
+                self._rewritten.add(id_)
+                changes[target][id_] = entry_of(stored, kind_of(target), links, at.own_sections())
+        for name in sorted(changes):
+            self._write(at.seen[name], changes[name])
         for id_ in self._targets:
-            self._agree(id_)
-
-    def _plan(self, id_: str, room: set[str], *, is_outdated: bool) -> None:
-        """Note what becomes of the block of one memory, unless its page is left alone."""
-        at = self._at
-        stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
-        home = agreed.page if agreed else ""
-        if stored is None and found is not None and id_ not in self._imported.forgotten:
-            return  # a note that was not taken in
-        if home in at.left or (found is None and home in at.stamps and home not in at.seen):
-            return
-        target = at.likely_page(stored, agreed)
-        if target == LONG_TERM_PAGE and id_ not in room:
-            target = ""
-        if target and at.page(target) is None:
-            return
-        self._targets[id_] = target
-        if found is not None and found.page != target:
-            self._changes[found.page][id_] = None
-        stays = found is not None and found.page == target and not is_outdated
-        if target and stored is not None and not stays:
-            written = found.entry.links if found else ()
-            links = [*at.links(id_), *(link for link in written if at.memory(link) is None)]
-            self._rewritten.add(id_)
-            self._changes[target][id_] = entry_of(stored, kind_of(target), links, at.own_sections())
+            self._settle(id_)
 
     def _write(self, seen: Seen, changes: _Changes) -> None:
         """Write one page, or note that it could not be."""
-        name, old = seen.file.name, seen.file
+        at, name, old = self._at, seen.file.name, seen.file
         text = self._changed(seen, changes)
         if text == old.text and (text.strip() or not seen.is_lost):
             return
+        copy = f"{name.removesuffix('.md')}{DAMAGED}{old.sum[:8]}.md" if seen.text != old.text else ""
+        written: PageFile | None = PageFile(name)
         try:
-            copy = self._at.folder.keep_damaged(old) if seen.text != old.text else ""
-            if text.strip() in ("", f"# {title_of(name)}"):
-                is_done = old.data is None or self._at.folder.remove(old)
-                written: PageFile | None = PageFile(name) if is_done else None
-            else:
-                written = self._at.folder.replace(old, text)
+            if copy:
+                at.folder.keep(copy, old.text)
+            if text.strip() not in ("", f"# {title_of(name)}"):
+                written = at.folder.replace(old, text)
+            elif old.data is not None and not at.folder.remove(old):
+                written = None
         except OSError as error:
             self.failed.add(name)
-            self._at.notice(name, f"could not be written ({error.strerror}); its memories are in the store")
+            at.notice(name, f"could not be written ({error.strerror}); its memories are in the store")
             return
         if written is None:
             self.failed.add(name)
             self.is_stale = True
             return
         self._tally.counts["pages_written"] += written.data is not None
-        self._at.reread(written)
+        at.reread(written)
+        shown = at.folder.shown(copy) if copy else ""
         if copy:
-            self._tally.conflicts[self._at.folder.shown(copy)] = None
+            self._tally.conflicts[shown] = None
         if seen.is_lost and written.data is not None:
-            self._at.notice(name, _loss_notice(seen, self._at.folder.shown(copy) if copy else ""))
+            kept = f"; what stood there is kept in {shown}" if copy else ""
+            if copy and NUL not in old.text:
+                kept += f": if you meant it, `commonplace sync --accept {shown}` takes it in after all"
+            loss = f"{seen.damage}, and was written again from the store{kept}"
+            at.notice(name, loss if seen.damage else "was deleted or emptied; it was written again from the store")
 
     def _changed(self, seen: Seen, changes: _Changes) -> str:
         """Return the new text of a page; what would make it too large for a page stays in the store alone."""
@@ -160,70 +165,51 @@ class PageWriter:
         text = with_changes(old, changes, title=title_of(name), kind=kind_of(name), ranks=ranks)
         if len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
             return text
-        room, kept = MAX_PAGE_BYTES - len(old.encode("utf-8")), dict(changes)
+        room, kept, left = MAX_PAGE_BYTES - len(old.encode("utf-8")), dict(changes), 0
         for id_, entry in changes.items():
             room -= 2 * len(entry.text.encode("utf-8", "surrogatepass")) + 1024 if entry else 0
             if entry and room < 0:
                 kept[id_] = None
                 self._targets[id_] = ""
-        left = sum(entry is not None for entry in changes.values()) - sum(entry is not None for entry in kept.values())
+                left += 1
         self._at.notice(name, f"is full; {left} memories are not on it")
         return with_changes(old, kept, title=title_of(name), kind=kind_of(name), ranks=ranks)
 
-    def _agree(self, id_: str) -> None:
+    def _settle(self, id_: str) -> None:
         """Note what both sides say of one memory, now that its pages are written."""
-        at, target = self._at, self._targets[id_]
-        stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
+        at, target, missing = self._at, self._targets[id_], id_ in self._at.missing
+        stored, found, agreed = at.memory(id_), at.blocks.get(id_), at.agreed.get(id_)
         if {target, found.page if found else ""} & self.failed:
             return
+        self.settled.add(id_)
         if stored is None or id_ in self._imported.dropped:
-            self.agreed[id_] = None
+            at.agreed.pop(id_, None)
             return
+        links = at.links(id_)
         if target and id_ in self._rewritten:
+            # From now on the block has words of the store's own, which a person may not have seen.
             entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
-            standing = self._standing(id_, target, agreed)
-            self.agreed[id_] = agree(entry, target, stored, at.links(id_), standing)
+            now = at.runtime.now()
+            before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
+            if missing or agreed is None or agreed.page != target:
+                standing = replace(before, since=now, changed=now, is_seen=before.is_seen or missing)
+            else:
+                is_saved = found is not None and found.page == target and target in at.changed
+                is_as_agreed = agreed.store == digest(meant_by_store(stored, links))
+                changed = before.changed if is_as_agreed else now
+                standing = replace(before, changed=changed, is_seen=before.is_seen or is_saved)
+            at.agreed[id_] = agree(entry, target, stored, links, standing)
             self._tally.counts["moved"] += bool(agreed and agreed.page and agreed.page != target)
-        elif target:
-            self.agreed[id_] = agreed
-        else:
+        elif not target:
             if agreed is None and found is not None:
-                agreed = agree(found.entry, found.page, stored, at.links(id_), Standing())
-            meaning = digest(meant_by_store(stored, at.links(id_)))
-            self.agreed[id_] = replace(agreed, page="", store=meaning, standing=UNSEEN) if agreed else None
-
-    def _standing(self, id_: str, target: str, agreed: Baseline | None) -> Standing:
-        """Return how a block stands on a page, now that it was written there from what the store says."""
-        at, now = self._at, self._at.runtime.now()
-        before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
-        if id_ in self._imported.missing or agreed is None or agreed.page != target:
-            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._imported.missing)
-        found = at.blocks.get(id_)
-        is_saved = found is not None and found.page == target and target in at.changed
-        stored = at.memory(id_)
-        is_as_agreed = stored is not None and agreed.store == digest(meant_by_store(stored, at.links(id_)))
-        changed = before.changed if is_as_agreed else now
-        return replace(before, changed=changed, is_seen=before.is_seen or is_saved)
-
-    def _agreed_now(self, id_: str) -> Baseline | None:
-        return self._imported.agreed.get(id_) or self._at.agreed.get(id_)
+                agreed = agree(found.entry, found.page, stored, links, Standing())
+            if agreed is not None:
+                meaning = digest(meant_by_store(stored, links))
+                at.agreed[id_] = replace(agreed, page="", store=meaning, standing=UNSEEN)
 
     def _order(self, id_: str) -> tuple[float, str, int, str]:
         stored = self._at.memory(id_)
         return (0.0, "", 0, id_) if stored is None else (stored.at, stored.owner.session, stored.owner.position, id_)
-
-
-def _loss_notice(seen: Seen, copy: str) -> str:
-    """Return what people are told of a page that was not believed, words that continue its name."""
-    if not seen.damage:
-        return "was deleted or emptied; it was written again from the store"
-    kept = f"; what stood there is kept in {copy}" if copy else ""
-    if copy and NUL not in seen.file.text:
-        kept += f": if you meant it, `commonplace sync --accept {copy}` takes it in after all"
-    return f"{seen.damage}, and was written again from the store{kept}"
-
-
-_ATTEMPTS: Final = 5
 
 
 def forget(folder: Folder, ids: Sequence[str]) -> int:
@@ -236,7 +222,16 @@ def forget(folder: Folder, ids: Sequence[str]) -> int:
         return 0
     folder.drop_drafts()
     wanted = set(ids)
-    named = {name: _forget_on(folder, name, wanted) for name in sorted(folder.stamps())}
+    named: dict[str, int] = {}
+    for name in sorted(folder.stamps()):
+        for _ in range(_ATTEMPTS):
+            file = folder.read(name)
+            text, named[name] = _without(file.text, name, wanted)
+            is_empty = text.strip() in ("", f"# {title_of(name)}")
+            if text == file.text or (folder.remove(file) if is_empty else folder.replace(file, text)):
+                break
+        else:
+            raise StoreBusyError(f"{folder.shown(name)} keeps changing", remedy="close it, and try again")
     gone = sum(named.values())
     for name, page in folder.copies().items():
         lines = split_lines(folder.read(name).text)
@@ -248,37 +243,15 @@ def forget(folder: Folder, ids: Sequence[str]) -> int:
     return gone
 
 
-def drop_all(folder: Folder) -> int:
-    """Remove every page and conflict copy, and the directory where nothing else is in it; return how many files."""
-    if folder.fault():
-        return 0
-    folder.drop_drafts()
-    gone = sum(folder.drop(name) for name in [*sorted(folder.stamps()), *folder.copies()])
-    folder.drop_directory()
-    return gone
-
-
-def _forget_on(folder: Folder, name: str, wanted: set[str]) -> int:
-    for _ in range(_ATTEMPTS):
-        file = folder.read(name)
-        text, gone = _without(file.text, name, wanted)
-        if text == file.text:
-            return 0
-        is_empty = text.strip() in ("", f"# {title_of(name)}")
-        if folder.remove(file) if is_empty else folder.replace(file, text):
-            return gone
-    raise StoreBusyError(f"{folder.shown(name)} keeps changing", remedy="close it, and try again")
-
-
 def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:
     """Return a page without some memories and links to them, and how many blocks went.
 
-    Of an id that stands twice, one goes at a time.
+    Of an id that is there twice, one goes at a time.
     """
     gone = 0
     while True:
         entries = [block.entry for block in parse_page(text, kind_of(name)).blocks if block.entry.id]
-        changes: dict[str, Entry | None] = {}
+        changes: _Changes = {}
         for entry in entries:
             kept = tuple(link for link in entry.links if link not in wanted)
             if entry.id in wanted:
@@ -291,8 +264,14 @@ def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:
         text = with_changes(text, changes, title=title_of(name), kind=kind_of(name))
 
 
-_SETTLED_AT_ONCE: Final = 1_000
-"""So that other writers wait for milliseconds only."""
+def drop_all(folder: Folder) -> int:
+    """Remove every page and conflict copy, and the directory where nothing else is in it; return how many files."""
+    if folder.fault():
+        return 0
+    folder.drop_drafts()
+    gone = sum(folder.drop(name) for name in [*sorted(folder.stamps()), *folder.copies()])
+    folder.drop_directory()
+    return gone
 
 
 def run(
@@ -324,23 +303,24 @@ def run(
     ids |= {id_ for id_, found in at.blocks.items() if found.page in fresh}
     at.load(ids)
     imported.take_edits(ids, within_budget(at) if LONG_TERM_PAGE in at.seen else ())
-    if tally.changes or imported.missing:
+    if tally.changes or at.missing:
         # What was taken in is agreed on, whatever becomes of the pages.
-        dropped: dict[str, Baseline | None] = dict.fromkeys(imported.dropped)
+        found: dict[str, Baseline | None] = {id_: at.agreed[id_] for id_ in imported.accepted}
+        found |= dict.fromkeys(imported.dropped)
         # What else was new on a page is none any more: so it could not be told again who has missing what.
-        missing = {
-            id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
-            for id_ in imported.missing
-        }
-        _record(at, {**imported.agreed, **dropped, **missing}, due=imported.missing)
+        for id_ in at.missing:
+            baseline = at.agreed[id_]
+            found[id_] = replace(baseline, page="", standing=replace(baseline.standing, is_seen=True))
+        _record(at, found, due=at.missing)
     writer = PageWriter(at, imported)
     writer.place(ids)
     if tally.counts["pages_written"]:
         folder.settle()
     tally.read |= at.changed
     recorded = [name for name in at.seen if name not in writer.failed | at.unsure]
-    settled = [id_ for id_ in sorted({*at.due, *imported.written}) if id_ in writer.agreed]
-    _record(at, writer.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
+    settled = [id_ for id_ in sorted({*at.due, *imported.written}) if id_ in writer.settled]
+    found = {id_: at.agreed.get(id_) for id_ in writer.settled}
+    _record(at, found, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
     for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
         _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE])
     return not writer.is_stale
@@ -348,36 +328,37 @@ def run(
 
 def _record(
     at: Snapshot,
-    agreed: Mapping[str, Baseline | None],
+    found: dict[str, Baseline | None],
     *,
-    settled: Iterable[str] = (),
+    settled: Sequence[str] = (),
     pages: Iterable[str] = (),
     due: Iterable[str] = (),
 ) -> None:
     """Write to the store what is agreed on.
 
     Args:
+        found: the baselines of some memories, None for one that has none any more.
         settled: ids whose pages are written; what somebody changed since it was read stays due.
         pages: whose state is to be known.
         due: ids whose pages are to be written.
     """
-    runtime, done = at.runtime, list(settled)
-    space = runtime.namespace
+    runtime, space = at.runtime, at.runtime.namespace
     files = [at.seen[name].file for name in pages]
     states = {each.name: None if each.data is None else JournalPage(each.name, *each.stamp, each.sum) for each in files}
     changed = {name: state for name, state in states.items() if state != at.known.get(name)}
-    fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
-    if not (done or changed or fresh) or space not in runtime.store.namespaces():
+    fresh = {id_: each for id_, each in found.items() if each is None or each != at.recorded.get(id_)}
+    if not (settled or changed or fresh) or space not in runtime.store.namespaces():
         return
     with runtime.store.change_memories(space) as change:
         # Nobody else can write now, so this is what holds when the change is committed.
-        ids = [*done, *fresh]
-        now, links = read_memories(runtime, ids), read_links(runtime, ids)
+        now, links = read_memories(runtime, [*settled, *fresh])
         for id_, each in fresh.items():
             if each is None or id_ not in now:
                 change.drop(JournalBlock, id=id_)
+                at.recorded.pop(id_, None)
             else:
                 change.put(JournalBlock(id_, each.page, encode(each)))
+                at.recorded[id_] = each
         for id_ in due:
             if id_ in now:
                 change.revise(now[id_].number, now[id_].record)
@@ -386,17 +367,12 @@ def _record(
                 change.drop(JournalPage, page=name)
             else:
                 change.put(state)
-        change.settle_due(
-            [
-                id_
-                for id_ in done
-                if _shown(now.get(id_)) == _shown(at.memory(id_)) and links.get(id_, ()) == at.links(id_)
-            ]
-        )
+        as_read = [id_ for id_ in settled if _shown(now.get(id_)) == _shown(at.memory(id_))]
+        change.settle_due([id_ for id_ in as_read if links.get(id_, ()) == at.links(id_)])
 
 
 def _shown(stored: StoredMemory | None) -> tuple[object, ...]:
-    """Return what of a memory a page tells."""
+    """Return what of a memory a page shows."""
     if stored is None:
         return ()
     record, owner = stored.record, stored.owner
