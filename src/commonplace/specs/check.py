@@ -59,7 +59,7 @@ def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
 
     try:
         # An empty registry: without one, a reference to an address would be fetched.
-        validator = _bounded()(schema, registry=Registry(), format_checker=FormatChecker(("regex",)))
+        validator = _validator()(schema, registry=Registry(), format_checker=FormatChecker(("regex",)))
         errors = list(islice(validator.iter_errors(value), MAX_FAULTS))
     except Unresolvable as error:
         return [Fault("", f"the schema refers to {error.ref!r}, which is not in it")]
@@ -76,27 +76,9 @@ class _TooLongError(Exception):
     """The steps of one check are used up."""
 
 
-def _bounded() -> Callable[..., Any]:
-    """Return the class of validators of draft 7 whose instances and their parts take a bounded number of steps."""
+def _validator() -> Callable[..., Any]:
+    """Return the class of validators of draft 7 that take bounded steps and time, with all their parts together."""
     left = count(MAX_STEPS, -1)
-
-    def counted(apply: Callable[..., Any]) -> Callable[..., Any]:
-        def applied(*arguments: Any) -> Any:
-            if next(left) <= 0:
-                raise _TooLongError
-            return apply(*arguments)
-
-        return applied
-
-    keywords = {**Draft7Validator.VALIDATORS, **_pattern_keywords()}
-    made: Callable[..., Any] = extend(  # type: ignore[no-untyped-call]
-        Draft7Validator, {name: counted(apply) for name, apply in keywords.items()}
-    )
-    return made
-
-
-def _pattern_keywords() -> dict[str, Callable[..., Any]]:
-    """Return the keywords of draft 7 that match patterns, all of them together in bounded time."""
     deadline = time.monotonic() + MAX_DURATION_S
     among_others = Draft7Validator.VALIDATORS["additionalProperties"]
 
@@ -122,7 +104,20 @@ def _pattern_keywords() -> dict[str, Callable[..., Any]]:
             schema = {}
         yield from among_others(validator, allowed, value, schema)
 
-    return {"pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties}
+    def counted(apply: Callable[..., Any]) -> Callable[..., Any]:
+        def applied(*arguments: Any) -> Any:
+            if next(left) <= 0:
+                raise _TooLongError
+            return apply(*arguments)
+
+        return applied
+
+    bounded = {"patternProperties": pattern_properties, "additionalProperties": additional_properties}
+    keywords = {**Draft7Validator.VALIDATORS, "pattern": pattern, **bounded}
+    made: Callable[..., Any] = extend(  # type: ignore[no-untyped-call]
+        Draft7Validator, {name: counted(apply) for name, apply in keywords.items()}
+    )
+    return made
 
 
 def _matches(pattern: str, text: str, deadline: float) -> bool:

@@ -149,13 +149,22 @@ class Spec:
 def faults_in(document: Mapping[str, Any]) -> list[Fault]:
     """Return everything that is wrong with a document of plain values, with its path; unknown keys are not."""
     faults = faults_of(document, document_schema())
-    faults += _version_faults(document.get("open_agent_spec"))
+    stated = document.get("open_agent_spec")
+    if isinstance(stated, str | int | float) and not isinstance(stated, bool):
+        oldest, newest = ".".join(map(str, OLDEST)), ".".join(map(str, NEWEST))
+        found = _VERSION.fullmatch(str(stated))
+        version = tuple(int(part) for part in found.groups(default="0")) if found else ()
+        if found is None:
+            message = f"{str(stated)[:40]!r} is no version; write one from {oldest} to {newest}"
+            faults.append(Fault("open_agent_spec", message))
+        elif version < OLDEST or version[:2] > NEWEST:
+            message = f"version {found[0]} is not read; those from {oldest} to {newest} are"
+            faults.append(Fault("open_agent_spec", message))
     tasks = document.get("tasks")
     for name, task in tasks.items() if isinstance(tasks, Mapping) else ():
-        if isinstance(task, Mapping):
-            for part in ("input", "output"):
-                if isinstance(task.get(part), Mapping):
-                    faults += schema_faults(task[part], f"tasks.{name}.{part}")
+        for part in ("input", "output") if isinstance(task, Mapping) else ():
+            if isinstance(task.get(part), Mapping):
+                faults += schema_faults(task[part], f"tasks.{name}.{part}")
     # A fault by both schemas is reported once.
     by_path: dict[str, Fault] = {}
     for fault in faults:
@@ -198,39 +207,35 @@ def choose(spec: Spec, name: str | None) -> Task:
 
 
 def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Task:
+    shared = document.get("prompts", {})
+    named = shared.get(name)
+    prompts: dict[str, str | None] = {}
+    for part in ("system", "user"):
+        by_name = named.get(part) if isinstance(named, Mapping) else None
+        found = task.get("prompts", {}).get(part) or by_name or shared.get(part)
+        prompts[part] = found if isinstance(found, str) else None
+    # A task that cannot be run here as it promises is refused: ignoring that would be worse than an error.
+    refusal = ""
+    if task.get("sandbox") or document.get("sandbox"):
+        refusal = "it declares a `sandbox`, which is not enforced here; remove it, as no tools are run either"
+    elif task.get("tools"):
+        refusal = "it declares `tools`, and none are run here"
+    elif task.get("multi_step"):
+        refusal = "it is a `multi_step` task, which runs nowhere since 1.4; name its steps in `depends_on`"
     return Task(
         name=name,
         input=task.get("input", {}),
         output=task.get("output", {}),
-        system=_prompt(document, name, task, "system"),
-        user=_prompt(document, name, task, "user"),
+        system=prompts["system"],
+        user=prompts["user"],
         is_text=task.get("response_format") == "text",
         depends_on=tuple(task.get("depends_on", ())),
         contract=merged(document.get("behavioural_contract", {}), task.get("behavioural_contract", {})),
         timeout_s=task.get("timeout"),
         delegate=task.get("spec"),
         target=task.get("task", name),
-        refusal=_refusal(document, task),
+        refusal=refusal,
     )
-
-
-def _prompt(document: Mapping[str, Any], name: str, task: Mapping[str, Any], part: str) -> str | None:
-    shared = document.get("prompts", {})
-    named = shared.get(name)
-    by_name = named if isinstance(named, Mapping) else {}
-    found = task.get("prompts", {}).get(part) or by_name.get(part) or shared.get(part)
-    return found if isinstance(found, str) else None
-
-
-def _refusal(document: Mapping[str, Any], task: Mapping[str, Any]) -> str:
-    """Say why a task cannot be run here as it promises: ignoring that would be worse than an error."""
-    if task.get("sandbox") or document.get("sandbox"):
-        return "it declares a `sandbox`, which is not enforced here; remove it, as no tools are run either"
-    if task.get("tools"):
-        return "it declares `tools`, and none are run here"
-    if task.get("multi_step"):
-        return "it is a `multi_step` task, which runs nowhere since 1.4; name its steps in `depends_on`"
-    return ""
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -245,16 +250,3 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any
         else:
             result[key] = value
     return result
-
-
-def _version_faults(stated: object) -> list[Fault]:
-    if isinstance(stated, bool) or not isinstance(stated, str | int | float):
-        return []
-    oldest, newest = ".".join(map(str, OLDEST)), ".".join(map(str, NEWEST))
-    found = _VERSION.fullmatch(str(stated))
-    if found is None:
-        return [Fault("open_agent_spec", f"{str(stated)[:40]!r} is no version; write one from {oldest} to {newest}")]
-    version = tuple(int(part) for part in found.groups(default="0"))
-    if version < OLDEST or version[:2] > NEWEST:
-        return [Fault("open_agent_spec", f"version {found[0]} is not read; those from {oldest} to {newest} are")]
-    return []

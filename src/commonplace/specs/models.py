@@ -57,61 +57,55 @@ class Engine:
     degraded: str = ""
 
 
-class Engines:
-    """Finds the engine of each step of one call."""
-
-    def __init__(
-        self, given: Answerer | Mapping[str, Answerer] | None, settings: ModelSettings, environ: Mapping[str, str]
-    ) -> None:
-        self._given, self._settings, self._environ = given, settings, environ
-        self._budget: Budget = Budget(settings.max_calls, settings.max_tokens)
-
-    def engine(self, step: Step) -> Engine:
-        """Return what answers a step."""
-        asked = step.intelligence
-        given = self._given.get(step.name) if isinstance(self._given, Mapping) else self._given
-        if given is not None:
-            return Engine(asked.engine, asked.model, _generator(given))
-        if asked.engine == OURS:
-            if not is_retriever(step.task):
-                message = f"engine {OURS!r} ranks memories and nothing else; name a language model for this task"
-                raise SpecError(message, "RUN_ERROR", "run", step.name)
-            return Engine(OURS, asked.model)
-        try:
-            return Engine(asked.engine, asked.model, self._opened(asked, step))
-        except ProviderError as error:
-            if is_retriever(step.task):
-                return Engine(OURS, OURS_MODEL, degraded=str(error))
-            raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
-        except CommonplaceError as error:
-            raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
-
-    def _opened(self, asked: Intelligence, step: Step) -> Generator:
-        if asked.engine not in PROVIDERS:
-            known = ", ".join([*PROVIDERS, OURS])
-            message = f"engine {asked.engine!r} is not run here; those that are: {known}"
-            raise SpecError(message, "RUN_ERROR", "run", step.name)
-        if asked.module:
-            message = f"module {asked.module!r} is code, which a spec may not bring along; give `generator=` instead"
-            raise SpecError(message, "RUN_ERROR", "run", step.name)
-        if asked.engine == "custom" and not asked.endpoint:
-            raise SpecError("engine 'custom' needs an `endpoint`", "RUN_ERROR", "run", step.name)
-        settings, provider, endpoint = self._settings, PROVIDERS[asked.engine], asked.endpoint or ""
-        if step.task.timeout_s is not None:
-            total_s = float(min(settings.total_timeout_s, step.task.timeout_s))
-            settings = replace(settings, total_timeout_s=total_s)
-        usual = access(provider, sends_key=False, settings=settings, environ=self._environ).address
-        named = access(provider, base_url=endpoint, sends_key=False, settings=settings, environ=self._environ).address
+def open_engine(
+    step: Step,
+    given: Answerer | Mapping[str, Answerer] | None,
+    settings: ModelSettings,
+    environ: Mapping[str, str],
+    budget: Budget,
+) -> Engine:
+    """Return what answers a step: what the caller gave, what the spec asks for, or our own re-ranker."""
+    asked = step.intelligence
+    answerer = given.get(step.name) if isinstance(given, Mapping) else given
+    if answerer is not None:
+        is_model = hasattr(answerer, "generate")
+        return Engine(asked.engine, asked.model, cast("Generator", answerer) if is_model else _Called(answerer))
+    if asked.engine == OURS and is_retriever(step.task):
+        return Engine(OURS, asked.model)
+    problem = ""
+    if asked.engine == OURS:
+        problem = f"engine {OURS!r} ranks memories and nothing else; name a language model for this task"
+    elif asked.engine not in PROVIDERS:
+        problem = f"engine {asked.engine!r} is not run here; those that are: {', '.join([*PROVIDERS, OURS])}"
+    elif asked.module:
+        problem = f"module {asked.module!r} is code, which a spec may not bring along; give `generator=` instead"
+    elif asked.engine == "custom" and not asked.endpoint:
+        problem = "engine 'custom' needs an `endpoint`"
+    if problem:
+        raise SpecError(problem, "RUN_ERROR", "run", step.name)
+    provider, endpoint = PROVIDERS[asked.engine], asked.endpoint or ""
+    if step.task.timeout_s is not None:
+        settings = replace(settings, total_timeout_s=float(min(settings.total_timeout_s, step.task.timeout_s)))
+    try:
+        usual = access(provider, sends_key=False, settings=settings, environ=environ).address
+        named = access(provider, base_url=endpoint, sends_key=False, settings=settings, environ=environ).address
         if named == access(provider, sends_key=False, environ={}).address:
             endpoint = ""  # where a spec names the provider's own address, the user's word about it holds
-        return open_generator(
+        generator = open_generator(
             f"{provider}:{asked.model}",
             base_url=endpoint,
             sends_key=not endpoint or named == usual,
             settings=settings,
-            environ=self._environ,
-            budget=self._budget,
+            environ=environ,
+            budget=budget,
         )
+    except ProviderError as error:
+        if is_retriever(step.task):
+            return Engine(OURS, OURS_MODEL, degraded=str(error))
+        raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
+    except CommonplaceError as error:
+        raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
+    return Engine(asked.engine, asked.model, generator)
 
 
 def options(asked: Intelligence) -> dict[str, Any]:
@@ -123,10 +117,6 @@ def options(asked: Intelligence) -> dict[str, Any]:
 def open_reranker() -> Reranker:
     """Return our own re-ranker, which asks nobody: what turns mean is judged by the transformer that ships."""
     return StaticReranker(embedder=MinilmEmbedder.load())
-
-
-def _generator(given: Answerer) -> Generator:
-    return cast("Generator", given) if hasattr(given, "generate") else _Called(given)
 
 
 class _Called:

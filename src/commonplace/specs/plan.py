@@ -72,17 +72,38 @@ class Library:
 
     def open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
         """Return what a task's reference leads to."""
-        written = reference.strip()
+        reference = reference.strip()
         try:
-            if "://" in written:
-                return self._shared(written)
-            return _beside(written, caller)
+            if "://" in reference:
+                return self._shared(reference)
+            if caller.directory is None:
+                raise refused(f"{reference!r} is a path, and {caller.name} has no directory to start from")
+            if not stays_inside(reference) or "\0" in reference:
+                raise refused(
+                    f"{reference!r} leaves the directory of the spec that refers to it; keep the specs together"
+                )
+            file = caller.directory / reference
+            _check_inside(file, caller.directory, reference)
+            return source_of(file), read_spec(file.resolve())
         except SpecError as fault:
             raise refused(str(fault), "delegation", task) from None
 
     def _shared(self, reference: str) -> tuple[Source, Mapping[str, Any]]:
-        address = _address(reference)
-        place = _place(address)
+        """Return what an address or a registry's name leads to: the local registry's file, else the network's."""
+        if not reference.startswith("oa:"):
+            try:
+                address = str(address_of(reference, "the reference"))
+            except UsageError as error:
+                raise refused(str(error)) from None
+        elif found := _OA.fullmatch(reference):
+            address = f"{REGISTRY_URL}/{found[1]}/{found[2]}/{found[3] or 'latest'}/spec.yaml"
+        else:
+            raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
+        if address.startswith(f"{REGISTRY_URL}/"):
+            place = PurePosixPath(address.removeprefix(f"{REGISTRY_URL}/"))
+        else:
+            parts = urlsplit(address)
+            place = PurePosixPath(parts.hostname or "") / parts.path.lstrip("/")
         if self.registry is not None and stays_inside(str(place)):
             file = self.registry / place
             with suppress(OSError):  # no system has a file of such a name
@@ -111,16 +132,6 @@ def source_of(file: Path) -> Source:
     return Source(str(resolved), resolved.parent)
 
 
-def _beside(reference: str, caller: Source) -> tuple[Source, Mapping[str, Any]]:
-    if caller.directory is None:
-        raise refused(f"{reference!r} is a path, and {caller.name} has no directory to start from")
-    if not stays_inside(reference) or "\0" in reference:
-        raise refused(f"{reference!r} leaves the directory of the spec that refers to it; keep the specs together")
-    file = caller.directory / reference
-    _check_inside(file, caller.directory, reference)
-    return source_of(file), read_spec(file.resolve())
-
-
 def _check_inside(file: Path, directory: Path, reference: str) -> None:
     try:
         is_inside = file.resolve().is_relative_to(directory.resolve())
@@ -128,27 +139,6 @@ def _check_inside(file: Path, directory: Path, reference: str) -> None:
         raise refused(f"{reference!r} is a link that leads in a circle") from None
     if not is_inside:
         raise refused(f"{reference!r} is a link that leaves {directory}")
-
-
-def _address(reference: str) -> str:
-    if not reference.startswith("oa:"):
-        try:
-            return str(address_of(reference, "the reference"))
-        except UsageError as error:
-            raise refused(str(error)) from None
-    found = _OA.fullmatch(reference)
-    if found is None:
-        raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
-    namespace, name, version = found.groups()
-    return f"{REGISTRY_URL}/{namespace}/{name}/{version or 'latest'}/spec.yaml"
-
-
-def _place(address: str) -> PurePosixPath:
-    """Return where a local registry keeps what an address leads to."""
-    if address.startswith(f"{REGISTRY_URL}/"):
-        return PurePosixPath(address.removeprefix(f"{REGISTRY_URL}/"))
-    parts = urlsplit(address)
-    return PurePosixPath(parts.hostname or "") / parts.path.lstrip("/")
 
 
 def _fetched(address: str) -> bytes:
@@ -291,15 +281,12 @@ def validate(file: str | Path) -> Verdict:
         return Verdict(_text(document, "agent", "name"), _text(document, "open_agent_spec"), (), tuple(faults))
     spec = understand(document, str(file))
     notes = tuple(Fault(f"tasks.{name}", task.refusal) for name, task in spec.tasks.items() if task.refusal)
-    return Verdict(spec.name, spec.version, tuple(spec.tasks), tuple(_chain_faults(spec)), notes)
-
-
-def _chain_faults(spec: Spec) -> Iterator[Fault]:
     for name, task in spec.tasks.items():
         try:
             check_circles(spec, task)
         except SpecError as error:
-            yield Fault(f"tasks.{name}.depends_on", str(error))
+            faults.append(Fault(f"tasks.{name}.depends_on", str(error)))
+    return Verdict(spec.name, spec.version, tuple(spec.tasks), tuple(faults), notes)
 
 
 def _text(document: Mapping[str, Any], *path: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from commonplace.dates.time import parse
@@ -72,7 +73,14 @@ def rank(reranker: Reranker, values: Mapping[str, Any]) -> dict[str, Any]:
     found = reranker.rerank(values["query"], texts, max(limit, NEAREST))
     scores = {result.index: result.score for result in found if result.score >= RELEVANT}
     near = [result.index for result in found]
-    for sentence in () if scores else _sentences(values["query"]):
+    sentences: list[str] = []
+    if not scores:
+        # Cut wherever one may end: a part too many only asks for nothing, and templates or code in a line hide no
+        # question. Greetings and the like are left out, and of very many the last are asked.
+        message = values["query"]
+        parts = [part for part in _ENDS.split(message[-_MAX_LENGTH:].strip()) if len(part.split()) >= _MIN_WORDS]
+        sentences = [part for part in parts if part != message.strip()][-_MAX_SENTENCES:]
+    for sentence in sentences:
         for result in reranker.rerank(sentence, [texts[place] for place in near], limit):
             if result.score >= RELEVANT:
                 scores[near[result.index]] = max(result.score, scores.get(near[result.index], 0.0))
@@ -98,7 +106,9 @@ def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
         alike.setdefault((role, _plain(content)), []).append((role, content))
     chosen: list[int] = []
     for number, turn in enumerate(history):
-        key = _key(turn)
+        key: tuple[object, object] = (None, None)
+        if isinstance(turn, Mapping) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str):
+            key = turn["role"], turn["content"]
         if key not in places:
             near = alike.get((key[0], _plain(key[1])), [])
             key = near[0] if len(near) == 1 else key
@@ -111,20 +121,6 @@ def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
     return retrieved([candidates[place] for place in kept])
 
 
-def _key(turn: object) -> tuple[object, object]:
-    if not isinstance(turn, Mapping):
-        return None, None
-    role, content = turn.get("role"), turn.get("content")
-    return (role, content) if isinstance(role, str) and isinstance(content, str) else (None, None)
-
-
-def _sentences(message: str) -> list[str]:
-    """Return the sentences of a message that has several, without greetings and the like; of very many the last."""
-    # Cut wherever one may end: a part too many only asks for nothing, and templates or code in a line hide no question.
-    found = [part for part in _ENDS.split(message[-_MAX_LENGTH:].strip()) if len(part.split()) >= _MIN_WORDS]
-    return [part for part in found if part != message.strip()][-_MAX_SENTENCES:]
-
-
 def _plain(content: object) -> str:
     """Return a text as models like to write it again: quotes and dashes straight, blanks single, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", str(content)).translate(_STRAIGHT).split())
@@ -135,16 +131,16 @@ def _limit(values: Mapping[str, Any]) -> int:
 
 
 def _oldest_first(places: Sequence[int], candidates: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Order places by their candidates' timestamps if all have one that can be read, else as they came."""
-    times = {place: time for place in places if (time := _moment(candidates[place].get("timestamp"))) is not None}
+    """Order places by their candidates' timestamps if all have one that can be read, else as they came.
+
+    A timestamp is a number of seconds since the epoch, or a time, which without a zone is UTC.
+    """
+    times: dict[int, float] = {}
+    for place in places:
+        timestamp = candidates[place].get("timestamp")
+        with suppress(ValueError, OverflowError):
+            if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
+                times[place] = float(timestamp)
+            elif isinstance(timestamp, str) and (moment := parse(timestamp)) is not None:
+                times[place] = moment
     return sorted(places, key=lambda place: (times[place], place) if len(times) == len(places) else (0.0, place))
-
-
-def _moment(timestamp: object) -> float | None:
-    """Return seconds since the epoch; a number is that already, and a time without a zone is UTC."""
-    try:
-        if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
-            return float(timestamp)
-        return parse(timestamp) if isinstance(timestamp, str) else None
-    except (ValueError, OverflowError):
-        return None

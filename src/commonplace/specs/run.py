@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import fault_of
-from commonplace.models.contract import Generated, Message, Reranker
+from commonplace.models.client import Budget
+from commonplace.models.contract import Message, Reranker
 from commonplace.models.llm import json_of
 from commonplace.models.providers import without_keys
 from commonplace.redaction import redact
 from commonplace.settings import Settings
 from commonplace.specs import retriever
 from commonplace.specs.check import Fault, faults_of, joined
-from commonplace.specs.document import Spec, SpecError, Task, plain, read_spec, understand
-from commonplace.specs.models import Engine, Engines, open_reranker, options
+from commonplace.specs.document import SpecError, Task, plain, read_spec, understand
+from commonplace.specs.models import Engine, open_engine, open_reranker, options
 from commonplace.specs.plan import Planner, Source, Step, library_of, source_of
 
 if TYPE_CHECKING:
@@ -57,31 +58,6 @@ def with_defaults(task: Task, values: dict[str, Any]) -> dict[str, Any]:
     if retriever.is_retriever(task):
         defaults.setdefault("top_k", retriever.DEFAULT_TOP_K)
     return {**values, **{name: value for name, value in defaults.items() if name not in values}}
-
-
-def check_input(step: Step, values: Mapping[str, Any]) -> None:
-    """Hold an input to its task's schema."""
-    faults = faults_of(values, step.task.input)
-    if HISTORY in values:
-        found = faults_of(values[HISTORY], _TURNS)
-        faults += [Fault(joined(HISTORY, fault.path), fault.message) for fault in found]
-    if not faults and retriever.is_retriever(step.task):
-        faults = faults_of(values, retriever.INPUT)
-    if faults:
-        raise _unfit(_wrong(faults), step.name)
-
-
-def check_early(step: Step, given: Mapping[str, Any]) -> None:
-    """Find what no dependency can mend, before the first of them costs anything."""
-    if not step.before:
-        return
-    outputs = [{} if before.task.is_text else before.task.output.get("properties", {}) for before in step.before]
-    made = {name for properties in outputs for name in properties}
-    values = {name: value for name, value in with_defaults(step.task, dict(given)).items() if name not in made}
-    # A dependency that does not say what it gives may give anything.
-    required = [name for name in step.task.input.get("required", ()) if name not in made] if all(outputs) else []
-    if faults := faults_of(values, {**step.task.input, "required": required}):
-        raise _unfit(_wrong(faults), step.name)
 
 
 def _wrong(faults: Sequence[Fault]) -> str:
@@ -179,24 +155,24 @@ def run(  # noqa: PLR0913 - the arguments of `commonplace.run_spec`, and what te
     """
     chosen = os.environ if environ is None else environ
     try:
-        document, source = opened(spec)
+        if isinstance(spec, str | Path):
+            file = Path(spec)
+            document, source = understand(read_spec(file), str(file)), source_of(file)
+        else:
+            document, source = understand(plain(spec, "the spec"), "the spec"), Source("the spec")
         library = library_of(settings.specs.registry, network=settings.specs.network == "on")
         step = Planner(library).plan(document, source, task)
         values = copied({} if values is None else values, step.name)
-        _check(step, values, system, user)
-        engines = Engines(generator, settings.models, chosen)
+        _check_early(step, values, system, user)
+        budget = Budget(settings.models.max_calls, settings.models.max_tokens)
         # All of them before any is asked; by identity, since two steps may have the same name.
-        found = {id(each): engines.engine(each) for each in step}
-
-        def done(each: Step, system: str | None = None, user: str | None = None) -> dict[str, Any]:
-            return _result(each, found[id(each)], values, system, user, reranker)
-
+        engines = {id(each): open_engine(each, generator, settings.models, chosen, budget) for each in step}
         chain: dict[str, Any] = {}
         for before in step.before:
-            chain[before.name] = given = done(before)
+            chain[before.name] = given = _result(before, engines[id(before)], values, None, None, reranker)
             if isinstance(given["output"], dict):
                 values.update(copied(given["output"], before.name))
-        envelope = done(step, system, user)
+        envelope = _result(step, engines[id(step)], values, system, user, reranker)
         if chain:
             envelope["chain"] = chain
             if any(each.get("degraded") for each in chain.values()):
@@ -207,24 +183,23 @@ def run(  # noqa: PLR0913 - the arguments of `commonplace.run_spec`, and what te
     return envelope
 
 
-def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
-    """Return a spec and where it came from."""
-    if not isinstance(spec, str | Path):
-        return understand(plain(spec, "the spec"), "the spec"), Source("the spec")
-    file = Path(spec)
-    document = read_spec(file)
-    return understand(document, str(file)), source_of(file)
-
-
-def _check(step: Step, values: Mapping[str, Any], system: object, user: object) -> None:
-    """Find what needs no model to be found, before any is asked."""
+def _check_early(step: Step, given: Mapping[str, Any], system: object, user: object) -> None:
+    """Find what no model and no dependency can mend, before the first of them costs anything."""
     for part, prompt in (("system", system), ("user", user)):
         if prompt is not None and not isinstance(prompt, str):
             raise SpecError(f"`{part}` is {prompt!r:.80}; give a text", "RUN_ERROR", "run", step.name)
     for each in step:
         if each.refusal:
             raise SpecError(f"the task cannot be run here: {each.refusal}", "RUN_ERROR", "run", each.name)
-    check_early(step, values)
+    if not step.before:
+        return
+    outputs = [{} if before.task.is_text else before.task.output.get("properties", {}) for before in step.before]
+    made = {name for properties in outputs for name in properties}
+    values = {name: value for name, value in with_defaults(step.task, dict(given)).items() if name not in made}
+    # A dependency that does not say what it gives may give anything.
+    required = [name for name in step.task.input.get("required", ()) if name not in made] if all(outputs) else []
+    if faults := faults_of(values, {**step.task.input, "required": required}):
+        raise _unfit(_wrong(faults), step.name)
 
 
 def _result(
@@ -235,10 +210,17 @@ def _result(
     user: str | None,
     reranker: Callable[[], Reranker],
 ) -> dict[str, Any]:
+    """Run one step on its input, and return its envelope."""
     task = step.task
     is_retriever = retriever.is_retriever(task)
     values = with_defaults(task, copied(given, step.name))
-    check_input(step, values)
+    faults = faults_of(values, task.input)
+    if HISTORY in values:
+        faults += [Fault(joined(HISTORY, each.path), each.message) for each in faults_of(values[HISTORY], _TURNS)]
+    if is_retriever and not faults:
+        faults = faults_of(values, retriever.INPUT)
+    if faults:
+        raise _unfit(_wrong(faults), step.name)
     system = (task.system or "") if system is None else system
     template = user if user is not None else task.user
     asked = written(values) if template is None else render(template, values)
@@ -255,33 +237,43 @@ def _result(
         envelope["delegated_to"] = step.delegated_to
     if is_retriever:
         envelope["degraded"] = False
-    if is_retriever and (engine.generator is None or retriever.needs_no_call(values)):
-        _rank(engine, step, envelope, reranker)
-    else:
+    if not is_retriever or (engine.generator is not None and not retriever.needs_no_call(values)):
         _ask(engine, step, system, asked, envelope)
+        return envelope
+    try:
+        needs_no_call = retriever.needs_no_call(values)
+        output = retriever.retrieved(()) if needs_no_call else retriever.rank(reranker(), values)
+    except CommonplaceError as error:
+        raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
+    if engine.degraded and not needs_no_call:
+        envelope.update(degraded=True, degraded_reason=engine.degraded)
+    envelope.update(output=output, raw_output=json.dumps(output, ensure_ascii=False))
+    check_output(task, output)
     return envelope
 
 
-def _rank(engine: Engine, step: Step, envelope: dict[str, Any], reranker: Callable[[], Reranker]) -> None:
-    values = envelope["input"]
-    if retriever.needs_no_call(values):
-        envelope["output"] = retriever.retrieved(())
-    else:
-        try:
-            envelope["output"] = retriever.rank(reranker(), values)
-        except CommonplaceError as error:
-            raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
-        if engine.degraded:
-            envelope.update(degraded=True, degraded_reason=engine.degraded)
-    envelope["raw_output"] = json.dumps(envelope["output"], ensure_ascii=False)
-    check_output(step.task, envelope["output"])
-
-
 def _ask(engine: Engine, step: Step, system: str, asked: str, envelope: dict[str, Any]) -> None:
+    """Ask the model of a step, and put what it answers into the envelope."""
+    assert engine.generator is not None
     task, values = step.task, envelope["input"]
-    answer = _answer(engine, step, system, asked, values)
-    envelope["raw_output"] = answer.text
-    output = output_of(task, answer.text)
+    messages = [Message("system", system)] if system else []
+    messages += [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
+    messages.append(Message("user", asked))
+    schema = None if task.is_text or not task.output else {"type": "object", **task.output}
+    try:
+        answer = engine.generator.generate(messages, schema=schema, options=options(step.intelligence))
+        text: object = answer.text
+    except ProviderError as error:
+        raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
+    except Exception as error:  # a generator may be the caller's own, and fail in any way
+        named = f"{type(error).__name__}: {error}".rstrip(": ")
+        message = str(error) if isinstance(error, CommonplaceError) else f"the generator failed: {named}"
+        raise SpecError(message, "RUN_ERROR", "run", step.name) from None
+    if not isinstance(text, str):
+        message = f"the generator answered {type(text).__name__}, not text"
+        raise SpecError(message, "RUN_ERROR", "run", step.name)
+    envelope["raw_output"] = text
+    output = output_of(task, text)
     if retriever.is_retriever(task):
         output = retriever.repair(task, output, values)
     check_output(task, output)
@@ -292,27 +284,3 @@ def _ask(engine: Engine, step: Step, system: str, asked: str, envelope: dict[str
             "completion_tokens": answer.output_tokens,
             "total_tokens": answer.input_tokens + answer.output_tokens,
         }
-
-
-def _answer(engine: Engine, step: Step, system: str, asked: str, values: Mapping[str, Any]) -> Generated:
-    assert engine.generator is not None
-    messages = [Message("system", system)] if system else []
-    messages += [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
-    messages.append(Message("user", asked))
-    schema = None if step.task.is_text or not step.task.output else {"type": "object", **step.task.output}
-    try:
-        answer = engine.generator.generate(messages, schema=schema, options=options(step.intelligence))
-        text: object = answer.text
-    except ProviderError as error:
-        raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
-    except Exception as error:  # a generator may be the caller's own, and fail in any way
-        message = str(error) if isinstance(error, CommonplaceError) else f"the generator failed: {_named(error)}"
-        raise SpecError(message, "RUN_ERROR", "run", step.name) from None
-    if not isinstance(text, str):
-        message = f"the generator answered {type(text).__name__}, not text"
-        raise SpecError(message, "RUN_ERROR", "run", step.name)
-    return answer
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".rstrip(": ")
