@@ -62,17 +62,17 @@ class Specialist:
         """
         try:
             request = parse_request(text)
-            response = _verb(request)(self._engine, Parts(request, is_last=is_last))
-            if verbs.fits(self._engine, response := _shortened(response)):
+            response = _shortened(_verb(request)(self._engine, Parts(request, is_last=is_last)))
+            if verbs.fits(self._engine, response):
                 return response
             # It names what is too long to be written.
             reason = f"the names in the response do not fit in {MAX_TOKENS} tokens"
             return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
-        except NotFoundError as error:
-            error.advise("recall, query_graph and stats show what there is")
-            return refusal(_code(error), str(error))
         except CommonplaceError as error:
-            return refusal(_code(error), str(error))
+            if isinstance(error, NotFoundError):
+                error.advise("recall, query_graph and stats show what there is")
+            known = next(code for kind, code in CODES if isinstance(error, kind))
+            return refusal(error.code if isinstance(error, CspError) else known, str(error))
         except Exception as error:
             _log.exception("a request could not be answered")
             return refusal(INTERNAL, f"unexpected {type(error).__name__}; the store's log has the traceback")
@@ -85,13 +85,11 @@ def refusal(code: str, reason: str) -> Response:
 
 def _verb(request: Request) -> Verb:
     if request.scope != SCOPE:
-        raise CspError(
-            f"IN:{request.scope:.60} is no scope of the memory specialist", code=WRONG_SCOPE, remedy="ask IN:MEM"
-        )
+        message = f"IN:{request.scope:.60} is no scope of the memory specialist"
+        raise CspError(message, code=WRONG_SCOPE, remedy="ask IN:MEM")
     if request.verb not in VERBS:
-        raise CspError(
-            f"there is no verb {request.verb:.60}", code=UNKNOWN_VERB, remedy=f"known are {', '.join(VERBS)}"
-        )
+        message = f"there is no verb {request.verb:.60}"
+        raise CspError(message, code=UNKNOWN_VERB, remedy=f"known are {', '.join(VERBS)}")
     return VERBS[request.verb]
 
 
@@ -99,7 +97,3 @@ def _shortened(response: Response) -> Response:
     if not response.rationale:
         return response
     return replace(response, rationale=snippet(response.rationale, "", limit=MAX_RATIONALE_LENGTH).text)
-
-
-def _code(error: CommonplaceError) -> str:
-    return error.code if isinstance(error, CspError) else next(code for kind, code in CODES if isinstance(error, kind))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import accumulate, combinations, islice
@@ -43,12 +43,6 @@ def relation_of(fact: RelationView, strength: float | None = None, *, is_directe
     return Relation(fact.source_name, fact.target_name, is_directed, strength)
 
 
-def passage_of(fact: RelationView, topic: str, characters: int) -> Passage:
-    """Return the sentence of a fact, with when it holds and whether it is disputed."""
-    state = f" ({'disputed, ' if fact.disputed else ''}{when(fact)})"
-    return Passage(fact.uuid, snippet(fact.fact, topic, limit=characters - len(state)).text + state)
-
-
 def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     """Return the line that names disputed links, if there are any."""
     told = dict.fromkeys(write_relation(Relation(each.source, each.target, each.is_directed)) for each in relations)
@@ -72,11 +66,6 @@ def largest(engine: Engine, make: Callable[[int], Response], count: int) -> int:
 
 MAX_LINKS: Final = 5
 """In one response."""
-
-
-def relations(memory: Memory) -> Iterator[Relation]:
-    """Yield which entities a memory names together, at most as many as a response has room for."""
-    yield from islice((Relation(*pair) for pair in combinations(memory.entities, 2)), MAX_LINKS)
 
 
 def ends(relation: Relation) -> frozenset[str]:
@@ -138,7 +127,12 @@ def temporal_query(engine: Engine, parts: Parts) -> Response:
     memories = [_memory(engine, hit, topic, result.wanted.as_of) for hit in result.hits]
     # A memory ranked before one that it may have overtaken stays there, whatever its own relevance.
     places = list(accumulate((each.relevance for each in reversed(memories)), max))[::-1]
-    placed = [*zip(places, memories, strict=True), *((fact.score, _fact(fact, topic)) for fact in facts)]
+    placed = list(zip(places, memories, strict=True))
+    for fact in facts:
+        state = f" ({'disputed, ' if fact.disputed else ''}{when(fact)})"
+        passage = Passage(fact.uuid, snippet(fact.fact, topic, limit=SNIPPET_CHARACTERS - len(state)).text + state)
+        scope = (fact.source_name, fact.target_name)
+        placed.append((fact.score, Found(Reference(FACT, fact.uuid), fact.score, passage, scope)))
     placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
     return _told(engine, [each for _, each in placed[:limit]], result, facts)
 
@@ -155,6 +149,7 @@ def rationale_of(notices: Iterable[str]) -> str:
 
 
 def _search_parts(parts: Parts) -> tuple[str, int, float, Any]:
+    """Take the topic, the number of hits, the least relevance and `also`, which are all that a search may have."""
     topic, limit, floor = parts.topic(), parts.most_results(MAX_RESULTS), parts.share("min_relevance", MIN_RELEVANCE)
     also = parts.values("also").get("also")
     parts.finish()
@@ -169,61 +164,34 @@ def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
     pairs: list[Relation] = []
     with suppress(NotFoundError):  # another process may have deleted it meanwhile
         memory = engine.get(id_, as_of=as_of, touch=False)
-        scope, pairs = topics(memory), [replace(each, strength=hit.score) for each in relations(memory)]
+        scope = topics(memory)
+        together = islice(combinations(memory.entities, 2), MAX_LINKS)
+        pairs = [Relation(*pair, strength=hit.score) for pair in together]
     return Found(Reference(MEMORY, id_), hit.score, passage, scope, links, pairs, hit.confidence or NONE)
-
-
-def _fact(fact: RelationView, topic: str) -> Found:
-    passage = passage_of(fact, topic, SNIPPET_CHARACTERS)
-    return Found(Reference(FACT, fact.uuid), fact.score, passage, (fact.source_name, fact.target_name))
 
 
 def _told(engine: Engine, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
     """Return the response with as many of the best hits as there is room for."""
+
+    def part(size: int) -> Response:
+        response = _response(found[:size], facts)
+        left_out = f"{size} of {len(found)} hits shown (limit {MAX_TOKENS} tokens)"
+        return replace(response, rationale="; ".join(filter(None, (left_out, response.rationale))))
+
     response = _response(found, facts)
     if not fits(engine, response):
-        size = largest(engine, lambda size: _part(found, facts, size), len(found) - 1)
+        size = largest(engine, part, len(found) - 1)
         # Even the best hit alone may be too long, which takes names and ids of hundreds of characters: what is said
         # about it goes first.
-        response = _part(found, facts, size) if size else replace(_part(found, facts, 1), scope=(), links=None)
+        response = part(size) if size else replace(part(1), scope=(), links=None)
     if result.degraded or facts.degraded:
         told = (response.rationale, *result.notices, *facts.notices)
         response = replace(response, status="PARTIAL", rationale=rationale_of(filter(None, told)))
     return response
 
 
-def _part(found: Sequence[Found], facts: FoundRelations, size: int) -> Response:
-    response = _response(found[:size], facts)
-    left_out = f"{size} of {len(found)} hits shown (limit {MAX_TOKENS} tokens)"
-    return replace(response, rationale="; ".join(filter(None, (left_out, response.rationale))))
-
-
 def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
-    links = _links(found, facts)
-    own = {ends(relation_of(fact)) for fact in facts if fact.disputed}
-    disputes = disputed(link for link in links if ends(link) in own)
-    weak = [each.confidence == "weak" for each in found]
-    # The contract's lines are enough for what answers; what may only be near must not look like it.
-    confidence = ((CONFIDENCE, ",".join(each.confidence for each in found)),) if any(weak) else ()
-    return Response(
-        rationale=ONLY_WEAK if weak and all(weak) else "",
-        scope=_scope(found),
-        data=tuple(each.reference for each in found),
-        relevance=tuple(each.relevance for each in found),
-        links=links or None,
-        snippets=tuple(each.passage for each in found),
-        facts=(*confidence, *disputes),
-    )
-
-
-def _scope(found: Sequence[Found]) -> tuple[str, ...]:
-    memories_first = sorted(found, key=lambda each: each.reference.kind != MEMORY)
-    names = (name for each in memories_first for name in each.scope if len(name) <= MAX_TOPIC_LENGTH)
-    return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
-
-
-def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...]:
-    """Return what the graph knows, then how the memories are linked, then which entities they name together."""
+    # What the graph knows comes first, then how the memories are linked, then which entities they name together.
     chosen: dict[frozenset[str], Relation] = {}
     for relation in (
         *(relation_of(fact, fact.score, is_directed=False) for fact in facts),
@@ -231,7 +199,23 @@ def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...
         *(pair for each in found for pair in each.pairs),
     ):
         chosen.setdefault(ends(relation), relation)
-    return tuple(islice(chosen.values(), MAX_LINKS))
+    links = tuple(islice(chosen.values(), MAX_LINKS))
+    own = {ends(relation_of(fact)) for fact in facts if fact.disputed}
+    disputes = disputed(link for link in links if ends(link) in own)
+    memories_first = sorted(found, key=lambda each: each.reference.kind != MEMORY)
+    names = (name for each in memories_first for name in each.scope if len(name) <= MAX_TOPIC_LENGTH)
+    weak = [each.confidence == "weak" for each in found]
+    # The contract's lines are enough for what answers; what may only be near must not look like it.
+    confidence = ((CONFIDENCE, ",".join(each.confidence for each in found)),) if any(weak) else ()
+    return Response(
+        rationale=ONLY_WEAK if weak and all(weak) else "",
+        scope=tuple(islice(dict.fromkeys(names), MAX_TOPICS)),
+        data=tuple(each.reference for each in found),
+        relevance=tuple(each.relevance for each in found),
+        links=links or None,
+        snippets=tuple(each.passage for each in found),
+        facts=(*confidence, *disputes),
+    )
 
 
 MAX_CHARACTERS: Final = 6_000
@@ -254,7 +238,11 @@ class _Shown:
 
     def response(self, offset: int, size: int, *, has_head: bool = True) -> Response:
         """Return a part of the text, with the names that belong to it or without."""
-        end = _word_end(self.content, offset, offset + size)
+        # No word is cut, unless none ends near.
+        end = min(offset + size, len(self.content))
+        if end < len(self.content):
+            near = max(offset + 1, end - _WORD_END)
+            end = next((at for at in range(end, near, -1) if self.content[at].isspace()), end)
         more = (("NEXT_OFFSET", str(end)),) if end < len(self.content) else ()
         return Response(
             scope=self.scope if has_head else (),
@@ -272,7 +260,7 @@ def get(engine: Engine, parts: Parts) -> Response:
     as_of = parts.moment("as_of")
     offset = parts.whole("offset", 0, 0, MAX_OFFSET)
     parts.finish()
-    shown = _SHOW[reference.kind](engine, reference.id, as_of)
+    shown = _shown(engine, reference, as_of)
     rest = len(shown.content) - offset
     if offset and rest <= 0:
         raise UsageError(
@@ -297,30 +285,39 @@ def stats(engine: Engine, parts: Parts) -> Response:
     return Response(facts=tuple((key, str(number)) for key, number in (memories | known | disputes).items()))
 
 
-def _shown_memory(engine: Engine, id_: str, as_of: str | float | None) -> _Shown:
-    memory = engine.get(id_, as_of=as_of)
-    engine.log_use(memory.id)
-    links = engine.links(memory.id)[:MAX_LINKS]
-    facts = (
-        ("TIER", memory.tier),
-        ("STATE", memory.status),
-        ("AT", iso(memory.at)),
-        ("ORIGIN", memory.origin),
-        ("TRUST", f"{memory.trust:.2f}"),
-        ("RETENTION", f"{memory.retention:.2f}"),
-    )
-    related = (Relation(each.source, each.target, is_directed=True, strength=each.strength) for each in links)
-    return _Shown(Reference(MEMORY, memory.id), memory.content, topics(memory), tuple(related), facts)
-
-
-def _episode(engine: Engine, id_: str, _as_of: str | float | None) -> _Shown:
-    episode = engine.graph.episode(id_)
-    facts = (("AT", iso(episode.reference_time)), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
-    return _Shown(Reference(EPISODE, episode.uuid), episode.content, (), (), facts)
-
-
-def _entity(engine: Engine, name: str, as_of: str | float | None) -> _Shown:
-    entity = engine.graph.entity(name, as_of=as_of)
+def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> _Shown:
+    """Return what there is to show of what a reference names."""
+    id_ = reference.id
+    facts: tuple[tuple[str, str], ...]
+    if reference.kind == MEMORY:
+        memory = engine.get(id_, as_of=as_of)
+        engine.log_use(memory.id)
+        links = engine.links(memory.id)[:MAX_LINKS]
+        facts = (
+            ("TIER", memory.tier),
+            ("STATE", memory.status),
+            ("AT", iso(memory.at)),
+            ("ORIGIN", memory.origin),
+            ("TRUST", f"{memory.trust:.2f}"),
+            ("RETENTION", f"{memory.retention:.2f}"),
+        )
+        related = tuple(Relation(each.source, each.target, is_directed=True, strength=each.strength) for each in links)
+        return _Shown(Reference(MEMORY, memory.id), memory.content, topics(memory), related, facts)
+    if reference.kind == EPISODE:
+        episode = engine.graph.episode(id_)
+        facts = (("AT", iso(episode.reference_time)), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
+        return _Shown(Reference(EPISODE, episode.uuid), episode.content, (), (), facts)
+    if reference.kind == FACT:
+        fact = engine.graph.relation(id_, as_of=as_of)
+        state = "retracted" if fact.retracted else "disputed" if fact.disputed else "stated"
+        facts = (
+            ("RELATION_TYPE", fact.relation_type),
+            ("STATE", state),
+            *_times(fact.valid_from, fact.valid_to),
+            ("TRUST", f"{fact.trust:.2f}"),
+        )
+        return _Shown(Reference(FACT, fact.uuid), fact.fact, (), (relation_of(fact),), facts)
+    entity = engine.graph.entity(id_, as_of=as_of)
     about = engine.graph.neighbourhood(entity.uuid, 1, as_of=as_of).relations
     own = [each for each in about if entity.uuid in (each.source_node_uuid, each.target_node_uuid)][:MAX_LINKS]
     names = tuple(each for each in (entity.name, *entity.aliases) if len(each) <= MAX_TOPIC_LENGTH)[:MAX_TOPICS]
@@ -332,38 +329,10 @@ def _entity(engine: Engine, name: str, as_of: str | float | None) -> _Shown:
     return _Shown(Reference(ENTITY, entity.name), entity.summary, names, tuple(map(relation_of, own)), facts)
 
 
-def _shown_fact(engine: Engine, id_: str, as_of: str | float | None) -> _Shown:
-    fact = engine.graph.relation(id_, as_of=as_of)
-    state = "retracted" if fact.retracted else "disputed" if fact.disputed else "stated"
-    facts = (
-        ("RELATION_TYPE", fact.relation_type),
-        ("STATE", state),
-        *_times(fact.valid_from, fact.valid_to),
-        ("TRUST", f"{fact.trust:.2f}"),
-    )
-    return _Shown(Reference(FACT, fact.uuid), fact.fact, (), (relation_of(fact),), facts)
-
-
-_SHOW: Final[Mapping[str, Callable[[Engine, str, str | float | None], _Shown]]] = {
-    MEMORY: _shown_memory,
-    EPISODE: _episode,
-    ENTITY: _entity,
-    FACT: _shown_fact,
-}
-
-
 def _times(start: datetime | None, end: datetime | None) -> Iterator[tuple[str, str]]:
     for key, at in (("VALID_FROM", start), ("VALID_TO", end)):
         if at is not None:
             yield key, iso(at)
-
-
-def _word_end(text: str, start: int, end: int) -> int:
-    """Return where to cut so that no word is cut, unless none ends near."""
-    if end >= len(text):
-        return len(text)
-    near = max(start + 1, end - _WORD_END)
-    return next((at for at in range(end, near, -1) if text[at].isspace()), end)
 
 
 TIER: Final = "short"

@@ -68,8 +68,9 @@ def open_engine(
     asked = step.intelligence
     answerer = given.get(step.name) if isinstance(given, Mapping) else given
     if answerer is not None:
-        is_model = hasattr(answerer, "generate")
-        return Engine(asked.engine, asked.model, cast("Generator", answerer) if is_model else _Called(answerer))
+        if not hasattr(answerer, "generate"):
+            answerer = _Called(cast("Callable[[str, str], str]", answerer))
+        return Engine(asked.engine, asked.model, cast("Generator", answerer))
     if asked.engine == OURS and is_retriever(step.task):
         return Engine(OURS, asked.model)
     problem = ""
