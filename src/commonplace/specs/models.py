@@ -68,9 +68,8 @@ def open_engine(
     asked = step.intelligence
     answerer = given.get(step.name) if isinstance(given, Mapping) else given
     if answerer is not None:
-        if not hasattr(answerer, "generate"):
-            answerer = _Called(cast("Callable[[str, str], str]", answerer))
-        return Engine(asked.engine, asked.model, cast("Generator", answerer))
+        model = answerer if hasattr(answerer, "generate") else _Called(cast("Callable[[str, str], str]", answerer))
+        return Engine(asked.engine, asked.model, cast("Generator", model))
     if asked.engine == OURS and is_retriever(step.task):
         return Engine(OURS, asked.model)
     problem = ""
