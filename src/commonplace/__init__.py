@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.memory.view import Memory
     from commonplace.models.contract import Embedder
     from commonplace.settings import Settings
-    from commonplace.specs.models import Answerer
+    from commonplace.specs.run import Answerer
     from commonplace.types import Document, Filter, Hit, IndexReport, Progress
 
 __version__ = "0.1.0"

@@ -58,75 +58,6 @@ class Source:
     directory: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Where specs may come from.
-
-    Attributes:
-        registry: a directory with `<namespace>/<name>/<version>/spec.yaml`, or `<host>/<path>` of an address; or None.
-        network: whether what is not in it is fetched.
-    """
-
-    registry: Path | None = None
-    network: bool = False
-
-    def open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
-        """Return what a task's reference leads to."""
-        reference = reference.strip()
-        try:
-            if "://" in reference:
-                return self._shared(reference)
-            if caller.directory is None:
-                raise refused(f"{reference!r} is a path, and {caller.name} has no directory to start from")
-            if not stays_inside(reference) or "\0" in reference:
-                raise refused(
-                    f"{reference!r} leaves the directory of the spec that refers to it; keep the specs together"
-                )
-            file = caller.directory / reference
-            _check_inside(file, caller.directory, reference)
-            return source_of(file), read_spec(file.resolve())
-        except SpecError as fault:
-            raise refused(str(fault), "delegation", task) from None
-
-    def _shared(self, reference: str) -> tuple[Source, Mapping[str, Any]]:
-        """Return what an address or a registry's name leads to: the local registry's file, else the network's."""
-        if not reference.startswith("oa:"):
-            try:
-                address = str(address_of(reference, "the reference"))
-            except UsageError as error:
-                raise refused(str(error)) from None
-        elif found := _OA.fullmatch(reference):
-            address = f"{REGISTRY_URL}/{found[1]}/{found[2]}/{found[3] or 'latest'}/spec.yaml"
-        else:
-            raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
-        if address.startswith(f"{REGISTRY_URL}/"):
-            place = PurePosixPath(address.removeprefix(f"{REGISTRY_URL}/"))
-        else:
-            parts = urlsplit(address)
-            place = PurePosixPath(parts.hostname or "") / parts.path.lstrip("/")
-        if self.registry is not None and stays_inside(str(place)):
-            file = self.registry / place
-            with suppress(OSError):  # no system has a file of such a name
-                if file.is_file():
-                    _check_inside(file, self.registry, reference)
-                    return Source(address), read_spec(file)
-        if not self.network:
-            where = f"the registry {self.registry}" if self.registry else "a registry, since none is set"
-            raise refused(
-                f"{reference} is not in {where}; put it there as {place} (setting specs.registry), "
-                "or allow the network with specs.network"
-            )
-        return Source(address), parse_spec(_fetched(address), address)
-
-
-def library_of(registry: str, *, network: bool) -> Library:
-    """Return the library that settings describe; the home of a user that there is not is left as it is written."""
-    directory = Path(registry)
-    with suppress(RuntimeError):
-        directory = directory.expanduser()
-    return Library(directory if registry else None, network)
-
-
 def source_of(file: Path) -> Source:
     resolved = file.resolve()
     return Source(str(resolved), resolved.parent)
@@ -189,11 +120,21 @@ class Step:
 
 
 class Planner:
-    """Plans one call, and counts its steps."""
+    """Plans one call, and counts its steps.
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    Args:
+        registry: a directory with `<namespace>/<name>/<version>/spec.yaml`, or `<host>/<path>` of an address; "" for
+            none.
+        network: whether what is not in it is fetched.
+    """
+
+    def __init__(self, registry: str, *, network: bool) -> None:
+        self._registry = Path(registry) if registry else None
+        self._network = network
         self._steps = 0
+        if self._registry:
+            with suppress(RuntimeError):  # the home of a user that there is not is left as it is written
+                self._registry = self._registry.expanduser()
 
     def plan(self, spec: Spec, source: Source, name: str | None) -> Step:
         """Return the step of a task, with all that runs before it."""
@@ -210,7 +151,7 @@ class Planner:
             raise SpecError(f"more than {MAX_STEPS} tasks would run; split the spec", "RUN_ERROR", "routing", task.name)
         if task.delegate is None:
             return Step(task.name, task, spec.intelligence, before, refusal=task.refusal)
-        source, document = self._library.open(task.delegate, stack[-1], task.name)
+        source, document = self._open(task.delegate, stack[-1], task.name)
         if source.name in {visited.name for visited in stack}:
             message = f"{task.delegate!r} leads back to {source.name}, which delegates already"
             raise SpecError(message, "DELEGATION_CYCLE_ERROR", "delegation", task.name)
@@ -227,6 +168,54 @@ class Planner:
             f"{source.name}#{task.target}",
             task.refusal or found.refusal,
         )
+
+    def _open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
+        """Return what a task's reference leads to."""
+        reference = reference.strip()
+        try:
+            if "://" in reference:
+                return self._shared(reference)
+            if caller.directory is None:
+                raise refused(f"{reference!r} is a path, and {caller.name} has no directory to start from")
+            if not stays_inside(reference) or "\0" in reference:
+                raise refused(
+                    f"{reference!r} leaves the directory of the spec that refers to it; keep the specs together"
+                )
+            file = caller.directory / reference
+            _check_inside(file, caller.directory, reference)
+            return source_of(file), read_spec(file.resolve())
+        except SpecError as fault:
+            raise refused(str(fault), "delegation", task) from None
+
+    def _shared(self, reference: str) -> tuple[Source, Mapping[str, Any]]:
+        """Return what an address or a registry's name leads to: the local registry's file, else the network's."""
+        if not reference.startswith("oa:"):
+            try:
+                address = str(address_of(reference, "the reference"))
+            except UsageError as error:
+                raise refused(str(error)) from None
+        elif found := _OA.fullmatch(reference):
+            address = f"{REGISTRY_URL}/{found[1]}/{found[2]}/{found[3] or 'latest'}/spec.yaml"
+        else:
+            raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
+        if address.startswith(f"{REGISTRY_URL}/"):
+            place = PurePosixPath(address.removeprefix(f"{REGISTRY_URL}/"))
+        else:
+            parts = urlsplit(address)
+            place = PurePosixPath(parts.hostname or "") / parts.path.lstrip("/")
+        if self._registry is not None and stays_inside(str(place)):
+            file = self._registry / place
+            with suppress(OSError):  # no system has a file of such a name
+                if file.is_file():
+                    _check_inside(file, self._registry, reference)
+                    return Source(address), read_spec(file)
+        if not self._network:
+            where = f"the registry {self._registry}" if self._registry else "a registry, since none is set"
+            raise refused(
+                f"{reference} is not in {where}; put it there as {place} (setting specs.registry), "
+                "or allow the network with specs.network"
+            )
+        return Source(address), parse_spec(_fetched(address), address)
 
 
 def check_circles(spec: Spec, start: Task) -> None:

@@ -1,4 +1,8 @@
-"""Run a task of a spec: plan, validate input, call the model, validate output."""
+"""Run a task of a spec: plan, choose a model, validate input, call the model, validate output.
+
+An address in a spec gets an API key only if it is the provider's own or in the user's settings, since specs are
+untrusted.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,138 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, cast
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import fault_of
 from commonplace.models.client import Budget
-from commonplace.models.contract import Message, Reranker
-from commonplace.models.llm import json_of
-from commonplace.models.providers import without_keys
+from commonplace.models.contract import Generated, Generator, Message, Reranker
+from commonplace.models.llm import json_of, open_generator
+from commonplace.models.minilm import MinilmEmbedder
+from commonplace.models.providers import access, without_keys
+from commonplace.models.static_reranking import StaticReranker
 from commonplace.redaction import redact
 from commonplace.settings import Settings
+from commonplace.settings.schema import ModelSettings
 from commonplace.specs import retriever
 from commonplace.specs.check import Fault, faults_of, joined
 from commonplace.specs.document import SpecError, Task, plain, read_spec, understand
-from commonplace.specs.models import Engine, open_engine, open_reranker, options
-from commonplace.specs.plan import Planner, Source, Step, library_of, source_of
+from commonplace.specs.plan import Planner, Source, Step, source_of
 
-if TYPE_CHECKING:
-    from commonplace.specs.models import Answerer
+Answerer = Generator | Callable[[str, str], str]
+"""A model, or a function of a system prompt and a user prompt."""
+
+OURS: Final = "commonplace"
+OURS_MODEL: Final = "minilm"
+PROVIDERS: Final[Mapping[str, str]] = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "local": "ollama",
+    "custom": "openai",
+}
+"""What speaks for each engine that a spec can name, besides our own."""
+
+_NO_FIELDS: Final = frozenset({"pricing", "enable_layer3", "enable_onnx", "openai_api_key", "claude_api_key"})
+"""What a spec configures that is no field of a request."""
+_OPENAI_FIELDS: Final = frozenset({"reasoning_effort", "frequency_penalty", "presence_penalty"})
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What answers a step.
+
+    Attributes:
+        name, model: as the result tells them.
+        generator: None where our own re-ranker answers.
+        degraded: why our own re-ranker stands in for a model, or "".
+    """
+
+    name: str
+    model: str
+    generator: Generator | None = None
+    degraded: str = ""
+
+
+def open_engine(
+    step: Step,
+    given: Answerer | Mapping[str, Answerer] | None,
+    settings: ModelSettings,
+    environ: Mapping[str, str],
+    budget: Budget,
+) -> Engine:
+    """Return what answers a step: what the caller gave, what the spec asks for, or our own re-ranker."""
+    asked = step.intelligence
+    answerer = given.get(step.name) if isinstance(given, Mapping) else given
+    if answerer is not None:
+        model = answerer if hasattr(answerer, "generate") else _Called(answerer)
+        return Engine(asked.engine, asked.model, cast("Generator", model))
+    if asked.engine == OURS and retriever.is_retriever(step.task):
+        return Engine(OURS, asked.model)
+    problem = ""
+    if asked.engine == OURS:
+        problem = f"engine {OURS!r} ranks memories and nothing else; name a language model for this task"
+    elif asked.engine not in PROVIDERS:
+        problem = f"engine {asked.engine!r} is not run here; those that are: {', '.join([*PROVIDERS, OURS])}"
+    elif asked.module:
+        problem = f"module {asked.module!r} is code, which a spec may not bring along; give `generator=` instead"
+    elif asked.engine == "custom" and not asked.endpoint:
+        problem = "engine 'custom' needs an `endpoint`"
+    if problem:
+        raise SpecError(problem, "RUN_ERROR", "run", step.name)
+    provider, endpoint = PROVIDERS[asked.engine], asked.endpoint or ""
+    if step.task.timeout_s is not None:
+        settings = replace(settings, total_timeout_s=float(min(settings.total_timeout_s, step.task.timeout_s)))
+    try:
+        usual = access(provider, sends_key=False, settings=settings, environ=environ).address
+        named = access(provider, base_url=endpoint, sends_key=False, settings=settings, environ=environ).address
+        if named == access(provider, sends_key=False, environ={}).address:
+            endpoint = ""  # where a spec names the provider's own address, the user's word about it holds
+        generator = open_generator(
+            f"{provider}:{asked.model}",
+            base_url=endpoint,
+            sends_key=not endpoint or named == usual,
+            settings=settings,
+            environ=environ,
+            budget=budget,
+        )
+    except ProviderError as error:
+        if retriever.is_retriever(step.task):
+            return Engine(OURS, OURS_MODEL, degraded=str(error))
+        raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
+    except CommonplaceError as error:
+        raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
+    return Engine(asked.engine, asked.model, generator)
+
+
+def open_reranker() -> Reranker:
+    """Return our own re-ranker, which asks nobody: what turns mean is judged by the transformer that ships."""
+    return StaticReranker(embedder=MinilmEmbedder.load())
+
+
+class _Called:
+    name = "function"
+
+    def __init__(self, function: Callable[[str, str], str]) -> None:
+        self._function = function
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,  # noqa: ARG002 - a function is asked in words alone
+        options: Mapping[str, Any] | None = None,  # noqa: ARG002
+        total_s: float | None = None,  # noqa: ARG002
+    ) -> Generated:
+        """Call the function; earlier turns, for which it has no place, stand as JSON before the user's prompt."""
+        system = "".join(message.content for message in messages[:1] if message.role == "system")
+        turns = [{"role": each.role, "content": each.content} for each in messages[:-1] if each.role != "system"]
+        user = messages[-1].content
+        if turns:
+            user = f"Earlier turns, oldest first:\n{json.dumps(turns, ensure_ascii=False)}\n\n{user}"
+        return Generated(self._function(system, user))
+
 
 HISTORY = "history"
 """The input that is not put into the prompt's text but becomes turns of the conversation."""
@@ -160,8 +277,8 @@ def run(  # noqa: PLR0913 - the arguments of `commonplace.run_spec`, and what te
             document, source = understand(read_spec(file), str(file)), source_of(file)
         else:
             document, source = understand(plain(spec, "the spec"), "the spec"), Source("the spec")
-        library = library_of(settings.specs.registry, network=settings.specs.network == "on")
-        step = Planner(library).plan(document, source, task)
+        planner = Planner(settings.specs.registry, network=settings.specs.network == "on")
+        step = planner.plan(document, source, task)
         values = copied({} if values is None else values, step.name)
         _check_early(step, values, system, user)
         budget = Budget(settings.models.max_calls, settings.models.max_tokens)
@@ -260,8 +377,11 @@ def _ask(engine: Engine, step: Step, system: str, asked: str, envelope: dict[str
     messages += [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
     messages.append(Message("user", asked))
     schema = None if task.is_text or not task.output else {"type": "object", **task.output}
+    asks = step.intelligence
+    left_out = _NO_FIELDS | (_OPENAI_FIELDS if asks.engine == "anthropic" else frozenset())
+    options = {name: value for name, value in asks.config.items() if name not in left_out}
     try:
-        answer = engine.generator.generate(messages, schema=schema, options=options(step.intelligence))
+        answer = engine.generator.generate(messages, schema=schema, options=options)
         text: object = answer.text
     except ProviderError as error:
         raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
