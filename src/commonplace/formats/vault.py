@@ -150,11 +150,6 @@ _MARKS: Final = (
 )
 
 
-def are_fenced(lines: Iterable[str]) -> list[bool]:
-    """Return for each line whether it belongs to fenced code, its fences included; an unclosed fence is not code."""
-    return paired_fences([line.rstrip("\r\n") for line in lines])
-
-
 def escaped(text: str) -> str:
     """Return a text as it is written into a section."""
 
@@ -165,7 +160,7 @@ def escaped(text: str) -> str:
     lines = split_lines(write_characters(text, always=""))
     return "".join(
         line if is_fenced else reduce(lambda words, marks: marks.sub(escape, words), _MARKS, line)
-        for line, is_fenced in zip(lines, are_fenced(lines), strict=True)
+        for line, is_fenced in zip(lines, paired_fences([line.rstrip("\r\n") for line in lines]), strict=True)
     )
 
 
@@ -214,7 +209,7 @@ def write_note(note: Note) -> str:
 
     def quoted(text: str) -> str:
         # JSON's texts are YAML's, but for what ends a line there, must not be in a file, or is seen by nobody.
-        return _UNSEEN.sub(_json_escape, json.dumps(text, ensure_ascii=False))
+        return _UNSEEN.sub(_yaml_escape, json.dumps(text, ensure_ascii=False))
 
     front = []
     for key, attribute in _KEYS.items():
@@ -226,12 +221,12 @@ def write_note(note: Note) -> str:
         else:
             front.append(f"{key}: {quoted(value) if isinstance(value, str) else value}")
     links = dict.fromkeys(link for entity in note.entities if (link := link_to(entity)))
-    listed = "".join(f"\n- {link}" for link in links)
-    parts = ["---", *front, "---\n\n## Content\n", f"{escaped(note.content)}\n\n## Entities\n"]
-    return "\n".join(parts) + (listed and f"{listed}\n")
+    lines = ["---", *front, "---", "", "## Content", "", escaped(note.content), "", "## Entities"]
+    lines += ["", *(f"- {link}" for link in links)] if links else []
+    return "\n".join(lines) + "\n"
 
 
-def _json_escape(found: re.Match[str]) -> str:
+def _yaml_escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

@@ -442,9 +442,22 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
     found = engine.graph.search_entities(query, limit)
     facts = facts_of(engine, query, max(limit, MAX_LINKS), floor)
     wanted = frozenset(analyse(query))
-    shares = {each.uuid: max(_share(name, wanted) for name in (each.name, *each.aliases)) for each in found}
+
+    def share(name: str) -> float:
+        """Return the share of a name's words that the query has, without a file's extension, which many files share."""
+        terms = frozenset(analyse(_ENDING.sub("", name)))
+        return len(terms & wanted) / len(terms) if terms else 0.0
+
+    shares = {each.uuid: max(share(name) for name in (each.name, *each.aliases)) for each in found}
     named = sorted((each for each in found if shares[each.uuid]), key=lambda each: -shares[each.uuid])
-    told = [(fact.score, fact) for fact in facts] + (list(_around(engine, named[0])) if named else [])
+    told = [(fact.score, fact) for fact in facts]
+    if named:
+        # The facts about the entity that the query names, whose relevance falls with each step away from it.
+        near = engine.graph.neighbourhood(named[0].uuid, _DEPTH, _AROUND)
+        distances = {each.uuid: each.distance or 0 for each in near.entities}
+        for fact in near.relations:
+            steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
+            told.append((named[0].score * _STEP**steps, fact))
     told.sort(key=lambda each: (-each[0], each[1].source_name, each[1].target_name))
     chosen: dict[str, tuple[float, RelationView]] = {}
     for each in told:  # a fact may answer the query and be near
@@ -456,21 +469,6 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
     if not (found.degraded or facts.degraded):
         return response
     return replace(response, status="PARTIAL", rationale=rationale_of((*found.notices, *facts.notices)))
-
-
-def _around(engine: Engine, centre: EntityView) -> Iterator[tuple[float, RelationView]]:
-    """Yield the facts about an entity with their relevance, which falls with each step away from it."""
-    near = engine.graph.neighbourhood(centre.uuid, _DEPTH, _AROUND)
-    distances = {each.uuid: each.distance or 0 for each in near.entities}
-    for fact in near.relations:
-        steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
-        yield centre.score * _STEP**steps, fact
-
-
-def _share(name: str, wanted: frozenset[str]) -> float:
-    """Return the share of a name's words that the query has, without the file extension, which many files share."""
-    terms = frozenset(analyse(_ENDING.sub("", name)))
-    return len(terms & wanted) / len(terms) if terms else 0.0
 
 
 def _graph_response(entities: Sequence[EntityView], told: Sequence[tuple[float, RelationView]]) -> Response:

@@ -10,10 +10,9 @@ import pytest
 from tests.unit.formats.test_escaping import flag, tags
 
 from commonplace.formats.escaping import HIDDEN
-from commonplace.formats.journal import split_lines
+from commonplace.formats.journal import paired_fences
 from commonplace.formats.vault import (
     Note,
-    are_fenced,
     escaped,
     file_names,
     file_stem,
@@ -96,8 +95,8 @@ def test_closed_code_stays_as_it_is() -> None:
 
 def test_many_fences_that_nothing_closes_are_told_in_one_go() -> None:
     """With a look to the end for each of them this would take hours."""
-    lines = split_lines("```a\n" * 200_000)
-    assert not any(are_fenced(lines))
+    lines = ["```a"] * 200_000
+    assert not any(paired_fences(lines))
 
 
 class TestWhoseNote:

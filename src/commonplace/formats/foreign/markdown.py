@@ -32,11 +32,10 @@ from commonplace.formats.foreign.reader import (
     wikilinks,
 )
 from commonplace.formats.yaml import FrontMatter, parse_front_matter
-from commonplace.text.markdown import plain_heading
+from commonplace.text.markdown import fenced_blocks, plain_heading
 
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
-_FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _RULE: Final = re.compile(r" {0,3}(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
 
 
@@ -78,6 +77,7 @@ def read_note(folder: Path, name: str, notes: Notes) -> tuple[FrontMatter, list[
 def items_of(lines: list[str]) -> Iterator[Item]:
     """Yield the items of a note in order; headings, rules and blank lines are no items."""
     headings: list[tuple[int, str]] = []
+    code_ends = dict(fenced_blocks(lines))
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -89,16 +89,14 @@ def items_of(lines: list[str]) -> Iterator[Item]:
         if heading or not line.strip() or _RULE.fullmatch(line):
             at += 1
             continue
-        is_code, bullet = _FENCE.match(line) is not None, _BULLET.match(line)
-        end = _fence_end(lines, at) if is_code else _item_end(lines, at, bullet)
-        first = line[bullet.end() :] if bullet and not is_code else line
-        text = "\n".join([first, *lines[at + 1 : end]]).strip()
-        above = tuple(title for _, title in headings if title)
-        yield Item(text, at + 1, above, is_entry=bullet is not None and not is_code, is_code=is_code)
+        is_code, bullet = at in code_ends, _BULLET.match(line)
+        end = code_ends[at] if is_code else _item_end(lines, at, bullet, code_ends)
+        text = "\n".join([line[bullet.end() :] if bullet else line, *lines[at + 1 : end]]).strip()
+        yield Item(text, at + 1, tuple(title for _, title in headings if title), bullet is not None, is_code)
         at = end
 
 
-def _item_end(lines: list[str], at: int, bullet: re.Match[str] | None) -> int:
+def _item_end(lines: list[str], at: int, bullet: re.Match[str] | None, code_ends: Mapping[int, int]) -> int:
     """Return where the list entry or the paragraph that begins at a line ends."""
     indent = len(bullet[1]) if bullet else -1
     end = at + 1
@@ -109,23 +107,10 @@ def _item_end(lines: list[str], at: int, bullet: re.Match[str] | None) -> int:
             following = lines[end + 1] if bullet and end + 1 < len(lines) else ""
             if not following.strip() or len(following) - len(following.lstrip()) <= indent:
                 break
-        elif _HEADING.fullmatch(line) or ((_BULLET.match(line) or _FENCE.match(line)) and not is_inside):
+        elif _HEADING.fullmatch(line) or ((_BULLET.match(line) or end in code_ends) and not is_inside):
             break
-        elif _FENCE.match(line):
-            end = _fence_end(lines, end)
-            continue
-        end += 1
+        end = code_ends.get(end, end + 1)
     return end
-
-
-def _fence_end(lines: list[str], at: int) -> int:
-    fence = _FENCE.match(lines[at])
-    mark = fence[1] if fence else ""
-    for end in range(at + 1, len(lines)):
-        closing = _FENCE.match(lines[end])
-        if closing and closing[1].startswith(mark) and not lines[end][closing.end() :].strip():
-            return end + 1
-    return len(lines)
 
 
 MAX_NAMED_LINKS: Final = 10
