@@ -85,11 +85,12 @@ def translate(document: object) -> dict[str, object]:
     """
     for path, problem in not_json(document):
         raise ConfigError(f"{path or 'the document'}: {problem}", path=path)
+    schema = load_schema()
     if not isinstance(document, Mapping):
         held = "empty" if document is None else f"{document!r:.60}"
-        parts = ", ".join(load_schema()["required"])
+        parts = ", ".join(schema["required"])
         raise ConfigError(f"the document is {held}", path="", remedy=f"give it the parts {parts}")
-    faults = Draft202012Validator(load_schema()).iter_errors(document)
+    faults = Draft202012Validator(schema).iter_errors(document)
     if first := min(faults, key=lambda error: list(map(str, error.absolute_path)), default=None):
         raise _fault(first)
     stated = dict(_leaves(document, ""))

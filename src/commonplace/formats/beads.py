@@ -7,7 +7,7 @@ written back. What is not as beads has it is refused by a UsageError that names 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from commonplace.dates.time import iso, parse
@@ -102,10 +102,14 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
     if not 0 <= retries < 2**31:
         raise _wrong(where_own, f"retries is {retries!r:.80}")
     own_times: dict[str, Any] = {name: _time(own, name, where_own) for name in _OWN_TIMES}
+    agents = [agent for agent in AGENTS if f"{AGENT_LABEL}{agent}" in labels]
+    named = split_notes(texts["notes"])[0].get("memory_ids")
+    if not isinstance(named, list) or not all(isinstance(id_, str) and id_ for id_ in named):
+        named = ()
     return Issue(
         **{**texts, **{name: texts[name] or value for name, value in _OF_NONE.items()}},
-        agent=agent_of(labels),
-        memory_ids=memory_ids_of(texts["notes"]),
+        agent=agents[0] if len(agents) == 1 else "",
+        memory_ids=tuple(sorted(set(named))),
         priority=priority,
         labels=labels,
         dependencies=_json(lists["dependencies"]),
@@ -128,20 +132,6 @@ def split_notes(notes: str) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError):
         return {}, notes
     return (found, notes[end:]) if isinstance(found, dict) else ({}, notes)
-
-
-def agent_of(labels: Sequence[str]) -> str:
-    """Return whose an issue with these labels is, "" if it is of no agent."""
-    found = [agent for agent in AGENTS if f"{AGENT_LABEL}{agent}" in labels]
-    return found[0] if len(found) == 1 else ""
-
-
-def memory_ids_of(notes: str) -> tuple[str, ...]:
-    """Return the memories that notes name, sorted."""
-    named = split_notes(notes)[0].get("memory_ids")
-    if not isinstance(named, list) or not all(isinstance(id_, str) and id_ for id_ in named):
-        return ()
-    return tuple(sorted(set(named)))
 
 
 def _given(data: Mapping[str, Any], name: str, default: Any, what: str, where: str) -> Any:

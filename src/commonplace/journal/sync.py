@@ -80,11 +80,6 @@ class Tally:
         self.conflicts: dict[str, None] = {}
         self._notices: dict[str, None] = {}
 
-    @property
-    def changes(self) -> int:
-        """How often the store was changed."""
-        return sum(self.counts[name] for name in ("added", "updated", "archived", "restored"))
-
     def notice(self, text: str) -> None:
         """Take a sentence for people; the same one counts once."""
         self._notices[text] = None

@@ -303,7 +303,8 @@ def run(
     ids |= {id_ for id_, found in at.blocks.items() if found.page in fresh}
     at.load(ids)
     imported.take_edits(ids, within_budget(at) if LONG_TERM_PAGE in at.seen else ())
-    if tally.changes or at.missing:
+    is_changed = any(tally.counts[name] for name in ("added", "updated", "archived", "restored"))
+    if is_changed or at.missing:
         # What was taken in is agreed on, whatever becomes of the pages.
         found: dict[str, Baseline | None] = {id_: at.agreed[id_] for id_ in imported.accepted}
         found |= dict.fromkeys(imported.dropped)
