@@ -108,17 +108,8 @@ def write_item(text: str, also: str = "") -> str:
 
 def read_text(text: str, key: str) -> str:
     """Return a value that runs to the end of its line; one that starts with a quote is one JSON string."""
-    return read_string(text, key) if text.startswith('"') else text
-
-
-def write_text(text: str) -> str:
-    """Return a value that runs to the end of its line, as a JSON string where it would not survive that."""
-    is_bare = text and text == text.strip() and text[0] != '"' and not _UNSAFE.search(text)
-    return text if is_bare else harmless_json(text)
-
-
-def read_string(text: str, key: str) -> str:
-    """Return what a JSON string says that is all of a text."""
+    if not text.startswith('"'):
+        return text
     found, end = read_string_at(text, 0, key)
     if text[end:].strip(BLANKS):
         raise CspError(
@@ -127,6 +118,12 @@ def read_string(text: str, key: str) -> str:
             remedy=r"a value that starts with a quote is one JSON string: write quotes inside it as \"",
         )
     return found
+
+
+def write_text(text: str) -> str:
+    """Return a value that runs to the end of its line, as a JSON string where it would not survive that."""
+    is_bare = text and text == text.strip() and text[0] != '"' and not _UNSAFE.search(text)
+    return text if is_bare else harmless_json(text)
 
 
 def read_string_at(text: str, at: int, key: str) -> tuple[str, int]:
@@ -261,12 +258,10 @@ def read_words(written: str) -> str:
 
     Not so for the values of lines, where a quote at the start announces a JSON string.
     """
-    if written.startswith('"'):
-        try:
-            return read_string(written, "REQ:")
-        except CspError:
-            return written
-    return written
+    try:
+        return read_text(written, "REQ:")
+    except CspError:
+        return written
 
 
 Status = Literal["OK", "PARTIAL", "FAIL"]
