@@ -30,16 +30,14 @@ from commonplace.cli.output import print_json, say
 from commonplace.cli.rows import (
     MAX_LISTED,
     Body,
-    Each,
     Line,
     Row,
     Rows,
     counted,
     emit,
-    filled,
     joined,
+    listed,
     memory_texts,
-    rows_of,
 )
 from commonplace.cli.watch import repeat, until_stopped
 from commonplace.errors import CommonplaceError, StoreBusyError
@@ -47,6 +45,7 @@ from commonplace.formats.escaping import harmless
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
+    from commonplace.consolidation.base import Failure
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, Outcome, RunReport
     from commonplace.consolidation.undo import Undone
     from commonplace.engine import Engine
@@ -126,15 +125,20 @@ def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]
         if outcome.why:
             yield Line(f"why: {outcome.why}", "dim", 1)
 
+    def failed(error: Failure) -> Line:
+        where = f" at {error.item}" if error.item else ""
+        return Line(f"{error.agent} failed{where}: {error.error}", "red", 1)
+
     def rows(_: object) -> Rows:
         would = " (dry run)" if done.dry_run else ""
         for agent, results in done.results.items():
             yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}", "bold")
             found = list(zip(results, done.outcomes[agent], strict=False))
-            yield from Each("", partial(row, agent), limit=MAX_LISTED).of(found)
-        failed = Each("errors", Line("{agent} failed{item:? at }: {error}", "red", 1), limit=MAX_LISTED)
-        checked = Line("{skipped:n more was|more were} checked and needed no change", "dim", 1)
-        yield from rows_of([failed, checked, Each("lost", Line("lost: {}", "red", 1))], done)
+            yield from listed(found, partial(row, agent), limit=MAX_LISTED)
+        yield from listed(done.errors, failed, limit=MAX_LISTED)
+        if done.skipped:
+            yield Line(f"{counted(done.skipped, 'more was', 'more were')} checked and needed no change", "dim", 1)
+        yield from (Line(f"lost: {each}", "red", 1) for each in done.lost)
         if done.lost:
             yield Line("Rolled back: a golden query no longer finds its expected result.", "bold red")
         elif done.dry_run:
@@ -156,7 +160,7 @@ def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
             name = f"{result.action} {len(result.memory_ids)}"
             return name, (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}")
         case "merge":
-            kept = filled("keeps {entities_preserved:n name}", result)
+            kept = f"keeps {counted(result.entities_preserved, 'name')}" if result.entities_preserved else ""
             return result.new_memory_id, (f"of {len(result.source_ids)}", kept)
         case "promote":
             criteria = joined([each.replace("_", " ") for each in result.criteria_met])
@@ -180,14 +184,14 @@ def _runs(found: Mapping[str, list[ConsolidationRun]]) -> Rows:
         is_undone = run.applied and run.undone and not run.standing
         known = (
             f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
-            "{agents}",
+            ", ".join(run.agents),
             f"{counted(run.applied, 'change')} applied",
             "undone" if is_undone else f"{run.undone:,} undone" if run.undone else "",
             f"{run.proposed:,} proposed" if run.proposed else "",
-            "{errors:n failure}",
+            counted(run.errors, "failure") if run.errors else "",
             "only its changes are known" if run.proposed is None else "",
         )
-        yield filled(Row("{run}", known), run)
+        yield Row(run.run, known)
     if not found["runs"]:
         yield "no run has changed or proposed anything"
     elif any(each.standing for each in found["runs"]):
@@ -195,11 +199,12 @@ def _runs(found: Mapping[str, list[ConsolidationRun]]) -> Rows:
         yield Line("   commonplace consolidate undo RUN", "dim")
 
 
-_UNDONE: Final = [
-    Line("Undid {issues:n change} of {memory_ids:n memory|memories}", "bold"),
-    Each("issues", Line("{}", "dim", 1), limit=MAX_LISTED),
-    Each("notices", Line("note: {}", "yellow", 1)),
-]
+def _undone(done: Undone) -> Rows:
+    if done.issues and done.memory_ids:
+        memories = counted(len(done.memory_ids), "memory", "memories")
+        yield Line(f"Undid {counted(len(done.issues), 'change')} of {memories}", "bold")
+    yield from listed(done.issues, lambda each: Line(each, "dim", 1), limit=MAX_LISTED)
+    yield from (Line(f"note: {each}", "yellow", 1) for each in done.notices)
 
 
 @click.group(cls=_Agents)
@@ -327,7 +332,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
     return FAILURE if done.errors else SUCCESS
 
 
-@ask(consolidate, _UNDONE, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
+@ask(consolidate, _undone, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
 def undo(engine: Engine, /, id_: str) -> Undone:
     """Undo what ISSUE or RUN changed.
 
@@ -337,7 +342,7 @@ def undo(engine: Engine, /, id_: str) -> Undone:
     return engine.undo_consolidation(id_)
 
 
-@ask(consolidate, _UNDONE, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
+@ask(consolidate, _undone, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
 def unmerge(engine: Engine, /, memory: str) -> Undone:
     """Undo the merge that made MEMORY.
 

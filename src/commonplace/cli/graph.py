@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from time import time as now
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,20 @@ from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import read_text
 from commonplace.cli.output import notify, print_json, say, write_whole
-from commonplace.cli.rows import MAX_LISTED, NOTE, Each, Line, Row, Rows, View, counted, emit, filled, holdings, rows_of
+from commonplace.cli.rows import (
+    MAX_LISTED,
+    Line,
+    Row,
+    Rows,
+    View,
+    counted,
+    counts_text,
+    emit,
+    holdings,
+    listed,
+    local_time,
+    note,
+)
 from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
@@ -49,12 +63,12 @@ def _state(fact: views.RelationView) -> list[str]:
     return ["disputed"] * fact.disputed + ["retracted"] * fact.retracted
 
 
-def _titled(field: str, title: str, style: str = "") -> Each:
-    return Each(field, _fact, title, style, level=1, limit=MAX_LISTED)
+def _titled(facts: Iterable[views.RelationView], title: str, style: str = "") -> Rows:
+    return listed(facts, _fact, title, style, level=1, limit=MAX_LISTED)
 
 
-_FACTS: Final = Each("relations", _fact, level=1)
-_NAME: Final = Row("{name}", ("{entity_type}", "{uuid}"))
+def _name_of(entity: views.EntityView) -> Row:
+    return Row(entity.name, (entity.entity_type, entity.uuid))
 
 
 def _addition(added: views.Addition) -> Rows:
@@ -66,14 +80,14 @@ def _addition(added: views.Addition) -> Rows:
         yield Row(f"{done} {added.episode.uuid}", (found,))
     if added.entities:
         yield Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
-    yield from _FACTS.of(added)
-    yield from _titled("ended", "Ended by it:").of(added)
+    yield from listed(added.relations, _fact, level=1)
+    yield from _titled(added.ended, "Ended by it:")
     disputed = [each for each in added.disputed if each.uuid not in {known.uuid for known in added.relations}]
-    yield from _titled("", "Disputed since:", _WARNING).of(disputed)
+    yield from _titled(disputed, "Disputed since:", _WARNING)
 
 
 def _found_facts(found: views.FoundRelations) -> Rows:
-    yield from Each("", _fact, is_numbered=True).of(found)
+    yield from listed(found, _fact, is_numbered=True)
     if not found:
         yield Line("No fact is about this.", "bold")
         yield Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1)
@@ -96,7 +110,7 @@ def _path(found: views.GraphPath) -> Rows:
 
 
 def _changes(found: views.Timeline) -> Rows:
-    yield filled(_NAME, found.entity)
+    yield _name_of(found.entity)
     for entry in found.entries:
         day = "unknown" if entry.at is None else entry.at.date().isoformat()
         marks = "".join(f" ({each})" for each in _state(entry.relation))
@@ -106,19 +120,71 @@ def _changes(found: views.Timeline) -> Rows:
         yield "   Nothing is known about it."
 
 
-def _community(each: views.Community) -> Rows:
-    yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
-    rest = ", …" if each.size > len(each.entities) else ""
-    yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+def _communities(found: Sequence[views.Community]) -> Rows:
+    for each in found:
+        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
+        rest = ", …" if each.size > len(each.entities) else ""
+        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+    if not found:
+        yield "No related entities yet."
 
 
-_ENTITY: Final = [
-    Row("{name}", ("{score:.2f}", "{entity_type}", "{distance:n fact} away", "{uuid}")),
-    Line("{summary}", "", 1),
-]
-_EPISODE: Final = Row(
-    "{uuid}", ("{reference_time}", "{name}", "{source}", "{source_description}", "{group_id}"), "{content}"
-)
+def _entities(found: Sequence[views.EntityView]) -> Rows:
+    def rows(entity: views.EntityView) -> Rows:
+        away = f"{counted(entity.distance, 'fact')} away" if entity.distance else ""
+        yield Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
+        yield Line(entity.summary, "", 1)
+
+    return listed(found, rows, "", "bold", none="No entity is about this.", is_numbered=True)
+
+
+def _episodes(found: Sequence[views.EpisodeView]) -> Rows:
+    def row(each: views.EpisodeView) -> Row:
+        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
+        return Row(each.uuid, known, each.content)
+
+    return listed(found, row, none="No episodes. Keep one with `commonplace graph add`.")
+
+
+def _deletion(gone: views.Deletion) -> Rows:
+    also = holdings(gone)
+    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
+    yield from _titled(gone.reopened, "True again:")
+
+
+def _merging(done: views.Merging) -> Rows:
+    yield f"{done.merged.name} is {done.entity.name} now, with {counted(len(done.relations), 'fact')}."
+    yield from listed([done.entity], _name_of, level=1)
+
+
+def _splitting(done: views.Splitting) -> Rows:
+    yield from map(_name_of, (done.entity, *done.parted))
+    yield f"{counted(len(done.relations), 'fact')} went with them."
+
+
+def _settlement(done: views.Settlement) -> Rows:
+    yield from _titled([done.relation], "This holds:")
+    yield from _titled(done.ended, "This has ended:")
+    yield from _titled(done.retracted, "This was never true:")
+
+
+def _disputes(found: Sequence[views.Dispute]) -> Rows:
+    for each in found:
+        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
+        yield from listed(each.relations, _fact, level=1)
+    if found:
+        yield from ("", Line("Say which one is right:  commonplace graph settle ID --reason WHY", "dim"))
+    else:
+        yield "Nothing is disputed."
+
+
+def _stats(found: views.GraphStats) -> Rows:
+    yield Line(f"{holdings(found)}, of which {found.current:,} hold", "bold")
+    if found.disputed:
+        yield Line(f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`", _WARNING)
+    for name, counts in {"entities": found.entity_types, "facts": found.relation_types}.items():
+        text = counts_text(counts)
+        yield Line(f"{name}: {text}" if text else "", "", 1)
 
 
 def _delivery(delivery: Delivery) -> Rows:
@@ -127,37 +193,12 @@ def _delivery(delivery: Delivery) -> Rows:
         return
     sent = counted(delivery.delivered, "episode")
     yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
-    unsure = Line("{unsure:n of these|of these} may have arrived; they are checked before being resent.", "", 1)
-    yield from rows_of([unsure, Line("{refused:n of these|of these} were refused.", _WARNING, 1)], delivery)
+    if delivery.unsure:
+        these = f"{delivery.unsure:,} of these"
+        yield Line(f"{these} may have arrived; they are checked before being resent.", "", 1)
+    if delivery.refused:
+        yield Line(f"{delivery.refused:,} of these were refused.", _WARNING, 1)
 
-
-_MERGED: Final = [
-    lambda done: f"{done.merged.name} is {done.entity.name} now, with {counted(len(done.relations), 'fact')}.",
-    Each("entity", _NAME, level=1),
-]
-_SPLIT: Final = [
-    Each("entity", _NAME),
-    Each("parted", _NAME),
-    lambda done: f"{counted(len(done.relations), 'fact')} went with them.",
-]
-_SETTLED: Final = [
-    _titled("relation", "This holds:"),
-    _titled("ended", "This has ended:"),
-    _titled("retracted", "This was never true:"),
-]
-_ENTITIES: Final = Each("", _ENTITY, none="No entity is about this.", style="bold", is_numbered=True)
-_DISPUTES: Final = [
-    Each("", [Line("Disputed since {since}:", _WARNING), _FACTS], none="Nothing is disputed."),
-    lambda found: (
-        ["", Line("Say which one is right:  commonplace graph settle ID --reason WHY", "dim")] if found else []
-    ),
-]
-_STATS: Final = [
-    lambda found: [Line(f"{holdings(found)}, of which {found.current:,} hold", "bold")],
-    Line("{disputed:n fact} disputed; see `commonplace graph disputes`", _WARNING),
-    Line("entities: {entity_types}", "", 1),
-    Line("facts: {relation_types}", "", 1),
-]
 
 # Options are passed on under the names that the library has for them.
 _groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
@@ -235,12 +276,6 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     emit(invocation, added, _addition)
 
 
-def _deletion(gone: views.Deletion) -> Rows:
-    also = holdings(gone)
-    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    yield from _titled("reopened", "True again:").of(gone)
-
-
 @ask(graph, _deletion, _uuid)
 def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
     """Delete an episode and what only it supports.
@@ -252,7 +287,7 @@ def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
     return engine.graph.delete_episode(uuid)
 
 
-@ask(graph, _MERGED, click.argument("keep"), click.argument("other"), options.reason)
+@ask(graph, _merging, click.argument("keep"), click.argument("other"), options.reason)
 def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Merging:
     """Merge entity OTHER into KEEP; `graph split` undoes it.
 
@@ -261,7 +296,7 @@ def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Mergin
     return engine.graph.merge(keep, other, reason=reason)
 
 
-@ask(graph, _SPLIT, _entity_argument, options.reason)
+@ask(graph, _splitting, _entity_argument, options.reason)
 @options.text("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
 def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> views.Splitting:
     """Split ENTITY again, as before it was merged.
@@ -273,7 +308,7 @@ def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -
     return engine.graph.split(entity, names=names, reason=reason)
 
 
-@ask(graph, _SETTLED, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
+@ask(graph, _settlement, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
 def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     """Say which of several disputed facts is right.
 
@@ -284,7 +319,7 @@ def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     return engine.graph.settle(uuid, reason=reason)
 
 
-@ask(graph, _ENTITIES, _found, _entity_types, _groups, _times, _centre)
+@ask(graph, _entities, _found, _entity_types, _groups, _times, _centre)
 def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundEntities:
     """Find entities by their names and facts.
 
@@ -336,15 +371,24 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> tuple[Any, View]:
     found = engine.graph.entity(name, as_of=as_of)
     about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
     own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
-    lived = when(found) if found.valid_from or found.valid_to else ""
-    known = ["also: {aliases}", "known since: {created_at}", f"in the world: {lived}" if lived else ""]
-    known += ["merged into: {merged_into}", "group: {group_id}", "trust: {trust:.2f}"]
-    facts = Each("", _fact, level=1, none="No current fact is known about it.")
-    left = len(own) - MAX_LISTED
-    more = Line(f"… {left:,} more; see `commonplace graph timeline NAME`" if left > 0 else "", "dim", 1)
-    lines = [Line(each, "dim", 1) for each in known]
-    view = [_NAME, *lines, lambda _: facts.of(own[:MAX_LISTED]), more, lambda _: Each("notices", NOTE).of(about)]
-    return found, view
+
+    def rows(_: object) -> Rows:
+        yield _name_of(found)
+        known = {
+            "also": ", ".join(found.aliases),
+            "known since": local_time(found.created_at),
+            "in the world": when(found) if found.valid_from or found.valid_to else "",
+            "merged into": found.merged_into,
+            "group": found.group_id,
+            "trust": f"{found.trust:.2f}",
+        }
+        yield from (Line(f"{name}: {value}", "dim", 1) for name, value in known.items() if value)
+        yield from listed(own[:MAX_LISTED], _fact, level=1, none="No current fact is known about it.")
+        if len(own) > MAX_LISTED:
+            yield Line(f"… {len(own) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
+        yield from map(note, about.notices)
+
+    return found, rows
 
 
 @ask(graph, _path, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
@@ -372,19 +416,22 @@ def history(engine: Engine, /, uuid: str) -> tuple[Any, View]:
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
     found = engine.graph.history(uuid)
-    about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
-    subject = Each("", _fact if found.kind == "relation" else _NAME)
-    recorded = [Line("{at}  {what}{reason:?: }", "", 1), Line("episode {episode}", "dim", 2)]
-    return found, [lambda _: subject.of(about), Each("entries", recorded, none="   Nothing is recorded.")]
+    is_fact = found.kind == "relation"
+    subject = _fact(engine.graph.relation(found.uuid)) if is_fact else [_name_of(engine.graph.entity(found.uuid))]
+
+    def rows(_: object) -> Rows:
+        yield from subject
+        for entry in found.entries:
+            reason = f": {entry.reason}" if entry.reason else ""
+            yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
+            yield Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
+        if not found.entries:
+            yield "   Nothing is recorded."
+
+    return found, rows
 
 
-@ask(
-    graph,
-    Each("", _EPISODE, none="No episodes. Keep one with `commonplace graph add`."),
-    options.limit(),
-    _groups,
-    options.as_of,
-)
+@ask(graph, _episodes, options.limit(), _groups, options.as_of)
 def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     """List episodes, newest first.
 
@@ -393,7 +440,7 @@ def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     return engine.graph.episodes(**values)
 
 
-@ask(graph, Each("", _community, none="No related entities yet."), options.limit(), options.as_of)
+@ask(graph, _communities, options.limit(), options.as_of)
 def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     """Show groups of closely related entities.
 
@@ -402,7 +449,7 @@ def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     return engine.graph.communities(**values)
 
 
-@ask(graph, _DISPUTES)
+@ask(graph, _disputes)
 def disputes(engine: Engine, /) -> list[views.Dispute]:
     """Show facts that contradict each other.
 
@@ -411,7 +458,7 @@ def disputes(engine: Engine, /) -> list[views.Dispute]:
     return engine.graph.disputes()
 
 
-@ask(graph, _STATS)
+@ask(graph, _stats)
 def status(engine: Engine, /) -> views.GraphStats:
     """Count what the graph holds, by type.
 
@@ -462,7 +509,7 @@ def export(invocation: Invocation, /, file: Path) -> None:
     with opened(invocation) as engine:
         done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
     if not is_stream:
-        emit(invocation, done, Line(f"Wrote {holdings(done) or 'an empty graph'}: {{path}}", "bold"))
+        emit(invocation, done, lambda _: Line(f"Wrote {holdings(done) or 'an empty graph'}: {done.path}", "bold"))
 
 
 @command(graph, _file, options.dry_run, name="import", makes_store=True)

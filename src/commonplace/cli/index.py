@@ -17,17 +17,16 @@ from commonplace.cli.output import notify, own_store_notice, print_json, progres
 from commonplace.cli.rows import (
     INDENT,
     MAX_LISTED,
-    Each,
     Fields,
     Line,
     Rows,
     View,
     counted,
+    counts_text,
     emit,
-    filled,
     holdings,
+    listed,
     print_rows,
-    rows_of,
     size_text,
 )
 from commonplace.cli.watch import watch as keep_watching
@@ -52,10 +51,10 @@ def _report(found: IndexReport, place: str) -> Rows:
     written = f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
     yield f"{place}: {files} indexed ({changes}), {written}"
     if found.skipped:
-        yield filled(Line(f"{INDENT}skipped: {{}}", "dim"), dict(sorted(found.skipped.items())))
+        yield Line(f"{INDENT}skipped: {counts_text(dict(sorted(found.skipped.items())))}", "dim")
     of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
     others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
-    yield from Each("", Line("{path}: {reason}", "dim", 1), limit=MAX_LISTED).of(others)
+    yield from listed(others, lambda each: Line(f"{each.path}: {each.reason}", "dim", 1), limit=MAX_LISTED)
     for problem in of_front_matter[:1]:
         files = counted(len({each.path for each in of_front_matter}), "file")
         many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
@@ -184,31 +183,33 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
 
 def _status(found: IndexStatus) -> Rows:
     state = {
-        "faulty": "the stored index {fault}; the next search rebuilds it",
+        "faulty": f"the stored index {found.fault}; the next search rebuilds it",
         "behind": f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them",
     }.get(_state(found), _state(found))
     left_out = [
-        f"of {each.root}: "
-        + (", ".join(f"{n:,} {why}" for why, n in each.skipped.items()) or counted(len(each.problems), "problem"))
+        f"of {each.root}: {counts_text(each.skipped) or counted(len(each.problems), 'problem')}"
         for each in found.left_out
     ]
     artifacts = counted(found.counts["artifacts"], "artifact")
     passages = counted(found.counts["passages"], "passage")
+    disputed = f", {found.graph.disputed:,} of them disputed" if found.graph.disputed else ""
     fields = {
-        "store": f"{{store}} ({size_text(found.store_bytes)})",
-        "namespace": "{namespace}",
+        "store": f"{found.store} ({size_text(found.store_bytes)})",
+        "namespace": found.namespace,
         "holds": f"{artifacts}, {passages}, {size_text(found.counts['text_bytes'])} of text",
-        "graph": f"{holdings(asdict(found.graph))}"
-        + (f", {found.graph.disputed:,} of them disputed" if found.graph.disputed else ""),
-        "embedder": "{embedder}",
-        "unembedded": "{unembedded:n passage} found by words until their vectors are made (`index build` makes them)",
-        "upgrade": "to {upgrade.embedding}, {upgrade.done:,} of {upgrade.total:n passage} embedded"
-        if found.upgrade
-        else "",
-        "left out": "; ".join(left_out).replace("{", "{{").replace("}", "}}"),
-        "index": f"{state} ({size_text(found.index_bytes)}, change {{indexed_change}} of {{change}})",
+        "graph": f"{holdings(asdict(found.graph))}{disputed}",
+        "embedder": found.embedder,
     }
-    return rows_of(Fields(fields), found)
+    if found.unembedded:
+        waiting = counted(found.unembedded, "passage")
+        fields["unembedded"] = f"{waiting} found by words until their vectors are made (`index build` makes them)"
+    if found.upgrade is not None and found.upgrade.total:
+        whole = counted(found.upgrade.total, "passage")
+        fields["upgrade"] = f"to {found.upgrade.embedding}, {found.upgrade.done:,} of {whole} embedded"
+    fields["left out"] = "; ".join(left_out)
+    change = f"change {found.indexed_change} of {found.change}"
+    fields["index"] = f"{state} ({size_text(found.index_bytes)}, {change})"
+    yield Fields(fields)
 
 
 def _state(found: IndexStatus) -> str:
@@ -246,13 +247,17 @@ def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -
     Example: commonplace index upgrade --embedder minilm --for memories
     """
     report = engine.index_upgrade(embedder, kinds or None)
-    done = f"The vectors are made by {report.embedder} already."
-    if report.before != report.embedder:
+
+    def rows(_: object) -> Rows:
+        yield Line(f"Cancelled the change to {report.given_up}." if report.given_up else "")
+        if report.before == report.embedder:
+            yield f"The vectors are made by {report.embedder} already."
+            return
         resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
         shown = counted(report.passages + report.resumed, "passage")
-        done = f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
-    view = ["Cancelled the change to {given_up}.", lambda _: [done]]
-    return {"store": engine.settings.store.path, **asdict(report)}, view
+        yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
+
+    return {"store": engine.settings.store.path, **asdict(report)}, rows
 
 
 @command(index, click.option("--output", type=options.NEW_FILE, help="Write the document to this file."))
@@ -291,4 +296,4 @@ def export(invocation: Invocation, output: Path | None) -> None:
     write_whole(target, harmless_json(document) + "\n", store=engine.directory)
     written["index"] = str(target)
     value = {"artifacts": len(document["artifacts"]), "written": written}
-    emit(invocation, value, "{artifacts:,} artifacts written to {written.index}")
+    emit(invocation, value, lambda _: f"{value['artifacts']:,} artifacts written to {target}")

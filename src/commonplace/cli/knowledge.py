@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,14 +12,13 @@ from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, say
-from commonplace.cli.rows import NOTE, Each, Line, Row, emit, joined
+from commonplace.cli.rows import Line, Row, Rows, counted, emit, joined, listed, note
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.knowledge.results import KnowledgeStatus
+    from commonplace.knowledge.results import AgentStatus, KnowledgeStatus, Retrieval
 
-_ITEMS: Final = "n item of knowledge|items of knowledge"
-_CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded again", "deleted": "deleted"}
+_ITEMS: Final = ("item of knowledge", "items of knowledge")
 
 
 @click.group(cls=Group)
@@ -37,13 +37,16 @@ def index(invocation: Invocation, /, file: Path) -> int:
     """
     with opened(invocation, create=True, is_long=True) as engine:
         report = engine.knowledge.create_agent(file).report
-    counts = [f"{getattr(report, name):,} {words}" for name, words in _CHANGES.items() if getattr(report, name)]
-    view = [
-        Line(f"{{agent}} knows {{items:{_ITEMS}}}" if report.items else "{agent} knows nothing", "bold"),
-        Line(joined(counts) or "nothing to index", "dim", 1),
-        Line("embedder {embedder}", "dim", 1),
-    ]
-    emit(invocation, report, view if report.is_replaced else [])
+    changed = {"added": report.added, "unchanged": report.unchanged, "embedded again": report.embedded}
+    counts = [f"{number:,} {words}" for words, number in {**changed, "deleted": report.deleted}.items() if number]
+
+    def rows(_: object) -> Rows:
+        if report.is_replaced:
+            yield Line(f"{report.agent} knows {counted(report.items, *_ITEMS) if report.items else 'nothing'}", "bold")
+            yield Line(joined(counts) or "nothing to index", "dim", 1)
+            yield Line(f"embedder {report.embedder}" if report.embedder else "", "dim", 1)
+
+    emit(invocation, report, rows)
     return SUCCESS if report.is_replaced else FAILURE
 
 
@@ -67,17 +70,24 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
         notify(found.notices, invocation)
         say(found.to_text())
     else:
-        by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
-        view = [
-            Line(f"{found.agent} knows{by}:" if found.hits else f"{found.agent} knows nothing about this.", "bold"),
-            lambda _: [""],
-            Each("hits", Row("{id}", ("score {score:.2f}",), "{content}"), is_numbered=True),
-            "\nTotal latency: {latency_ms}ms",
-        ]
-        emit(invocation, found, view if found.hits else view[:1])
+        emit(invocation, found, _retrieval)
 
 
-@ask(knowledge, Line(f"Deleted {{deleted:{_ITEMS}}}", "bold"), click.argument("agent"))
+def _retrieval(found: Retrieval) -> Rows:
+    if not found.hits:
+        yield Line(f"{found.agent} knows nothing about this.", "bold")
+        return
+    by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
+    yield from (Line(f"{found.agent} knows{by}:", "bold"), "")
+    yield from listed(found.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
+    yield f"\nTotal latency: {found.latency_ms}ms"
+
+
+def _deleted(done: Mapping[str, Any]) -> Line:
+    return Line(f"Deleted {counted(done['deleted'], *_ITEMS)}" if done["deleted"] else "", "bold")
+
+
+@ask(knowledge, _deleted, click.argument("agent"))
 def delete(engine: Engine, /, agent: str) -> dict[str, Any]:
     """Delete what AGENT knows, so that it is not found.
 
@@ -89,19 +99,18 @@ def delete(engine: Engine, /, agent: str) -> dict[str, Any]:
     return {"agent": agent, "deleted": engine.knowledge.delete_agent_knowledge(agent), "notices": notices}
 
 
-_KNOWN: Final = (
-    f"{{items:{_ITEMS}}}",
-    "{deleted:!0} deleted",
-    "{stale:!0} to be embedded again when it is indexed next",
-)
-_STATUS: Final = [
-    Each("agents", Row("{agent}", _KNOWN), none="No agent knows anything here.", style="bold"),
-    lambda found: f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
-    Each("notices", NOTE),
-]
+def _status(found: KnowledgeStatus) -> Rows:
+    def row(each: AgentStatus) -> Row:
+        stale = f"{each.stale:,} to be embedded again when it is indexed next" if each.stale else ""
+        known = counted(each.items, *_ITEMS) if each.items else ""
+        return Row(each.agent, (known, f"{each.deleted:,} deleted" if each.deleted else "", stale))
+
+    yield from listed(found.agents, row, "", "bold", none="No agent knows anything here.")
+    yield f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}"
+    yield from map(note, found.notices)
 
 
-@ask(knowledge, _STATUS, has_notices=True)
+@ask(knowledge, _status, has_notices=True)
 def status(engine: Engine, /) -> KnowledgeStatus:
     """Show agents, embedder and re-ranker.
 

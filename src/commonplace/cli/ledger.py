@@ -12,7 +12,7 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask
-from commonplace.cli.rows import Body, Each, Line, Row, Rows, View, filled, local_time, memory_texts, rows_of
+from commonplace.cli.rows import Body, Line, Row, Rows, View, counted, counts_text, local_time, memory_texts
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
@@ -93,9 +93,11 @@ def show(engine: Engine, /, issue: str) -> tuple[Any, View]:
             if name not in ("memory_ids", "agent"):
                 shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 yield Line(f"{name}: {shown}", "", 1)
-        claimed = f"claimed by {{claimed_by}} at {local_time(issue['claimed_at'])}"
-        log = Each("log", Line("{}", "dim", 1))
-        yield from rows_of([log, Line(claimed, "dim", 1), Line("closed: {close_reason}", "dim", 1)], issue)
+        yield from (Line(each, "dim", 1) for each in issue["log"])
+        if issue["claimed_by"]:
+            yield Line(f"claimed by {issue['claimed_by']} at {local_time(issue['claimed_at'])}", "dim", 1)
+        if issue["close_reason"]:
+            yield Line(f"closed: {issue['close_reason']}", "dim", 1)
         acts = [event for event in events if event["act"] in ("applied", "undone")]
         if acts and acts[-1]["act"] == "undone":
             yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
@@ -103,11 +105,13 @@ def show(engine: Engine, /, issue: str) -> tuple[Any, View]:
     return found, rows
 
 
-def _event(event: Mapping[str, Any]) -> Rows:
-    yield filled(Line(f"{local_time(event['at'])}  {{act}} by {{actor}}{{why:?: }}"), event)
+def _history(found: Mapping[str, Any]) -> Rows:
+    for event in found["history"]:
+        why = f": {event['why']}" if event["why"] else ""
+        yield f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
 
 
-@ask(ledger, Each("history", _event), _issue)
+@ask(ledger, _history, _issue)
 def history(engine: Engine, /, issue: str) -> dict[str, Any]:
     """Show who did what on an issue, when and why.
 
@@ -162,7 +166,11 @@ def reopen(engine: Engine, /, issue: str, why: str) -> dict[str, Any]:
     return {"issue": issue, "status": "open"}
 
 
-@ask(ledger, Line("Wrote {issues:n issue} to {path}", "bold"), click.argument("file", type=options.NEW_FILE))
+def _exported(done: Mapping[str, Any]) -> Line:
+    return Line(f"Wrote {counted(done['issues'], 'issue')} to {done['path']}" if done["issues"] else "", "bold")
+
+
+@ask(ledger, _exported, click.argument("file", type=options.NEW_FILE))
 def export(engine: Engine, /, file: Path) -> dict[str, Any]:
     """Write all issues to FILE in the format of beads.
 
@@ -174,8 +182,9 @@ def export(engine: Engine, /, file: Path) -> dict[str, Any]:
 def _imported(done: ImportedIssues) -> Rows:
     sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
     counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
-    thing = {"all": sum(counts.values()), "counts": counts}
-    yield from rows_of([Line("Read {all:n issue}", "bold"), Line("{counts}", "dim", 1)], thing)
+    if any(counts.values()):
+        yield Line(f"Read {counted(sum(counts.values()), 'issue')}", "bold")
+        yield Line(counts_text(counts), "dim", 1)
 
 
 @ask(ledger, _imported, click.argument("file", type=options.FILE), name="import")

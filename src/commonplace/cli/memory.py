@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,9 +20,7 @@ from commonplace.cli.options import can_ask, read_text, refuse_unasked
 from commonplace.cli.output import notify, say
 from commonplace.cli.rows import (
     MAX_LISTED,
-    NOTE,
     Body,
-    Each,
     Fields,
     Line,
     Row,
@@ -30,14 +28,15 @@ from commonplace.cli.rows import (
     View,
     counted,
     emit,
-    filled,
     holdings,
     joined,
+    listed,
     local_time,
     more,
+    note,
     print_rows,
-    rows_of,
     size_text,
+    tagged,
     tally,
 )
 from commonplace.dataclasses import asdict
@@ -68,36 +67,39 @@ def _outcome(memory: Memory) -> Rows:
     yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
 
 
-_DONE: Final = Each("", _outcome)
-_VERSION: Final = [
-    Line("Version {version}, {updated_at}{expired_at:? until }", "bold"),
-    Body("{content}", is_whole=True),
-]
+def _outcomes(memories: Sequence[Memory]) -> Rows:
+    return listed(memories, _outcome)
+
+
+def _version(memory: Memory) -> Rows:
+    until = f" until {local_time(memory.expired_at)}" if memory.expired_at else ""
+    yield Line(f"Version {memory.version}, {local_time(memory.updated_at)}{until}", "bold")
+    yield Body(memory.content, is_whole=True)
 
 
 def _whole(memory: Memory) -> Rows:
-    used = f"{counted(memory.use_count, 'use')}{{last_used:?, last }}"
+    last = f", last {local_time(memory.last_used)}" if memory.last_used else ""
+    used = f"{counted(memory.use_count, 'use')}{last}; strength {memory.strength:.1f}"
     fields = {
-        "id": "{id}",
-        "tier": "{tier} ({status})",
-        "at": "{at}",
-        "stored": "{created_at}, version {version} since {updated_at}",
-        "expired": "{expired_at}",
-        "retention": f"{{retention:.3f}}; {used}; strength {{strength:.1f}}",
-        "category": "{category}",
-        "tags": "{tags}",
-        "entities": "{entities}",
-        "source": "{source}",
-        "origin": "{origin}, trust {trust:.2f}",
-        "session": f"{{session}}, turn {memory.position + 1}",
-        "made from": "{derived_from}",
-        "reviews": "{review_count:!0}",
-        "note": "{vault_path}",
+        "id": memory.id,
+        "tier": f"{memory.tier} ({memory.status})",
+        "at": local_time(memory.at),
+        "stored": f"{local_time(memory.created_at)}, version {memory.version} since {local_time(memory.updated_at)}",
+        "expired": local_time(memory.expired_at),
+        "retention": f"{memory.retention:.3f}; {used}",
+        "category": memory.category or "",
+        "tags": ", ".join(memory.tags),
+        "entities": ", ".join(memory.entities),
+        "source": memory.source or "",
+        "origin": f"{memory.origin}, trust {memory.trust:.2f}",
+        "session": f"{memory.session}, turn {memory.position + 1}" if memory.session else "",
+        "made from": ", ".join(memory.derived_from),
+        "reviews": f"{memory.review_count:,}" if memory.review_count else "",
+        "note": memory.vault_path or "",
         "forced": "yes" if memory.is_forced else "",
+        "metadata": json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else "",
     }
-    yield from (Body(memory.content, 0, is_whole=True), "", filled(Fields(fields), memory))
-    if memory.metadata:
-        yield Fields({"metadata": json.dumps(dict(memory.metadata), ensure_ascii=False)})
+    yield from (Body(memory.content, 0, is_whole=True), "", Fields(fields))
 
 
 def _json_object(_: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
@@ -176,7 +178,7 @@ def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bo
     whole = engine.resolve_id(id)
     found = engine.versions(whole) if versions else engine.get(whole, as_of=as_of, touch=touch)
     engine.log_use(whole)
-    return found, Each("", _VERSION) if versions else _whole
+    return found, (lambda versions: listed(versions, _version)) if versions else _whole
 
 
 @command(None, options.tiers, options.tags, options.place, name="list")
@@ -200,14 +202,15 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
         passed = values["offset"] + len(found)
         is_more = len(found) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": passed})
 
-    def row(memory: Memory) -> Rows:
+    def row(memory: Memory) -> Row:
         status = "" if memory.status == "active" else memory.status
-        known = (memory.tier, status, "{at}", "retention {retention:.2f}", "{source}", "{tags:#}")
-        yield filled(Row("{id}", known, "{content}"), memory)
+        kept = f"retention {memory.retention:.2f}"
+        known = (memory.tier, status, local_time(memory.at), kept, memory.source or "", tagged(memory.tags))
+        return Row(memory.id, known, memory.content)
 
     where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
     none = "No such memories." if is_filtered else f"No memories{where}. Keep one with `commonplace remember`."
-    emit(invocation, found, Each("", row, none=none))
+    emit(invocation, found, lambda _: listed(found, row, none=none))
     if is_more:
         notify((f"there are more; see them with --offset {passed}",), invocation)
 
@@ -225,7 +228,9 @@ def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]
 _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
 
 
-@ask(memory, _DONE, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2."))
+@ask(
+    memory, _outcomes, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2.")
+)
 def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memory]:
     """Count a use of memories.
 
@@ -260,14 +265,14 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
     with opened(invocation) as engine:
         if given is not None:
             done = engine.answer(given, "".join(ids), reason=reason, text=text)
-            emit(invocation, done, Line("{id} settled: {answer}", "green"))
+            emit(invocation, done, lambda _: Line(f"{done['id']} settled: {done['answer']}", "green"))
         elif ids:
-            emit(invocation, _for_each(engine, ids, engine.review), _DONE)
+            emit(invocation, _for_each(engine, ids, engine.review), _outcomes)
         elif can_ask(invocation):
             _ask_all(engine, reason)
         else:
             found = engine.questions()
-            emit(invocation, found, _QUESTIONS, value={"questions": [each.to_dict() for each in found]})
+            emit(invocation, found, _questions, value={"questions": [each.to_dict() for each in found]})
 
 
 _KEYS: Final = {
@@ -293,18 +298,20 @@ def _question(question: Question) -> Rows:
         yield Row(f"{place}. {' · '.join(known)}", (side.id,), side.text)
 
 
-def _answers(question: Question) -> Rows:
+def _unasked(question: Question) -> Rows:
+    yield from _question(question)
     yield Line(f"Answer {', '.join(question.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
     yield Line(f"commonplace review --answer {question.id} ANSWER", "dim")
 
 
-_QUESTIONS: Final = Each("", [_question, _answers], none="Nothing waits for you.")
+def _questions(found: Sequence[Question]) -> Rows:
+    return listed(found, _unasked, none="Nothing waits for you.")
 
 
 def _ask_all(engine: Engine, reason: str) -> None:
     found = engine.questions()
     if not found:
-        print_rows(rows_of(_QUESTIONS, found))
+        print_rows(_questions(found))
     for place, each in enumerate(found, 1):
         keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in each.answers]
         print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
@@ -328,7 +335,7 @@ def _ask_all(engine: Engine, reason: str) -> None:
             print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
 
 
-@ask(memory, _DONE, _ids)
+@ask(memory, _outcomes, _ids)
 def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Hide memories from searches without deleting them.
 
@@ -339,7 +346,7 @@ def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.archive)
 
 
-@ask(memory, _DONE, _ids)
+@ask(memory, _outcomes, _ids)
 def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Bring archived memories back.
 
@@ -374,8 +381,12 @@ def link(
         }, lambda done: f"Removed {counted(done['removed'], 'link')}"
     else:
         links = [engine.link(source, target, type_ or "related", strength)]
-    view = Each("", "{source} → {target}  {type} ({strength:.2f})", none="No links.")
-    return [{**asdict(each), "created_at": iso(each.created_at)} for each in links], view
+
+    def row(link: Mapping[str, Any]) -> str:
+        return f"{link['source']} → {link['target']}  {link['type']} ({link['strength']:.2f})"
+
+    found = [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
+    return found, lambda _: listed(found, row, none="No links.")
 
 
 _OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
@@ -390,15 +401,6 @@ _PARTS: Final = (
     ("log_lines", "log line", ""),
 )
 _MAX_TEXT: Final = 72
-_WAITING: Final = Each("waiting", Line("waiting: {}", "yellow", 1), limit=MAX_LISTED)
-_REST: Final = [
-    Each("notices", NOTE),
-    Each("outside", Line("{}", "dim", 1), "Not deleted, because it is outside the store:", "dim", limit=MAX_LISTED),
-]
-
-
-def _found(said: str) -> Each:
-    return Each("found", lambda left: [Line(f"{said}{left[0]}: {left[1]}", "red", 1)], limit=MAX_LISTED)
 
 
 def _gone(receipt: ForgetReceipt) -> str:
@@ -425,7 +427,7 @@ def _receipt(receipt: ForgetReceipt, *, whole: str, texts: Mapping[str, str]) ->
         yield Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), level=1)
     yield from more(len(receipt.ids))
     if receipt.dry_run:
-        yield from rows_of(_REST, receipt)
+        yield from _left(receipt)
         return
     size = size_text(sum(size for _, size in receipt.checked))
     looked = f"Searched {counted(len(receipt.checked), 'file')} of the store ({size})"
@@ -435,14 +437,28 @@ def _receipt(receipt: ForgetReceipt, *, whole: str, texts: Mapping[str, str]) ->
         left = tally([(len(receipt.found), "trace", "")])
         parts_left = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
         yield Line(f"{looked}: {joined(parts_left) or 'not verified'}.", "red" if receipt.found else "yellow")
-    yield from rows_of([_found(""), _WAITING, *_REST, Line("Receipt {id}", "dim")], receipt)
+    yield from _undone(receipt)
+    yield from _left(receipt)
+    yield Line(f"Receipt {receipt.id}", "dim")
+
+
+def _undone(receipt: ForgetReceipt, said: str = "") -> Rows:
+    yield from listed(receipt.found, lambda left: Line(f"{said}{left[0]}: {left[1]}", "red", 1), limit=MAX_LISTED)
+    yield from listed(receipt.waiting, lambda what: Line(f"waiting: {what}", "yellow", 1), limit=MAX_LISTED)
+
+
+def _left(receipt: ForgetReceipt) -> Rows:
+    yield from map(note, receipt.notices)
+    title = "Not deleted, because it is outside the store:"
+    yield from listed(receipt.outside, lambda what: Line(what, "dim", 1), title, "dim", limit=MAX_LISTED)
 
 
 def _past(receipt: ForgetReceipt) -> Rows:
     proof = "verified" if receipt.verified else "waiting" if receipt.waiting else "not verified"
     at = local_time(datetime.fromtimestamp(receipt.at, UTC))
     yield Line(f"{at}  {_gone(receipt)}: {proof}", "" if receipt.verified else "yellow")
-    yield from rows_of([Line("receipt {id}", "dim", 1), _found("still in "), _WAITING], receipt)
+    yield Line(f"receipt {receipt.id}", "dim", 1)
+    yield from _undone(receipt, "still in ")
 
 
 @command(None, options.dry_run, options.yes)
@@ -471,7 +487,7 @@ def forget(
             raise click.UsageError("--receipts lists past deletions; it takes no other option")
         with invocation.open() as engine:
             found = engine.receipts()
-        emit(invocation, found, Each("", _past, none="Nothing was forgotten in this namespace."))
+        emit(invocation, found, lambda _: listed(found, _past, none="Nothing was forgotten in this namespace."))
         return SUCCESS
 
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:

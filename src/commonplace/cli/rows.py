@@ -1,11 +1,4 @@
-"""Views: how each thing that a command answers reads as text. One renderer prints them all, with rich.
-
-A view is made of pieces, each of which takes its texts from the thing that is shown. `{uuid}` in a text stands for a
-field of it, `{entity.name}` for a field of a field, and `{}` for the thing itself. `{score:.2f}` is formatted as Python
-does; `{facts:n fact}` counts, `{stale:!0}` is a number other than 0, `{tags:#}` are tags, `{size:bytes}` a size and
-`{at:time}` a time that JSON writes. A line or a part of a row of which a value is not known is left out, but
-`{reason:?: }` is the reason behind a colon or nothing, and `{files:? and |n file}` likewise with another form.
-"""
+"""Views: how each thing that a command answers reads as text. One renderer prints them all, with rich."""
 
 from __future__ import annotations
 
@@ -13,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from string import Formatter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from commonplace.cli.output import console, notify, print_json
@@ -41,56 +33,6 @@ _MIN_SENTENCE: Final = 20
 _FIELD_WIDTH: Final = 12
 _MAX_WRAPPED: Final = 4000
 """Characters of a text that are wrapped for its first lines: it may be a million long."""
-
-
-class _UnknownError(Exception):
-    """A value in a template is empty."""
-
-
-class _Template(Formatter):
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:  # noqa: ARG002
-        value = args[0]
-        for name in () if not field_name or field_name.isdecimal() else field_name.split("."):  # `{}` is numbered
-            value = value[name] if isinstance(value, Mapping) else getattr(value, name)
-        return value, field_name
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        before, spec = "", format_spec
-        if is_optional := spec.startswith("?"):
-            before, _, spec = spec[1:].partition("|")
-        if spec.startswith("n "):
-            noun, _, plural = spec[2:].partition("|")
-            number = value if isinstance(value, int) else len(value or ())
-            text = counted(number, noun, plural) if number else ""
-        elif value is None or value is False or (spec == "!0" and not value):
-            text = ""
-        else:
-            if spec in _WORDS:
-                value, spec = _WORDS[spec](value), ""
-            if isinstance(value, Mapping):
-                value = [f"{number:,} {name}" for name, number in value.items() if number]
-            if isinstance(value, list | tuple):
-                text = ", ".join(map(str, value))
-            else:
-                text = local_time(value) if isinstance(value, datetime) else format(value, spec.replace("!0", ","))
-        if not text and not is_optional:
-            raise _UnknownError
-        return text and before + text
-
-
-def filled(template: _T, thing: Any) -> _T:
-    """Fill a template, or all templates of a row, with the fields of a thing; "" for one that lacks a value."""
-    if isinstance(template, Mapping):
-        return {name: filled(each, thing) for name, each in template.items()}  # type: ignore[return-value]
-    if isinstance(template, tuple | list):
-        parts = [filled(each, thing) for each in template]
-        return type(template)(*parts) if hasattr(template, "_fields") else parts  # type: ignore[return-value]
-    if not isinstance(template, str) or "{" not in template:
-        return template
-    try:
-        return _Template().vformat(template, (thing,), {})  # type: ignore[return-value]
-    except _UnknownError:
-        return ""  # type: ignore[return-value]
 
 
 class Line(NamedTuple):
@@ -166,53 +108,49 @@ class Fields(NamedTuple):
                 target.print(styled((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
 
 
-class Each(NamedTuple):
-    """The things in a field of a thing, or in the thing itself, each by a view.
+Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
+Shown: TypeAlias = "Rows | Row | Line | str"
+View: TypeAlias = "Callable[[Any], Shown]"
+"""Takes the thing that a command answers, and returns its rows, or the only one."""
 
-    Attributes:
-        title, none: a line above them, or in their place if there are none; it is indented one level less.
+
+def rows_of(shown: Shown) -> Rows:
+    """Return the rows of what a view returned."""
+    if isinstance(shown, str):
+        return [Line(shown)]
+    return [shown] if isinstance(shown, Line | Row) else shown
+
+
+def listed(
+    items: Iterable[_T] | None,
+    view: Callable[[_T], Shown],
+    title: str = "",
+    style: str = "",
+    *,
+    none: str = "",
+    level: int = 0,
+    is_numbered: bool = False,
+    limit: int | None = None,
+) -> Rows:
+    """Yield the rows of some things.
+
+    Args:
+        title: a line above them, in that style, indented one level less.
+        none: the line in their place if there are none.
         level: is added to that of each row.
         limit: how many are shown; a last line counts the others.
     """
-
-    field: str
-    view: View
-    title: str = ""
-    style: str = ""
-    none: str = ""
-    level: int = 0
-    is_numbered: bool = False
-    limit: int | None = None
-
-    def of(self, thing: Any) -> Rows:
-        found = _Template().get_field(self.field, (thing,), {})[0]
-        items = list(found) if isinstance(found, Iterable) else [] if found is None else [found]
-        if heading := self.title if items else self.none:
-            yield Line(heading, self.style, max(0, self.level - 1))
-        for number, item in enumerate(items[: self.limit], 1):
-            for place, row in enumerate(rows_of(self.view, item)):
-                changes: dict[str, Any] = {"before": f"{number}. "} if self.is_numbered and not place else {}
-                if self.level and isinstance(row, Line | Row | Body):
-                    changes["level"] = row.level + self.level
-                yield row._replace(**changes) if changes else row  # type: ignore[union-attr]
-        if self.limit is not None:
-            yield from more(len(items), level=max(1, self.level))
-
-
-Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
-Piece: TypeAlias = "str | Line | Row | Body | Fields | Each | Callable[[Any], Rows | str]"
-View: TypeAlias = "Piece | list[Any]"
-"""A function takes the thing and returns rows, or a line, whose texts are printed as they are."""
-
-
-def rows_of(view: View, thing: Any) -> Rows:
-    """Yield the rows of a thing."""
-    for piece in view if isinstance(view, list) else [view]:
-        if isinstance(piece, Each):
-            yield from piece.of(thing)
-            continue
-        made: Any = piece(thing) if callable(piece) else filled(piece, thing)
-        yield from [Line(made)] if isinstance(made, str) else [made] if hasattr(made, "_fields") else made
+    things = list(items or ())
+    if heading := title if things else none:
+        yield Line(heading, style, max(0, level - 1))
+    for number, thing in enumerate(things[:limit], 1):
+        for place, row in enumerate(rows_of(view(thing))):
+            changes: dict[str, Any] = {"before": f"{number}. "} if is_numbered and not place else {}
+            if level and isinstance(row, Line | Row | Body):
+                changes["level"] = row.level + level
+            yield row._replace(**changes) if changes else row  # type: ignore[union-attr]
+    if limit is not None:
+        yield from more(len(things), level=max(1, level))
 
 
 def emit(invocation: Invocation, found: Any, view: View, *, value: Any = None, has_notices: bool = False) -> None:
@@ -227,7 +165,7 @@ def emit(invocation: Invocation, found: Any, view: View, *, value: Any = None, h
     if invocation.as_json:
         print_json(plain(found if value is None else value))
     else:
-        print_rows(rows_of(view, found))
+        print_rows(rows_of(view(found)))
 
 
 def print_rows(rows: Rows) -> None:
@@ -366,9 +304,16 @@ def local_time(moment: datetime | str | None) -> str:
         return moment.strftime("%Y-%m-%d %H:%M")
 
 
-_WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
-    "#": lambda tags: " ".join(f"#{tag}" for tag in tags),
-    "bytes": size_text,
-    "time": local_time,
-}
-NOTE: Final = Line("note: {}", "dim", 1)
+def note(text: str) -> Line:
+    """Return a notice as a row of an answer."""
+    return Line(f"note: {text}", "dim", 1)
+
+
+def tagged(tags: Iterable[str]) -> str:
+    """Return tags as people write them: `#decision #billing`."""
+    return " ".join(f"#{tag}" for tag in tags)
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Return `2 open, 1 closed` of counts by name, leaving out zeros."""
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)

@@ -20,17 +20,17 @@ from commonplace.cli.rows import (
     INDENT,
     MAX_LINES,
     MAX_LISTED,
-    Each,
     Line,
     Row,
     Rows,
     columns,
     counted,
     emit,
-    filled,
+    listed,
     local_time,
     packed,
     styled,
+    tagged,
     wrapped,
 )
 from commonplace.dataclasses import replace
@@ -42,7 +42,7 @@ from commonplace.types.ledger import VERDICTS, Verdict
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from commonplace.search.result import Receipt, SearchResult
+    from commonplace.search.result import Receipt, Rejected, SearchResult
     from commonplace.settings import Settings
 
 _MARKED: Final[Mapping[Verdict, str]] = {
@@ -54,7 +54,6 @@ _TITLES: Final = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semanti
 _RECALL: Final = {"lexical": "BM25", "dense": "dense"}
 _SECOND_STAGE: Final = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
 _TRY: Final = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked"
-_OLDER: Final = "{superseded_by} may have replaced it"
 _UNBOUND: Final = 10_000
 _BRIEF_CHARACTERS: Final = 160
 _MAX_HEADING: Final = 80
@@ -105,7 +104,7 @@ def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: b
     yield f"\nTotal latency: {result.latency_ms}ms"
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
-        yield from _listed("References: ", names[:_MAX_REFERENCES] + ["…"] * (len(names) > _MAX_REFERENCES))
+        yield from _names("References: ", names[:_MAX_REFERENCES] + ["…"] * (len(names) > _MAX_REFERENCES))
 
 
 def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
@@ -119,8 +118,8 @@ def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: 
         # A newer memory ranks before the older one even if its score is lower.
         older = places.get(result.trace.moved.get(hit.id, ""))
         newer = f"newer than {older}" if older else ""
-        known = (_rating(hit), newer, _OLDER, "{tier}", when, "{source}", "{tags:#}")
-        yield filled(Row("{owner_id}", known, before=f"{rank}. "), hit)
+        known = (_rating(hit), newer, _older(hit), hit.tier or "", when, hit.source or "", tagged(hit.tags))
+        yield Row(hit.owner_id, known, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
         yield from _grounds(rank, receipts, result)
     yield from _missing(result, "No memory is about this.", f"{_TRY}.")
@@ -128,7 +127,7 @@ def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: 
         yield Line(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", "dim")
 
 
-def _listed(before: str, names: Sequence[str], style: str = "") -> Rows:
+def _names(before: str, names: Sequence[str], style: str = "") -> Rows:
     """Yield names behind a word, on as few lines as they fit on."""
     first, *rest = [styled(f"{name},", style=style) for name in names[:-1]] + [styled(names[-1], style=style)]
     return packed([styled((before, style), first), *rest], " ", _room())
@@ -183,9 +182,9 @@ def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
     from commonplace.search.result import copies_named
 
     yield from packed(_head(rank, hit), " ", _room())
-    yield filled(Line(_OLDER, "dim", 1), hit)
+    yield Line(_older(hit), "dim", 1)
     if hit.copies:
-        yield from _listed(f"{INDENT}the same in ", [harmless_line(name) for name in copies_named(hit)], "dim")
+        yield from _names(f"{INDENT}the same in ", [harmless_line(name) for name in copies_named(hit)], "dim")
     yield from _snippet(hit, query)
 
 
@@ -201,6 +200,10 @@ def _head(rank: int, hit: Hit) -> list[Text]:
 
 def _rating(hit: Hit) -> str:
     return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
+
+
+def _older(hit: Hit) -> str:
+    return f"{hit.superseded_by} may have replaced it" if hit.superseded_by else ""
 
 
 def _room() -> int:
@@ -256,8 +259,11 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
     yield f"\n{INDENT}words found: {', '.join(receipt.matched_terms) or 'none'}"
     yield f"{INDENT}words missing: {', '.join(receipt.missing_terms) or 'none'}"
     title = f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):"
-    left_out = Line("{rank}. {reference} ({score:.2f}): {reason}", level=1)
-    yield from Each("rejected", left_out, title, limit=MAX_LISTED).of(receipt)
+
+    def left_out(one: Rejected) -> Line:
+        return Line(f"{one.rank}. {one.reference} ({one.score:.2f}): {one.reason}", level=1)
+
+    yield from listed(receipt.rejected, left_out, title, limit=MAX_LISTED)
 
 
 def _settings(invocation: Invocation, form: str | None, values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:

@@ -18,7 +18,7 @@ import click
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, hint, print_json
-from commonplace.cli.rows import Each, Line, Row, emit, local_time
+from commonplace.cli.rows import Line, Row, Rows, emit, listed, local_time
 from commonplace.errors import CommonplaceError
 from commonplace.settings.paths import LOGS, address_of, directory_of
 from commonplace.types import SCOPES
@@ -187,7 +187,7 @@ def create(invocation: Invocation, /, **options: Any) -> None:
     scopes = [scope for each in options["scopes"] for scope in each.split(",")]
     with invocation.open(loaded, create=True) as engine:
         made = engine.tokens.create(names, scopes, options["expires"])
-    emit(invocation, made, "{secret}")
+    emit(invocation, made, lambda _: made.secret)
     if not invocation.as_json:  # standard output is the token's alone, for `TOKEN=$(…)`
         hint("Shown once: keep it where only its user can read it.")
         hint(_about(made.token))
@@ -198,10 +198,11 @@ def _about(one: Token) -> str:
     return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)} {ends}"
 
 
-_TOKENS: Final = Each("tokens", lambda each: [Row(each.id, (_about(each),))], none="There is no token.")
+def _tokens(found: dict[str, list[Token]]) -> Rows:
+    return listed(found["tokens"], lambda each: Row(each.id, (_about(each),)), none="There is no token.")
 
 
-@ask(token, _TOKENS, name="list")
+@ask(token, _tokens, name="list")
 def list_(engine: Engine, /) -> dict[str, list[Token]]:
     """List the tokens, oldest first.
 
@@ -212,7 +213,7 @@ def list_(engine: Engine, /) -> dict[str, list[Token]]:
     return {"tokens": engine.tokens.all()}
 
 
-@ask(token, Line("Revoked {id}", "bold"), click.argument("id"))
+@ask(token, lambda gone: Line(f"Revoked {gone.id}", "bold"), click.argument("id"))
 def revoke(engine: Engine, /, id: str) -> Token:  # noqa: A002 - the name of the argument
     """Make a token useless, at once and in every process.
 

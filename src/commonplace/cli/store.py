@@ -19,21 +19,21 @@ from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
 from commonplace.cli.rows import (
     MAX_LISTED,
-    NOTE,
     STORED,
     Body,
-    Each,
     Line,
     Row,
     Rows,
     View,
     counted,
+    counts_text,
     emit,
-    filled,
     holdings,
+    listed,
     local_time,
     memory_texts,
-    rows_of,
+    note,
+    size_text,
 )
 from commonplace.dataclasses import asdict
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
@@ -114,11 +114,18 @@ def init(
     hides = None if outer is None else str(outer)
     value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     value |= {"granted_to": grant_to} if grant_to else {}
-    view = ["Created {store}", "Imported {taken_in:n memory|memories} from its pages", "Next: commonplace index build"]
-    if existed:
-        view = ["There is already a store at {store}; what it holds was left as it is."]
-    view += ["The role {granted_to} may read and write it."] if grant_to else []
-    emit(invocation, value, [*view, "Moved {moved:n memory|memories} here from your own store."])
+
+    def rows(_: object) -> Rows:
+        if existed:
+            yield f"There is already a store at {store}; what it holds was left as it is."
+        else:
+            yield f"Created {store}"
+            yield Line(f"Imported {counted(taken, 'memory', 'memories')} from its pages" if taken else "")
+            yield "Next: commonplace index build"
+        yield Line(f"The role {grant_to} may read and write it." if grant_to else "")
+        yield Line(f"Moved {counted(moved, 'memory', 'memories')} here from your own store." if moved else "")
+
+    emit(invocation, value, rows)
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
@@ -154,15 +161,14 @@ def _imported(report: ImportReport, *, source: Path) -> Rows:
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
             yield Line(f"{words}: {outcomes[name]}", "", 1)
-    view = [
-        # Either all conflicts were replaced, or all were skipped.
-        Each("conflicts", Line("{}", "", 2), limit=MAX_LISTED),
-        Line("{problems:n problem}:", "yellow", 1),
-        Each("problems", Line("{}", "yellow", 2), limit=MAX_LISTED),
-        Each("notices", NOTE, limit=MAX_LISTED),
-        Line("Nothing was written." if report.is_dry_run else "", "dim", 1),
-    ]
-    yield from rows_of(view, report)
+    # Either all conflicts were replaced, or all were skipped.
+    yield from listed(report.conflicts, lambda each: Line(each, "", 2), limit=MAX_LISTED)
+    if report.problems:
+        yield Line(f"{counted(len(report.problems), 'problem')}:", "yellow", 1)
+        yield from listed(report.problems, lambda each: Line(str(each), "yellow", 2), limit=MAX_LISTED)
+    yield from listed(report.notices, note, limit=MAX_LISTED)
+    if report.is_dry_run:
+        yield Line("Nothing was written.", "dim", 1)
 
 
 def _synced(report: SyncReport) -> str:
@@ -173,7 +179,7 @@ def _synced(report: SyncReport) -> str:
         "brought back": report.restored,
         "moved": report.moved,
     }
-    imported = ", ".join(f"{number:,} {what}" for what, number in changes.items() if number)
+    imported = counts_text(changes)
     parts = [
         f"{counted(report.pages_written, 'page')} written" if report.pages_written else "",
         f"memories imported: {imported}" if imported else "",
@@ -200,8 +206,7 @@ def _logs(found: RetrievalSummary) -> Rows:
         yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
     uses = counted(found.uses, "use")
     yield f"Then opened or touched: {uses}, after {found.followed:.0%} of the searches that found something"
-    often = [f"{number:,}  {path}" for path, number in found.most_found]
-    yield from Each("", Line("{}", level=1), "Found most often:").of(often)
+    yield from listed(found.most_found, lambda one: Line(f"{one[1]:,}  {one[0]}", level=1), "Found most often:")
 
 
 @click.group(cls=Group)
@@ -247,14 +252,16 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
 
 
 _file = click.argument("file", type=options.ANY_FILE)
-_BACKUP: Final = [
-    Line("Backed up to {path} ({size:bytes})", "bold"),
-    Line("The whole store{files:? and |n Markdown page}, as of change {change:,}; read back and verified.", "dim", 1),
-    Each("notices", Line("note: {}", "yellow", 1)),
-]
 
 
-@ask(store, _BACKUP, _file, is_long=True, has_notices=True)
+def _backed_up(report: BackupReport) -> Rows:
+    yield Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold")
+    pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
+    yield Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1)
+    yield from (Line(f"note: {each}", "yellow", 1) for each in report.notices)
+
+
+@ask(store, _backed_up, _file, is_long=True, has_notices=True)
 def backup(engine: Engine, /, file: Path) -> BackupReport:
     """Write a complete copy of the store to FILE.
 
@@ -277,13 +284,16 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
         report = commonplace.restore(file, place, replace=replace, progress=progress)
-    when = "As it was on {backed_up_at:time}, change {change:,}{files:?, with |n Markdown page}"
-    view = [
-        lambda done: [Line(f"Restored {done.directory} from {file}", "bold")],
-        Line(f"{when}; the next search builds the index.", "dim", 1),
-        Line("The store that was there is kept at {kept}", "", 1),
-    ]
-    emit(invocation, report, view)
+
+    def rows(_: object) -> Rows:
+        yield Line(f"Restored {report.directory} from {file}", "bold")
+        pages = f", with {counted(report.files, 'Markdown page')}" if report.files else ""
+        when = f"As it was on {local_time(report.backed_up_at)}, change {report.change:,}{pages}"
+        yield Line(f"{when}; the next search builds the index.", "dim", 1)
+        if report.kept:
+            yield Line(f"The store that was there is kept at {report.kept}", "", 1)
+
+    emit(invocation, report, rows)
 
 
 @command(store, _file)
@@ -300,14 +310,16 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     bars = nullcontext() if is_stream else progress_bars(invocation)
     with bars as progress, invocation.open(progress=progress) as engine:
         report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
-    versions = "{versions:n version} of the memories, " if report.versions > report.memories else ""
-    view = [
-        lambda done: [Line(f"Exported {holdings(done) or 'nothing'} to {done.path}", "bold")],
-        Line(f"{versions}{counted(report.lines + 1, 'line')}, {{size:bytes}}", "dim", 1),
-        Line("sha256 {sha256}", "dim", 1),
-    ]
+
+    def rows(_: object) -> Rows:
+        yield Line(f"Exported {holdings(report) or 'nothing'} to {report.path}", "bold")
+        has_old = report.versions > report.memories
+        versions = f"{counted(report.versions, 'version')} of the memories, " if has_old else ""
+        yield Line(f"{versions}{counted(report.lines + 1, 'line')}, {size_text(report.size)}", "dim", 1)
+        yield Line(f"sha256 {report.sha256}", "dim", 1)
+
     if not is_stream:
-        emit(invocation, report, view)
+        emit(invocation, report, rows)
 
 
 class _Format(click.Option):
@@ -403,8 +415,9 @@ def _health(found: Health, texts: Mapping[str, str]) -> Rows:
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
     yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")
-    counts = {"tiers": "tiers", "status": "statuses", "pending issues": "pending"}
-    yield from rows_of([Line(f"{name}: {{{field}}}", "", 1) for name, field in counts.items()], found)
+    for name, counts in {"tiers": found.tiers, "status": found.statuses, "pending issues": found.pending}.items():
+        text = counts_text(counts)
+        yield Line(f"{name}: {text}" if text else "", "", 1)
     if most := max(found.retention.values(), default=0):
         yield Line("retention of what is active:", "", 1)
         for end, number in found.retention.items():
@@ -413,11 +426,11 @@ def _health(found: Health, texts: Mapping[str, str]) -> Rows:
     def rows(finding: Finding) -> Rows:
         yield Row(", ".join(finding.ids), (finding.why,))
         yield from (Body(texts[id_]) for id_ in finding.ids if id_ in texts)
-        yield filled(Line("{command}", "dim", 1), finding)
+        yield Line(finding.command, "dim", 1)
 
     for kind, heading in _HEADINGS.items():
         findings = [each for each in found.findings if each.kind == kind]
-        yield from Each("", rows, f"\n{heading}: {len(findings):,}", "bold", limit=MAX_LISTED).of(findings)
+        yield from listed(findings, rows, f"\n{heading}: {len(findings):,}", "bold", limit=MAX_LISTED)
     if not found.findings:
         yield Line("\nNothing to look at.", "green")
     for answer in found.failed:
@@ -426,4 +439,5 @@ def _health(found: Health, texts: Mapping[str, str]) -> Rows:
         wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
         yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)
     if found.golden and not found.failed:
-        yield filled(Line("{golden:n golden query|golden queries}: each finds its expected results", "green", 1), found)
+        queries = counted(len(found.golden), "golden query", "golden queries")
+        yield Line(f"{queries}: each finds its expected results", "green", 1)

@@ -151,11 +151,18 @@ class Client(_Calls):
                 draft = Path(directory) / path.name
                 with draft.open("w+b") as file:
                     self._request(OPERATIONS["export"], {"kinds": kinds}, into=file)
-                    end = _last_line(file)
-                os.link(draft, path)
+                    # The last line says that the export is whole.
+                    file.seek(-min(file.tell(), 1_000), os.SEEK_END)
+                    lines = file.read().splitlines()
+                end = Answer()
+                with suppress(ValueError):
+                    end = json.loads(lines[-1] if lines else b"", object_hook=Answer)
+                if end.get("type") == "end":
+                    os.link(draft, path)
+                    return end
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}", remedy="name a new file") from error
-        return end
+        raise ProviderError("the export is cut off", remedy="export again")
 
     def import_(self, path: str | Path, **options: Any) -> Answer:
         """Take in an export, or a file of another system.
@@ -205,11 +212,13 @@ class Client(_Calls):
             elif places.get(name) == "path":
                 path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
             elif places.get(name) == "query":
-                query |= {} if value is None else {name: _text(value)}
+                many = isinstance(value, list | tuple)
+                query |= {} if value is None else {name: [_plain(each) for each in value] if many else _plain(value)}
             elif name in places:
                 body[name] = value
             elif name != "if_version":
                 raise UsageError(f"{name!r} cannot be sent to a server", remedy=f"{operation.id} takes {list(places)}")
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
         query |= {"namespace": self.namespace} if self.namespace else {}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -232,7 +241,9 @@ class Client(_Calls):
         """
         with self._lock:
             idle = self._idle.pop() if self._idle else None
-        for connection in filter(None, (idle, self._new())):
+        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
+        fresh = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
+        for connection in filter(None, (idle, fresh)):
             try:
                 if body is not None and not isinstance(body, bytes):
                     body.seek(0)
@@ -254,20 +265,6 @@ class Client(_Calls):
                 return answer
         raise AssertionError
 
-    def _new(self) -> HTTPConnection:
-        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        return kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
-
-
-def _last_line(file: BinaryIO) -> Answer:
-    """Return the line that ends an export, and says that it is whole."""
-    file.seek(-min(file.tell(), 1_000), os.SEEK_END)
-    with suppress(ValueError):
-        end: Answer = json.loads(file.read().splitlines()[-1], object_hook=Answer)
-        if end.get("type") == "end":
-            return end
-    raise ProviderError("the export is cut off", remedy="export again")
-
 
 def _answer(status: int, text: str) -> Any:
     value = None
@@ -278,12 +275,6 @@ def _answer(status: int, text: str) -> Any:
     if isinstance(value, dict) and "type" in value:
         raise error_of(value)
     raise ProviderError(f"the server answered {status} and no JSON: {text!r:.100}", status=status)
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else _plain(value)
 
 
 def _plain(value: Any) -> Any:
