@@ -178,7 +178,7 @@ def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bo
     whole = engine.resolve_id(id)
     found = engine.versions(whole) if versions else engine.get(whole, as_of=as_of, touch=touch)
     engine.log_use(whole)
-    return found, (lambda versions: listed(versions, _version)) if versions else _whole
+    return found, (lambda shown: listed(shown, _version)) if versions else _whole
 
 
 @command(None, options.tiers, options.tags, options.place, name="list")

@@ -99,6 +99,10 @@ def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tu
         "size": size,
         "encodings": [stream.encoding for stream in streams],
     }
+    return _exchanged(place, json.dumps(request).encode())
+
+
+def _exchanged(place: str, request: bytes) -> list[tuple[int, str]] | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(GREETING_S)
         try:
@@ -114,7 +118,7 @@ def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tu
         if not is_ours(connection) or connection.recv(len(GREETING)) != GREETING:
             return None
         connection.settimeout(ANSWER_S)
-        connection.sendall(json.dumps(request).encode())
+        connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         with connection.makefile("rb") as answer:
             output = json.loads(answer.read())["output"]

@@ -33,23 +33,33 @@ _TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """Yield one sentence for each thing in a value that its schema does not allow."""
     name = path or "the value"
-    names = _types(schema)
-    if names and not any(_TYPES[kind][1](value) for kind in names):
-        yield f"{name} is {show(value)}; give {' or '.join(_TYPES[kind][0] for kind in names)}"
+    kinds = _types(schema)
+    if kinds and not any(_TYPES[kind][1](value) for kind in kinds):
+        yield f"{name} is {show(value)}; give {' or '.join(_TYPES[kind][0] for kind in kinds)}"
         return
     allowed = schema.get("enum")
     if allowed is not None and not any(_is_same(value, one) for one in allowed):
         yield f"{name} is {show(value)}; give one of {', '.join(map(show, allowed))}"
+
+    size, shown, least, most = 0.0, "", None, None
     if _is_number(value):
-        yield from _bounds(value, schema, name, ("minimum", "maximum"), show(value))
+        size, shown, least, most = value, show(value), schema.get("minimum"), schema.get("maximum")
     elif isinstance(value, str):
-        yield from _bounds(len(value), schema, name, ("minLength", "maxLength"), f"of length {len(value)}")
+        size, shown = len(value), f"of length {len(value)}"
+        least, most = schema.get("minLength"), schema.get("maxLength")
     elif isinstance(value, list):
-        yield from _bounds(len(value), schema, name, ("minItems", "maxItems"), f"a list of {len(value)}")
-        for position, one in enumerate(value if "items" in schema else ()):
+        size, shown = len(value), f"a list of {len(value)}"
+        least, most = schema.get("minItems"), schema.get("maxItems")
+    if least is not None and size < least:
+        yield f"{name} is {shown}; the minimum is {least}"
+    if most is not None and size > most:
+        yield f"{name} is {shown}; the maximum is {most}"
+
+    if isinstance(value, list) and "items" in schema:
+        for position, one in enumerate(value):
             yield from problems(one, schema["items"], f"{path}[{position}]")
     elif isinstance(value, dict):
-        yield from _in_object(value, schema, path)
+        yield from _in_object(value, schema, f"{path}." if path else "")
 
 
 def integers(value: Any, schema: Schema) -> Any:
@@ -68,29 +78,19 @@ def show(value: Any) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
-def _in_object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[str]:
+def _in_object(value: Mapping[str, Any], schema: Schema, below: str) -> Iterator[str]:
     parts: Mapping[str, Schema] = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
             hint = parts.get(name, {}).get("description", "")
-            yield f"{_below(path, name)} is missing" + (f" ({hint})" if hint else "")
+            yield f"{below}{name} is missing" + (f" ({hint})" if hint else "")
     others = schema.get("additionalProperties", True)
     for name, one in value.items():
-        if name in parts:
-            yield from problems(one, parts[name], _below(path, name))
-        elif isinstance(others, dict):
-            yield from problems(one, others, _below(path, name))
+        if name in parts or isinstance(others, dict):
+            yield from problems(one, parts.get(name, others), f"{below}{name}")
         elif not others:
             known = f"; there are {', '.join(parts)}" if parts else "; there are none"
-            yield f"{_below(path, name)} is not known here{known}"
-
-
-def _bounds(size: float, schema: Schema, name: str, keywords: tuple[str, str], shown: str) -> Iterator[str]:
-    least, most = (schema.get(keyword) for keyword in keywords)
-    if least is not None and size < least:
-        yield f"{name} is {shown}; the minimum is {least}"
-    if most is not None and size > most:
-        yield f"{name} is {shown}; the maximum is {most}"
+            yield f"{below}{name} is not known here{known}"
 
 
 def _types(schema: Schema) -> Sequence[str]:
@@ -107,7 +107,3 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_is_same(value, other[name]) for name, value in one.items())
     return bool(one == other)
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
