@@ -18,19 +18,7 @@ from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.settings import Settings, load
-from commonplace.settings.paths import (
-    DATABASE,
-    INDEX,
-    STORE_NAME,
-    WATCH_LOCK,
-    Address,
-    address_of,
-    directory_of,
-    project_of,
-    refuse_links,
-    user_store,
-)
+from commonplace.settings import Settings, load, paths
 from commonplace.store.database import left_behind, refuse_lost
 from commonplace.store.store import Store
 from commonplace.store.validate import upgrade_command
@@ -65,12 +53,12 @@ def open_engine(
         raise UsageError(
             "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
         )
-    address = address_of(named)
-    directory = directory_of(named).expanduser().absolute()
-    refuse_links(directory)
-    is_there = address is not None or (directory / DATABASE).exists()
+    address = paths.address_of(named)
+    directory = paths.directory_of(named).expanduser().absolute()
+    paths.refuse_links(directory)
+    is_there = address is not None or (directory / paths.DATABASE).exists()
     if address is None:
-        refuse_lost(directory / DATABASE)
+        refuse_lost(directory / paths.DATABASE)
     if not boolean("create", create) and not is_there:
         raise StoreMissingError(
             f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"
@@ -81,7 +69,7 @@ def open_engine(
     first = None if is_there and address is None else _embedder(embedder, settings, None, tokens, budget)
     _make_directory(directory)
     if address is None:
-        store = Store.open(directory / DATABASE, create=True)
+        store = Store.open(directory / paths.DATABASE, create=True)
     else:
         store = Store.open_postgres(address, address.password, create=create)
         # Without Markdown and logs: a store on a server is shared by machines.
@@ -91,7 +79,7 @@ def open_engine(
         stored = store.embedding()
         usable = None if stored is not None else first
         chosen = usable or _embedder(embedder, settings, stored, tokens, budget)
-        index = Index(directory / INDEX, store_id=store.id, embedding=chosen.stamp)
+        index = Index(directory / paths.INDEX, store_id=store.id, embedding=chosen.stamp)
     except BaseException:
         store.close()
         raise
@@ -103,7 +91,7 @@ def open_engine(
         worker = Worker(settings, progress)
     runtime = Runtime(
         directory=directory,
-        project=project_of(directory) if address is None else settings.project,
+        project=paths.project_of(directory) if address is None else settings.project,
         namespace=namespace,
         store=store,
         index=index,
@@ -125,22 +113,22 @@ def make_anew(directory: Path) -> bool:
     Raises:
         StoreError: a link is in the way.
     """
-    database = directory / DATABASE
+    database = directory / paths.DATABASE
     if database.is_file() or not left_behind(database):
         return False
-    refuse_links(directory)
+    paths.refuse_links(directory)
     Store.create(database).close()
     return True
 
 
-def make_on_server(address: Address, grant_to: str, partitions: int) -> bool:
+def make_on_server(address: paths.Address, grant_to: str, partitions: int) -> bool:
     """Create a store on a server unless it exists, and grant a role its use; return whether it was created."""
     return Store.make_on_server(address, address.password, grant_to=grant_to, partitions=partitions)
 
 
 def consolidation_lock(engine: Engine) -> Lock:
     """Return the lock that a process holds while it consolidates a store periodically."""
-    return engine._runtime.store.lock(engine.directory / WATCH_LOCK)
+    return engine._runtime.store.lock(engine.directory / paths.WATCH_LOCK)
 
 
 def hidden_memories(settings: Settings) -> tuple[str, ...]:
@@ -149,8 +137,8 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
     Raises:
         CommonplaceError: that store cannot be opened or read.
     """
-    own = user_store()
-    if settings.project is None or str(own) == settings.store.path or not (own / DATABASE).is_file():
+    own = paths.user_store()
+    if settings.project is None or str(own) == settings.store.path or not (own / paths.DATABASE).is_file():
         return ()
     with open_engine(own, settings.store.namespace, None, settings=settings) as engine:
         return tuple(each.content for each in engine.list(statuses=(), limit=MAX_HIDDEN))
@@ -158,7 +146,7 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
 
 def move_hidden_memories(to: Engine, settings: Settings, progress: Progress | None) -> int:
     """Move the memories of the user's own store to an engine's; return how many were moved."""
-    with open_engine(user_store(), settings.store.namespace, None, settings=settings, progress=progress) as own:
+    with open_engine(paths.user_store(), settings.store.namespace, None, settings=settings, progress=progress) as own:
         return own.move_memories(to)
 
 
@@ -177,7 +165,7 @@ def check_namespace(namespace: str) -> None:
 def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        if directory.name == STORE_NAME and not (directory / DATABASE).exists():
+        if directory.name == paths.STORE_NAME and not (directory / paths.DATABASE).exists():
             # The store of a project is never part of the project's own history, whoever makes it.
             with suppress(FileExistsError), (directory / ".gitignore").open("x", encoding="utf-8") as file:
                 file.write("*\n")
