@@ -11,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.search.notebook import Notebook, notebook
 
-from commonplace.search.recall_postgres import DatabaseRecall
 from commonplace.store import postings
 from commonplace.store.store import Store
 from commonplace.types import Document, Filter
@@ -103,7 +102,7 @@ def test_postgres_finds_what_an_index_finds(history: list[Step], tail: int) -> N
         patch.setattr(postings, "MERGED", 3)
         patch.setattr(postings, "LARGE", 12)
         local, stored = (notebook(name, Path(directory) / name) for name in ("sqlite", "postgres"))
-        assert isinstance(stored.searcher._recall, DatabaseRecall)
+        assert stored.store.postings is not None
         for step in history:
             take(local, step)
             take(stored, step)

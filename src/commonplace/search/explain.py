@@ -15,7 +15,6 @@ from commonplace.search.request import kinds_of
 from commonplace.search.result import (
     FIRST_STAGE,
     RERANK,
-    Candidate,
     Receipt,
     Rejected,
     SearchResult,
@@ -44,6 +43,8 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
     held = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
     written = _written(" ".join((result.corrected or result.query, *result.also)))
     reranked = [SignalShare(name, hit.signals[name]) for name in (FIRST_STAGE, RERANK) if name in hit.signals]
+    left = [item for item in result.trace.candidates if item.rejected is not None]
+    owners = store.owners(result.namespace, [item.owner_number for item in left])
     matched, missing = (
         [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
     )
@@ -57,7 +58,11 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         signals=(*candidate.signals.values(), *reranked),
         matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
         missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
-        rejected=_rejected(store, result),
+        rejected=tuple(
+            Rejected(owner.path or owner.id, item.rank, item.score, item.rejected)
+            for item in left
+            if item.rejected is not None and (owner := owners.get(item.owner_number)) is not None
+        ),
         first_rank=candidate.rank,
         reranked_by=result.reranked_by,
         probability=hit.probability,
@@ -90,16 +95,6 @@ def _distinct(words: Iterable[str]) -> tuple[str, ...]:
     each = dict.fromkeys(words)
     pairs = "".join(word for word in each if len(word) > 1)
     return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
-
-
-def _rejected(store: Store, result: SearchResult) -> tuple[Rejected, ...]:
-    left: list[Candidate] = [item for item in result.trace.candidates if item.rejected is not None]
-    owners = store.owners(result.namespace, [item.owner_number for item in left])
-    return tuple(
-        Rejected(owner.path or owner.id, item.rank, item.score, item.rejected)
-        for item in left
-        if item.rejected is not None and (owner := owners.get(item.owner_number)) is not None
-    )
 
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -145,18 +140,15 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
     elif not wanted.is_empty and not store.matching_owners(namespace, replace(wanted, as_of=None, valid_at=None)):
         yield from _filter_faults(store, namespace, wanted)
     elif "memory" in kinds and wanted.as_of is not None and wanted.valid_at is None:
-        yield from _stored_later(store, namespace, wanted, wanted.as_of)
-
-
-def _stored_later(store: Store, namespace: str, wanted: Filter, as_of: float) -> Iterator[str]:
-    known = store.matching_owners(namespace, replace(wanted, kinds=("memory",)))
-    happened = store.matching_owners(namespace, replace(wanted, kinds=("memory",), as_of=None, valid_at=as_of))
-    later = len(set(happened) - set(known))
-    if later:
-        yield (
-            f"as_of finds in what was stored by {moment_of(as_of):%Y-%m-%d %H:%M} UTC; of what had happened by then "
-            f"{later:,} memor{'y was' if later == 1 else 'ies were'} stored later: valid_at (--valid-at) finds in them"
-        )
+        own = replace(wanted, kinds=("memory",))
+        happened = store.matching_owners(namespace, replace(own, as_of=None, valid_at=wanted.as_of))
+        later = len(set(happened) - set(store.matching_owners(namespace, own)))
+        if later:
+            yield (
+                f"as_of finds in what was stored by {moment_of(wanted.as_of):%Y-%m-%d %H:%M} UTC; of what had happened "
+                f"by then {later:,} memor{'y was' if later == 1 else 'ies were'} stored later: valid_at (--valid-at) "
+                "finds in them"
+            )
 
 
 def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str]:

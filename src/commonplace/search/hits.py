@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from commonplace.redaction import find_secrets, redact
 from commonplace.search.rank import Ranking, placed
 from commonplace.search.request import Request
 from commonplace.search.result import Candidate, HeldBack, Reason, SignalShare, Trace, without_copies
-from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
+from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug
@@ -39,10 +39,6 @@ def _of_owner(owner: Owner, memory: StoredMemory | None) -> dict[str, Any]:
     elif owner.kind == "artifact":
         fields["origin"] = "document"
     return {**fields, "owner_id": owner.id}
-
-
-def _is_prose(owner: Owner) -> bool:
-    return language_of(owner.path.rpartition("/")[2]) in PROSE
 
 
 def memory_hit(stored: StoredMemory, score: float) -> Hit:
@@ -78,19 +74,23 @@ TRACE_LENGTH = 20
 
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
     """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
-    order = np.lexsort((ranking.candidates.numbers, -ranking.values))
+    candidates = ranking.candidates
+    order = np.lexsort((candidates.numbers, -ranking.values))
     ahead = ranking.newer
     if ranking.begins:
         ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
     likely = probabilities(ranking.odds[order])
     scores = scores_of(likely)
     moved = placed(order.tolist(), ahead)
+    looks = list(zip(candidates.lengths[order].tolist(), candidates.dense[order].tolist(), strict=True))
     made: dict[int, Hit] = {}
     copies: set[int] = set()
     while True:
-        choice = _choose(ranking, moved, order, scores, request, copies)
-        looked_at = copies | _twins(ranking.candidates, order, choice)
-        found = {**choice.chosen, **{rank: rank for rank in looked_at}}
+        chosen, rejected, held_back = _choose(ranking, moved, order, scores, request, copies)
+        # What is as long and as near as a chosen one may hold the same text, though it is beyond the limit.
+        alike = {looks[rank] for rank in chosen}
+        twins = {rank for rank, reason in rejected if reason == "beyond the limit" and looks[rank] in alike}
+        found = {**chosen, **{rank: rank for rank in copies | twins}}
         places = {rank: int(order[rank]) for rank in found if rank not in made}
         made |= _made(ranking, request, store, places, scores, likely)
         ids = {rank: hit.id for rank, hit in made.items()}
@@ -105,26 +105,18 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         if copies == before:
             break  # else others may stand where copies stood
     kept = [rank for rank in kept if rank not in copies][: request.limit]
-    ranks = sorted([*((rank, None) for rank in kept), *choice.rejected[:TRACE_LENGTH]])
+    ranks = sorted([*((rank, None) for rank in kept), *rejected[:TRACE_LENGTH]])
     trace = Trace(
         make=lambda: [_candidate(ranking, rank, int(order[rank]), float(scores[rank]), why) for rank, why in ranks],
         terms=ranking.words,
         min_score=request.min_score,
-        numbers={ids[rank]: int(ranking.candidates.numbers[order[rank]]) for rank in kept},
+        numbers={ids[rank]: int(candidates.numbers[order[rank]]) for rank in kept},
         times=ranking.asked.times,
         passages=ranking.passages,
         moved={ids[rank]: ids[found[rank]] for rank in kept if found[rank] != rank and found[rank] in ids},
-        held_back=choice.held_back,
+        held_back=held_back,
     )
     return without_secrets(hits[: request.limit]), trace
-
-
-class _Choice(NamedTuple):
-    """Ranks, from 0, that may become hits, each with the one before which it was moved, else its own; and the rest."""
-
-    chosen: dict[int, int]
-    rejected: list[tuple[int, Reason]]
-    held_back: HeldBack
 
 
 def _choose(
@@ -134,8 +126,16 @@ def _choose(
     scores: NDArray[np.float32],
     request: Request,
     copies: Collection[int],
-) -> _Choice:
-    """Return what may become hits, ties with the last one included, and what is rejected: the ranks of copies, too."""
+) -> tuple[dict[int, int], list[tuple[int, Reason]], HeldBack]:
+    """Choose what may become hits, ties with the last one included.
+
+    Args:
+        copies: ranks of texts that a better hit has.
+
+    Returns:
+        The chosen ranks, from 0, each with the one before which it was moved, else its own; the rejected ones, with the
+        reason; and what is held back.
+    """
     places = order.tolist()
     ranks = {place: rank for rank, place in enumerate(places)}
     owners, values, likely = ranking.candidates.owners.tolist(), ranking.values.tolist(), scores.tolist()
@@ -163,14 +163,7 @@ def _choose(
             chosen[rank] = anchor
             last = value
     held = [score for owner, score in below.items() if not taken[owner]]
-    return _Choice(chosen, sorted(rejected), HeldBack(len(held), max(held, default=None)))
-
-
-def _twins(candidates: Candidates, order: NDArray[np.intp], choice: _Choice) -> set[int]:
-    """Return the ranks beyond the limit that may hold the same text as what is chosen: as long, and as near."""
-    looks = list(zip(candidates.lengths[order].tolist(), candidates.dense[order].tolist(), strict=True))
-    chosen = {looks[rank] for rank in choice.chosen}
-    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks[rank] in chosen}
+    return chosen, sorted(rejected), HeldBack(len(held), max(held, default=None))
 
 
 def _made(
@@ -189,8 +182,9 @@ def _made(
     owners = {passage.owner_number: owner for passage, owner, _ in held.values()}
     items = [number for number, owner in owners.items() if owner.kind == "knowledge"]
     knowledge = store.knowledge(namespace).of_numbers(items) if items else {}
+    prose = {number for number, owner in owners.items() if language_of(owner.path.rpartition("/")[2]) in PROSE}
     # Passages whose heading does not name one section.
-    unnamed = store.repeated_headings(namespace, wanted) if any(map(_is_prose, owners.values())) else ()
+    unnamed = store.repeated_headings(namespace, wanted) if prose else ()
     made: dict[int, Hit] = {}
     for rank, place in places.items():
         number = int(numbers[place])
@@ -209,7 +203,7 @@ def _made(
             agent="" if item is None else item.record.agent,
             probability=float(likely[rank]),
             confidence=confidence(float(likely[rank])),
-            anchor=heading_slug(chunk.heading) if number not in unnamed and _is_prose(owner) else "",
+            anchor=heading_slug(chunk.heading) if number not in unnamed and passage.owner_number in prose else "",
             superseded_by=None if later is None else later[1].id,
             **_of_owner(owner, memory),
         )

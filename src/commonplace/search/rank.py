@@ -156,10 +156,6 @@ class Ranking:
         )
 
 
-_NAMED = ("signals", "parts", "weights", "evidence")
-"""What a ranking has of each candidate by name."""
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """What orders candidates besides their own signals.
@@ -179,16 +175,27 @@ class Context:
 
 def order(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     """Return the candidates with what orders them: one signal alone, the asked time alone, or all signals fused."""
-    if request.method == "two-stage":
-        if context.dated is not None and context.asked.is_all:
-            return _by_time(query, candidates, context, context.dated)
+    passages, dated, asked = context.passages, context.dated, context.asked
+    if request.method != "two-stage":
+        name = LEXICAL if request.method == "bm25" else DENSE
+        candidates = candidates if name == DENSE else candidates.select(candidates.lexical > 0)
+        values: NDArray[np.float32] = getattr(candidates, name)
+        odds, found, weights = _judged(query, candidates, passages, _certain(query, candidates, passages))
+        return Ranking(query.words, candidates, values, {**found, name: values}, {}, {}, odds, weights, passages)
+    if dated is None or not asked.is_all:
         return _fused(request, query, candidates, context)
-    if request.method == "bm25":
-        candidates = candidates.select(candidates.lexical > 0)
-    name = LEXICAL if request.method == "bm25" else DENSE
-    values: NDArray[np.float32] = getattr(candidates, name)
-    odds, found, weights = _judged(query, candidates, context, _certain(query, candidates, context.passages))
-    return Ranking(query.words, candidates, values, {**found, name: values}, {}, {}, odds, weights, context.passages)
+    # Nothing but a time is asked for: what is of it comes best fit first, then newest. Where the time is written in
+    # digits, what holds the query literally is of it too, though no date of it is known.
+    fits = dated.fits_of(candidates.owners)
+    is_held = (candidates.literal >= IS_LITERAL) & asked.is_written
+    keep = (fits > 0) | is_held
+    candidates, fits = candidates.select(keep), fits[keep]
+    values = _IS_HELD + _BESIDE * candidates.dense
+    values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
+    odds, found, _ = _judged(query, candidates, passages, _certain(query, candidates, passages))
+    odds = np.maximum(np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], odds, -np.inf))
+    signals, adds = {**found, TIME: fits}, {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)}
+    return Ranking(query.words, candidates, values, signals, {}, {}, odds.astype(np.float32), adds, passages, asked)
 
 
 def together(rankings: Sequence[Ranking]) -> Ranking:
@@ -231,18 +238,15 @@ def together(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def _joined(rankings: Sequence[Ranking], rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Return those rows of what several rankings have by name, one after the other, 0 where one has it not."""
-
-    def column(kind: str, name: str) -> NDArray[np.float32]:
-        each = (getattr(ranking, kind).get(name, np.zeros_like(ranking.values)) for ranking in rankings)
-        return np.concatenate(list(each))[rows]
-
-    return {
-        kind: {
-            name: column(kind, name) for name in dict.fromkeys(chain.from_iterable(getattr(r, kind) for r in rankings))
+    """Return those rows of what several rankings have by name, one after the other, 0 where one lacks the name."""
+    joined: dict[str, dict[str, NDArray[np.float32]]] = {}
+    for kind in ("signals", "parts", "weights", "evidence"):
+        columns = [(getattr(ranking, kind), np.zeros_like(ranking.values)) for ranking in rankings]
+        joined[kind] = {
+            name: np.concatenate([named.get(name, nothing) for named, nothing in columns])[rows]
+            for name in dict.fromkeys(chain.from_iterable(named for named, _ in columns))
         }
-        for kind in _NAMED
-    }
+    return joined
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
@@ -261,7 +265,7 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
             words[here] = certain
             dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
     weights = {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
-    odds, found, adds = _judged(query, candidates, context, certain)
+    odds, found, adds = _judged(query, candidates, context.passages, certain)
 
     def add(name: str, values: NDArray[np.float32], weight: float) -> None:
         signals[name] = parts[name] = values
@@ -275,7 +279,15 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     if speaker and candidates.speakers.any():
         add(SPEAKER, (candidates.speakers == speaker).astype(np.float32), WEIGHTS[SPEAKER])
     if context.beside:
-        add(NEIGHBOURS, _lent(fuse(parts, weights), candidates, context.beside), 1.0)
+        # A turn receives from those around it, and more from a question just before it.
+        own, numbers = fuse(parts, weights), candidates.numbers
+        received = np.zeros_like(own)
+        for pairs, share in zip(steps(context.beside), NEIGHBOUR_SHARES, strict=True):
+            received += lend(own, numbers, pairs, share)
+        asking = numbers[candidates.asks].tolist()
+        answers = [(other, number) for number in asking for other in context.beside.get(number, ()) if other > number]
+        received += lend(bounded(own, candidates.lengths, SHORT_TURN), numbers, _pairs(answers), ANSWER_SHARE)
+        add(NEIGHBOURS, bounded(received, candidates.lengths, SHORT_TURN), 1.0)
     if context.retention is not None:
         add(RETENTION, context.retention, request.retention_weight)
         parts[RETENTION] = standardise(context.retention)
@@ -283,24 +295,6 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     return Ranking(
         query.words, candidates, values, signals, parts, weights, odds, adds, context.passages, context.asked
     )
-
-
-def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
-    """Order what is of the time that is asked for, best fit first, then newest: nothing else is asked for.
-
-    Where the time is written in digits, what holds the query literally is of it too, though no date of it is known.
-    """
-    fits, asked = dated.fits_of(candidates.owners), context.asked
-    is_held = (candidates.literal >= IS_LITERAL) & asked.is_written
-    keep = (fits > 0) | is_held
-    candidates, fits = candidates.select(keep), fits[keep]
-    values = _IS_HELD + _BESIDE * candidates.dense
-    values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
-    odds, found, _ = _judged(query, candidates, context, _certain(query, candidates, context.passages))
-    odds = np.maximum(np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], odds, -np.inf))
-    signals, adds = {**found, TIME: fits}, {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)}
-    odds = odds.astype(np.float32)
-    return Ranking(query.words, candidates, values, signals, {}, {}, odds, adds, context.passages, asked)
 
 
 def _certain(query: PreparedQuery, candidates: Candidates, passages: int) -> float:
@@ -318,10 +312,10 @@ def _meant(cosines: NDArray[np.float32], certain: float) -> float:
 
 
 def _judged(
-    query: PreparedQuery, candidates: Candidates, context: Context, certain: float
+    query: PreparedQuery, candidates: Candidates, passages: int, certain: float
 ) -> tuple[NDArray[np.float32], Columns, Columns]:
     """Return the log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind weighs."""
-    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
+    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, passages)
     # A cosine stands out among such as compare with it.
     groups = _comparable(query, candidates)
     for group in np.flatnonzero(np.bincount(groups)) if len(groups) else ():
@@ -344,19 +338,6 @@ def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
     """Return groups of candidates whose cosines compare: those of our embedders are one, see `COMPARABLE`."""
     codes = [0 if name in COMPARABLE else code + 1 for code, name in enumerate(query.embedders)]
     return np.array(codes, dtype=np.uint8)[candidates.spaces]
-
-
-def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int, set[int]]) -> NDArray[np.float32]:
-    """Return what each candidate receives from the turns around it."""
-    numbers = candidates.numbers
-    received = np.zeros_like(values)
-    for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
-        received += lend(values, numbers, pairs, share)
-    asking = numbers[candidates.asks].tolist()
-    answers = [(other, number) for number in asking for other in beside.get(number, ()) if other > number]
-    asked = bounded(values, candidates.lengths, SHORT_TURN)
-    received += lend(asked, numbers, _pairs(answers), ANSWER_SHARE)
-    return bounded(received, candidates.lengths, SHORT_TURN)
 
 
 _OF_USER = late_pattern(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from commonplace.index.dense import CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import ranked, restore, within
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts
-from commonplace.search.recall import Recall, Recalled, RecallState, StageOf
-from commonplace.search.request import Request
-from commonplace.search.signals import Phrasing
 from commonplace.store.postings import POSTING, PostingsReader
 from commonplace.store.store import UPTO_DATE, Store
 from commonplace.store.vector_index import LEAST
@@ -35,38 +32,6 @@ _FEW_OWNERS: Final = 2_000
 """The passages of so many owners are read; of more, the best passages are looked up in them."""
 _LOOKED_UP: Final = 1_000
 _GROWTH: Final = 8
-
-
-class _DatabaseState(RecallState):
-    """A state of a database, which is asked for what is near together with what holds the words."""
-
-    def search(
-        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
-    ) -> Recalled:
-        """Return the best passages; see `RecallState.search`."""
-        dense = cast("PostgresDense", self._generation.dense)
-        for phrasing in phrasings if request.method != "bm25" else ():
-            for vector, space in self._vectors(phrasing.query):
-                dense.ahead(vector, self._scope, request.stage1_limit, space)
-        return super().search(request, phrasings, besides, stage)
-
-
-class DatabaseRecall(Recall):
-    """Finds passages by the database that keeps the store."""
-
-    finds_kinds = True
-
-    def __init__(self, store: Store, reader: PostingsReader, stamp: Embedding) -> None:
-        super().__init__(store, None, stamp)
-        self._reader = reader
-
-    def _state(self, *given: Any) -> RecallState:
-        return _DatabaseState(*given)
-
-    @contextmanager
-    def _parts(self, namespace: str) -> Iterator[tuple[DatabaseState, DatabaseState]]:
-        with reading_parts(self._store, self._reader, self._stamp, namespace) as state:
-            yield state, state
 
 
 @contextmanager
@@ -163,40 +128,34 @@ class _Postings:
     _found: dict[tuple[str, ...], _Found] = field(default_factory=dict)
 
     def find(self, terms: Iterable[str]) -> _Found:
-        """Return the statistics of terms, and where they stand: in parts, passages with their numbers."""
+        """Return the statistics of terms, and the passages that hold them: in parts, matches with their numbers."""
         asked = tuple(dict.fromkeys(terms))
-        if asked not in self._found:
-            self._found[asked] = self._find(asked)
+        if asked in self._found:
+            return self._found[asked]
+        codes = sorted({code_of(term) for term in asked} - self._blocks.keys())
+        if codes or self._tail is None:
+            found = self._reader.blocks(self._namespace, np.array(codes, np.uint32), is_first=self._tail is None)
+            self._blocks.update((code, []) for code in codes)
+            unpacked = []
+            for term, number, passages, data, lengths in found:
+                if lengths is not None:
+                    self._documents += passages
+                    self._lengths = self._lengths + np.array(lengths, np.int64)
+                elif term is None:
+                    unpacked.append((number, data))
+                else:
+                    self._blocks[term & 0xFFFFFFFF].append((number, data))
+            if self._tail is None:
+                unpacked.sort()
+                numbers = np.array([number for number, _ in unpacked], np.int64)
+                self._tail = numbers, TermRows([data for _, data in unpacked])
+        tail, (held, packed) = self._tail[1].find(asked), self._packed(asked)
+        statistics = tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies)
+        self._found[asked] = statistics, [(self._tail[0], tail), (held, packed)]
         return self._found[asked]
 
-    def _find(self, terms: Sequence[str]) -> _Found:
-        self._read(terms)
-        assert self._tail is not None
-        parts = [(self._tail[0], self._tail[1].find(terms)), self._packed(terms)]
-        (_, tail), (_, packed) = parts
-        return tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies), parts
-
-    def _read(self, terms: Iterable[str]) -> None:
-        codes = sorted({code_of(term) for term in terms} - self._blocks.keys())
-        if not codes and self._tail is not None:
-            return
-        found = self._reader.blocks(self._namespace, np.array(codes, np.uint32), is_first=self._tail is None)
-        self._blocks.update((code, []) for code in codes)
-        unpacked = []
-        for term, number, passages, data, lengths in found:
-            if lengths is not None:
-                self._documents += passages
-                self._lengths = self._lengths + np.array(lengths, np.int64)
-            elif term is None:
-                unpacked.append((number, data))
-            else:
-                self._blocks[term & 0xFFFFFFFF].append((number, data))
-        if self._tail is None:
-            unpacked.sort()
-            numbers = np.array([number for number, _ in unpacked], np.int64)
-            self._tail = numbers, TermRows([data for _, data in unpacked])
-
     def _packed(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], Matches]:
+        """Return the passages of the segments that hold any of the terms."""
         blocks = [(place, block) for place, term in enumerate(terms) for block in self._blocks[code_of(term)]]
         units = np.frombuffer(b"".join(data for _, (_, data) in blocks), POSTING)
         sizes = [len(data) // POSTING.itemsize for _, (_, data) in blocks]

@@ -79,28 +79,46 @@ class SearchResult:
     @property
     def held_back(self) -> int:
         """How many memories, artifacts and knowledge items were ranked but lie below the floor."""
-        return self._held_back.owners
+        return HeldBack.of_all(self._traces).owners
 
     @property
     def best_held_back(self) -> float | None:
         """The best score among what is held back, None where nothing is."""
-        return self._held_back.best
+        return HeldBack.of_all(self._traces).best
 
     @property
-    def _held_back(self) -> HeldBack:
-        own = self.trace.held_back
-        return own if self.in_process is None else HeldBack.of_all([own, self.in_process.trace.held_back])
+    def _traces(self) -> list[Trace]:
+        return [self.trace] if self.in_process is None else [self.trace, self.in_process.trace]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
         scores = [round(hit.score, 4) for hit in self.hits]
+        artifacts = [
+            {
+                "path": hit.path or hit.owner_id,
+                "type": hit.type or hit.kind,
+                "score": score,
+                "content": hit.text,
+                "metadata": {
+                    "title": hit.title,
+                    "heading": hit.heading,
+                    "lines": list(hit.lines) if hit.lines else None,
+                    "tags": list(hit.tags),
+                    "phase": hit.phase or None,
+                    "references": list(hit.references),
+                    "summary": hit.summary,
+                    "last_modified": iso(hit.at),
+                },
+            }
+            for hit, score in zip(self.hits, scores, strict=True)
+        ]
         return {
             "query": self.query,
             "also": list(self.also),
             "corrected_query": self.corrected or None,
             "agent_type": self.agent or None,
             "phase": ",".join(self.wanted.phases) or None,
-            "artifacts": [_artifact(hit) for hit in self.hits],
+            "artifacts": artifacts,
             "references": [f"@{reference(hit)}" for hit in self.hits],
             "confidence": {"overall": round(sum(scores) / len(scores), 4) if scores else 0.0, "per_artifact": scores},
             "latency_ms": self.latency_ms,
@@ -163,34 +181,11 @@ def excerpt(hit: Hit, query: str, *, limit: int | None = None) -> Snippet:
         return snippet(harmless(hit.text), query, limit=limit)
     if is_code(hit):
         return snippet(harmless(hit.text), query, layout="code")
-    return snippet(harmless(_body(hit)), query, layout="text")
-
-
-def _body(hit: Hit) -> str:
-    """Return the text without its front matter and the heading that is printed above it, unless it has nothing else."""
     lines = hit.text.split("\n") if hit.path else []
     lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
     is_told = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading
-    return "\n".join(lines[1:] if is_told else lines).strip("\n") or hit.text
-
-
-def _artifact(hit: Hit) -> dict[str, Any]:
-    return {
-        "path": hit.path or hit.owner_id,
-        "type": hit.type or hit.kind,
-        "score": round(hit.score, 4),
-        "content": hit.text,
-        "metadata": {
-            "title": hit.title,
-            "heading": hit.heading,
-            "lines": list(hit.lines) if hit.lines else None,
-            "tags": list(hit.tags),
-            "phase": hit.phase or None,
-            "references": list(hit.references),
-            "summary": hit.summary,
-            "last_modified": iso(hit.at),
-        },
-    }
+    body = "\n".join(lines[1:] if is_told else lines).strip("\n")
+    return snippet(harmless(body or hit.text), query, layout="text")
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -267,8 +262,9 @@ class HeldBack(NamedTuple):
     best: float | None = None
 
     @classmethod
-    def of_all(cls, parts: Sequence[HeldBack]) -> HeldBack:
+    def of_all(cls, traces: Sequence[Trace]) -> HeldBack:
         """Return what several searches held back."""
+        parts = [trace.held_back for trace in traces]
         best = [each.best for each in parts if each.best is not None]
         return cls(sum(each.owners for each in parts), max(best, default=None))
 
@@ -367,28 +363,24 @@ class Receipt:
         return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
 
     def _because(self) -> str:
-        """Return the grounds of the ranking, from what each signal added."""
+        """Return the grounds of the ranking, from what each signal added and which words of the query are there."""
+        found, count = self.matched_terms, len(self.matched_terms) + len(self.missing_terms)
+        listed = ", ".join([*found[:_WORDS_NAMED], *["…"][: len(found) - _WORDS_NAMED]])
+        every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
+        by_words, lacks = f"it holds {every} ({listed})", ""
+        if not found:
+            by_words = "it has words much like the query's"
+            lacks = "it holds none of the query's words" if count > 1 else "it does not hold the query's word"
+        elif len(found) < count:
+            by_words = f"it holds {len(found)} of the query's {count} words ({listed})"
         added = {each.name: each.standardised * each.weight for each in self.signals if each.weight}
         shares = added or {each.name: each.value for each in self.signals}
-        has, lacks = self._words()
-        by_words = shares.get("lexical", 0.0) + shares.get("late", 0.0)
         weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
-        weighed.append((by_words, has or "it has words much like the query's"))
+        weighed.append((shares.get("lexical", 0.0) + shares.get("late", 0.0), by_words))
         grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
-        listed = " and ".join(filter(None, (", ".join(grounds[:-1]), *grounds[-1:])))
-        because = f"because {listed}" if grounds else "because the other candidates match less"
+        joined = " and ".join(filter(None, (", ".join(grounds[:-1]), *grounds[-1:])))
+        because = f"because {joined}" if grounds else "because the other candidates match less"
         return f"{because}, though {lacks}" if lacks else because
-
-    def _words(self) -> tuple[str, str]:
-        """Return what the passage holds of the query's words, and what to say where it holds none."""
-        found, count = self.matched_terms, len(self.matched_terms) + len(self.missing_terms)
-        named = ", ".join([*found[:_WORDS_NAMED], *["…"][: len(found) - _WORDS_NAMED]])
-        if not found:
-            return "", "it holds none of the query's words" if count > 1 else "it does not hold the query's word"
-        if len(found) < count:
-            return f"it holds {len(found)} of the query's {count} words ({named})", ""
-        every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
-        return f"it holds {every} ({named})", ""
 
 
 RERANK: Final = "rerank"
@@ -492,7 +484,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
             make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
             numbers=dict(chain.from_iterable(each.numbers.items() for each in traces)),
             moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
-            held_back=HeldBack.of_all([each.held_back for each in traces]),
+            held_back=HeldBack.of_all(traces),
         ),
         hits=without_copies(merged([each.hits for each in results]))[:limit],
         stages=tuple(stages.values()),

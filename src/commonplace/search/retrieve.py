@@ -32,7 +32,6 @@ from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, Token
 from commonplace.search.time import (
     ONSETS,
     AskedTimes,
-    DatedOwners,
     asked_times,
     begins_at,
     dated_owners,
@@ -150,7 +149,7 @@ class Searcher:
         return ranking, hits, trace
 
     def _ranking(self, run: _Run, request: Request) -> Ranking:
-        """Return what ranks the candidates, as it is remembered or anew."""
+        """Return what ranks the candidates, from the cache where it is there."""
         if request.retention_weight:  # use changes retention without a change of the store
             return self._rank(run, request)
         key = (replace(request, now=0.0), run.asked, *run.recall.state)
@@ -164,43 +163,48 @@ class Searcher:
 
     def _rank(self, run: _Run, request: Request) -> Ranking:
         """Prepare each phrasing of the query, and rank what any of them recalls."""
-        recall, asked = run.recall, run.asked
+        recall, asked, store, namespace = run.recall, run.asked, self._store, request.namespace
         with run.stage("query"):
             phrasings = self._phrasings(request, recall.languages)
             queries = [each.query for each in phrasings]
             if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
                 request = replace(request, method="bm25")
         with ONE_BLAS_THREAD:
-            dated, besides = self._dated(run, request) if asked.times else (None, np.empty(0, np.int64))
-            found = recall.search(request, phrasings, besides, run.stage)
+            dated, besides = None, np.empty(0, np.int64)
+            if asked.times:
+                with run.stage(TIME) as count:
+                    wants_none = "memory" not in kinds_of(request.wanted)
+                    dated = dated_owners(store, request, asked, np.empty(0, np.int64) if wants_none else recall.owners)
+                    besides = passages_worth_recalling(store, namespace, dated)
+                    count.append(len(besides))
+            rows, lexical, statistics, beside = recall.search(request, phrasings, besides, run.stage)
             with run.stage("signals") as count:
-                # What is next to a candidate may be out of scope.
-                kept = recall.passing(found.rows)
-                rows = found.rows.select(kept)
+                kept = recall.passing(rows)  # what is next to a candidate may be out of scope
+                rows = rows.select(kept)
                 signals = [
-                    each.candidates(rows, bm25[kept], statistics, recall.terms)
-                    for each, bm25, statistics in zip(phrasings, found.lexical, found.statistics, strict=True)
+                    each.candidates(rows, bm25[kept], own, recall.terms)
+                    for each, bm25, own in zip(phrasings, lexical, statistics, strict=True)
                 ]
                 count.append(len(rows))
             with run.stage("fusion"):
                 weighs_use = request.retention_weight and request.method == "two-stage"
                 retained = self._retention(request, signals[0]) if weighs_use else None
-                context = Context(found.beside, asked, dated, retained, found.statistics[0].documents)
+                context = Context(beside, asked, dated, retained, statistics[0].documents)
                 rankings = [
                     order(replace(request, query=each.text, also=()), each.query, own, context)
                     for each, own in zip(phrasings, signals, strict=True)
                 ]
                 ranking = together(rankings) if len(rankings) > 1 else rankings[0]
                 newer: dict[int, tuple[int, ...]] = {}
-                # Who asks for a time is not told of another.
+                # Who asks for a time wants what was so then, not what came later.
                 if request.method == "two-stage" and not asked.times:
                     newer = self._newer(request, rows, ranking)
-                begins = self._begins(request.namespace, rows, ranking.candidates, newer) if newer else {}
+                begins = self._begins(namespace, rows, ranking.candidates, newer) if newer else {}
                 fault = next((query.fault for query in queries if query.fault), "")
                 return replace(ranking, fault=fault, newer=newer, begins=begins)
 
     def _phrasings(self, request: Request, languages: tuple[str, ...]) -> list[Phrasing]:
-        """Prepare each phrasing, as it is remembered or anew; no embedder is asked of whose kinds nothing is there."""
+        """Prepare each phrasing, from the cache where it is there; embed for no kind of which there is nothing."""
         kinds: Sequence[str] = request.wanted.kinds or (GRAPH_KINDS if is_reserved(request.namespace) else KINDS)
         if len(self._spaces.stamps) > 1 and request.wanted.as_of is None and len(kinds) > 1:
             counts = self._store.counts(request.namespace)
@@ -231,16 +235,6 @@ class Searcher:
 
         return respelled(query, is_word, near)
 
-    def _dated(self, run: _Run, request: Request) -> tuple[DatedOwners, NDArray[np.int64]]:
-        """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
-        with run.stage(TIME) as count:
-            wants_none = "memory" not in kinds_of(request.wanted)
-            in_scope = np.empty(0, np.int64) if wants_none else run.recall.owners
-            dated = dated_owners(self._store, request, run.asked, in_scope)
-            passages = passages_worth_recalling(self._store, request.namespace, dated)
-            count.append(len(passages))
-        return dated, passages
-
     def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32]:
         """Return the retention of each candidate's owner, 0–1, float32, shape (n,).
 
@@ -266,7 +260,12 @@ class Searcher:
         pairs = zip(owners, chosen.tolist(), strict=True)
         kept = [(memories[number], place) for number, place in pairs if number in memories]
         places = {each.id: (-each.at, place) for each, place in reversed(kept)}  # of each memory its best passage
-        holds = self._holding_numbers(request.query, rows, candidates.numbers)
+        # Which candidates hold all the numbers that the query names; none where it names none.
+        named = [token for word in _NUMBER.findall(request.query) for token in self._tokens.tokenize(word)]
+        holds = np.full(len(rows), bool(named))
+        for token in named:
+            holds &= rows.holding(np.array([token]))
+        holds = holds[np.searchsorted(rows.numbers, candidates.numbers)]
         newer: dict[int, tuple[int, ...]] = {}
         for each, place in kept:
             by = [places[id_] for id_ in each.overtaken_by if id_ in places]
@@ -278,28 +277,6 @@ class Searcher:
                     by.append(places[id_])
             newer |= {place: tuple(other for _, other in sorted(by))} if by else {}
         return newer
-
-    def _holding_numbers(self, query: str, rows: TokenRows, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which passages hold all numbers that a query names, bool, shape (n,); none where it names none."""
-        asked = [each for word in _NUMBER.findall(query) for each in self._tokens.tokenize(word)]
-        holds = np.full(len(rows), bool(asked))
-        for token in asked:
-            holds &= rows.holding(np.array([token]))
-        return holds[np.searchsorted(rows.numbers, numbers)]
-
-    def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
-        """Return the live passages of memories that are nearest to a vector by their embedder, by number ascending."""
-        request = Request("…", namespace, count, "semantic", Filter(("memory",)), 0.0, count, count, is_bounded=True)
-        code, stamps = self._spaces.codes["memory"], self._spaces.stamps
-        vectors = np.zeros((len(stamps), self._spaces.dimensions), np.float32)
-        vectors[code, : len(vector)] = vector
-        made_by = (*(each.name if place == code else "" for place, each in enumerate(stamps)), "")
-        query = PreparedQuery((), (), np.empty(0, np.uint16), vectors, 0.0, embedders=made_by)
-        with self._recall.reading(request) as recall, ONE_BLAS_THREAD:
-            phrasing = Phrasing(request.query, query, self._tokens)
-            run = _Run(asked_times(request), recall)
-            rows = recall.search(request, [phrasing], np.empty(0, np.int64), run.stage).rows
-            return rows.select(recall.passing(rows) & rows.of_kinds(("memory",)))
 
     def _begins(
         self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
@@ -320,4 +297,19 @@ class Searcher:
 
     @cached_property
     def _onsets(self) -> NDArray[np.uint16]:
+        """The tokens of words such as "from" and "starting"."""
         return np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
+
+    def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
+        """Return the live passages of memories that are nearest to a vector by their embedder, by number ascending."""
+        request = Request("…", namespace, count, "semantic", Filter(("memory",)), 0.0, count, count, is_bounded=True)
+        code, stamps = self._spaces.codes["memory"], self._spaces.stamps
+        vectors = np.zeros((len(stamps), self._spaces.dimensions), np.float32)
+        vectors[code, : len(vector)] = vector
+        made_by = (*(each.name if place == code else "" for place, each in enumerate(stamps)), "")
+        query = PreparedQuery((), (), np.empty(0, np.uint16), vectors, 0.0, embedders=made_by)
+        with self._recall.reading(request) as recall, ONE_BLAS_THREAD:
+            phrasing = Phrasing(request.query, query, self._tokens)
+            run = _Run(asked_times(request), recall)
+            rows, *_ = recall.search(request, [phrasing], np.empty(0, np.int64), run.stage)
+            return rows.select(recall.passing(rows) & rows.of_kinds(("memory",)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import nan
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,19 +84,14 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    @property
-    def columns(self) -> list[NDArray[Any]]:
-        """The arrays, in the order of the fields."""
-        return [getattr(self, name) for name in self.__slots__]
-
     def select(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true, or those at its places."""
-        return Candidates(*(column[keep] for column in self.columns))
+        return Candidates(*(getattr(self, name)[keep] for name in self.__slots__))
 
     @classmethod
     def of_all(cls, parts: Sequence[Candidates]) -> Candidates:
         """Return candidates one after the other: by number ascending in each part only."""
-        return cls(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
 _KIND_CODES: Final[Mapping[str, int]] = {kind: code for code, kind in enumerate((*KINDS, *GRAPH_KINDS))}
@@ -267,12 +262,8 @@ LITERAL = 0.999
 _QUESTION_MARKS = "? ？"
 
 
-class Shares(NamedTuple):
-    """How much of the query each of n rows covers, float32, shape (n,), 0–1; see `Candidates`."""
-
-    late: NDArray[np.float32]
-    literal: NDArray[np.float32]
-    coverage: NDArray[np.float32]
+Shares = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+"""How much of the query each of n rows covers: `late`, `literal` and `coverage` as `Candidates` has them."""
 
 
 @dataclass(slots=True)
@@ -304,11 +295,8 @@ class Phrasing:
         similarities, idf, weights = self._tokens
         matches = find_matches(similarities.cosines, similarities.columns.take(rows.token_ids), rows.lengths)
         best = matches.best()
-        return Shares(
-            late=weighted_share(matches.best(FADING), idf),
-            literal=weighted_share((best >= LITERAL).astype(np.float32), idf),
-            coverage=weighted_share(best, weights),
-        )
+        literal = weighted_share((best >= LITERAL).astype(np.float32), idf)
+        return weighted_share(matches.best(FADING), idf), literal, weighted_share(best, weights)
 
     def candidates(
         self,
@@ -322,7 +310,8 @@ class Phrasing:
         Args:
             terms_of: returns the term counts of passages.
         """
-        shares, query, tokenize = self.shares(rows, statistics), self.query, self.model.tokenize
+        query, tokenize = self.query, self.model.tokenize
+        late, literal, coverage = self.shares(rows, statistics)
         words = literal_share(bm25, total_rarity(query.words, statistics))
         dense = cosines(rows, query.vectors)
         speakers, begins = np.zeros(len(rows), dtype=np.int8), np.cumsum(rows.lengths) - rows.lengths
@@ -338,35 +327,31 @@ class Phrasing:
             lexical=bm25,
             dense=dense,
             crowding=crowding(rows, dense, query.embedders),
-            late=shares.late,
-            literal=np.maximum(shares.literal, words),
-            coverage=shares.coverage,
+            late=late,
+            literal=np.maximum(literal, words),
+            coverage=coverage,
             words=words,
             spaces=np.where(rows.vectors.any(axis=1), rows.spaces, np.uint8(len(query.embedders) - 1)),
             lengths=rows.lengths,
             asks=rows.holding(tokenize(_QUESTION_MARKS)),
             speakers=speakers,
         )
-        return found if query.unspaced <= 0.0 else self._by_terms(found, statistics, terms_of(found.numbers))
-
-    def _by_terms(self, candidates: Candidates, statistics: Statistics, terms: Sequence[bytes]) -> Candidates:
-        """Return the candidates with the unspaced part of the query judged by terms alone, the rest by the tokens."""
-        query, unspaced = self.query, self.query.unspaced
-        matches = TermRows(terms).find(query.terms)
-        share = np.zeros(len(candidates), dtype=np.float32)
+        if query.unspaced <= 0.0:
+            return found
+        # The part of the query without spaces is judged by terms alone, the rest by the tokens.
+        matches, share = TermRows(terms_of(rows.numbers)).find(query.terms), np.zeros(len(rows), dtype=np.float32)
         whole = total_rarity(query.words, statistics) or 1.0
         for word in query.words:
-            held = np.zeros(len(candidates), dtype=np.bool_)
-            asked = np.array(sorted(map(matches.asked.index, word)), dtype=np.int64)
-            held[matches.rows[within(matches.terms, asked)]] = True
+            held = np.zeros(len(rows), dtype=np.bool_)
+            held[matches.rows[within(matches.terms, np.array(sorted(map(matches.asked.index, word)), np.int64))]] = True
             share += held * np.float32(total_rarity([word], statistics) / whole)
-        rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in query.embedders]
-        by_terms = np.float32(unspaced) * share
+        rest, by_terms = np.float32(1.0 - query.unspaced), np.float32(query.unspaced) * share
+        # Another embedder than ours may well know the script.
+        is_ours = np.array([name in BY_EMBEDDER for name in query.embedders])[found.spaces]
         return replace(
-            candidates,
-            # Another embedder than ours may well know the script.
-            dense=np.where(np.array(ours)[candidates.spaces], rest, np.float32(1.0)) * candidates.dense,
-            **{name: rest * getattr(candidates, name) + by_terms for name in ("late", "literal", "coverage", "words")},
+            found,
+            dense=np.where(is_ours, rest, np.float32(1.0)) * dense,
+            **{name: rest * getattr(found, name) + by_terms for name in ("late", "literal", "coverage", "words")},
         )
 
 

@@ -16,7 +16,7 @@ from commonplace.ingest.projection import bring_up_to_date
 from commonplace.memory.supersession import SupersessionRule
 from commonplace.models.static import StaticEmbedder
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.recall import recall_of
+from commonplace.search.recall import Recall
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.search.retrieve import Searcher
@@ -117,4 +117,4 @@ def notebook(backend: str, directory: Path) -> Notebook:
     store = make(directory)
     store.set_embedding(model().stamp)
     index = Index(directory / "index", store_id=store.id, embedding=model().stamp)
-    return Notebook(store, index, Searcher(store, recall_of(store, index, model().stamp), model(), model()))
+    return Notebook(store, index, Searcher(store, Recall(store, index, model().stamp), model(), model()))
