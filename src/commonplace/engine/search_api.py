@@ -12,7 +12,7 @@ from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Runtime
 from commonplace.memory.validate import one_of
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.request import MAX_LIMIT, FadingRule, Request, Wishes, phrasings
+from commonplace.search.request import MAX_LIMIT, Request, Wishes, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.search.result import rerank as rerank_hits
 from commonplace.settings.schema import SearchSettings
@@ -60,7 +60,8 @@ def search(  # noqa: PLR0913 - the options of a facade
         per_owner=per_owner,
         now=now,
         retention_weight=settings.retention_weight,
-        fading=FadingRule(policy.curve, tuple(sorted(policy.half_lives.items()))),
+        curve=policy.curve,
+        half_lives=tuple(sorted(policy.half_lives.items())),
     )
     # A long task is also searched for by what it is about.
     subject = subject_of(query) if also is None and request.method == "two-stage" else ""

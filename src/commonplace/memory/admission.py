@@ -57,7 +57,16 @@ def admit(
     if known is not None:
         return _again(change, known, write, policy)
     if not force and not write.owner.session:
-        twin = _twin(change, write)
+        # The memory with exactly the same words comes first, then the newest that says the same.
+        content = write.record.content
+        alike = [each for each in change.alike(write.digest, write.bands) if not each.owner.session]
+        twin = next((each for each in alike if each.record.content == content), None)
+        if twin is None:
+            # Lines of one form, such as those of a log, are all alike but for their numbers.
+            numbers = _NUMBERS.findall(content)
+            near = [each for each in reversed(alike) if _NUMBERS.findall(each.record.content) == numbers]
+            near = near[:_MAX_COMPARED]
+            twin = next((each for each in near if is_near_duplicate(content, each.record.content)), None)
         if twin is not None:
             return _join(change, twin, write, policy, remade)
     return Admission(_added(change, write, write.record.born_at), "added")
@@ -102,19 +111,6 @@ def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, policy
         review_count=old.review_count,
     )
     return Admission(replaced(change, known, replace(write, record=carried), now), "updated")
-
-
-def _twin(change: MemoryChange, write: MemoryWrite) -> StoredMemory | None:
-    """Return the memory that says the same, the one with exactly the same words first, then the newest."""
-    content = write.record.content
-    alike = [each for each in change.alike(write.digest, write.bands) if not each.owner.session]
-    exact = [each for each in alike if each.record.content == content]
-    if exact:
-        return exact[0]
-    # Lines of one form, such as those of a log, are all alike but for their numbers.
-    numbers = _NUMBERS.findall(content)
-    near = [each for each in reversed(alike) if _NUMBERS.findall(each.record.content) == numbers]
-    return next((each for each in near[:_MAX_COMPARED] if is_near_duplicate(content, each.record.content)), None)
 
 
 def _join(

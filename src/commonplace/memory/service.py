@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 _SAID: Final = frozenset({"content", "at", "source"})
 """What the graph takes of a memory."""
+_OF_NO_VERSION: Final = "origin trust status use_count strength uses review_count promoted_at vault_path".split()
 MIN_CONFIDENCE: Final = 0.58
 """A rule's link below it does not make a memory that is said again count from its new date."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -150,8 +151,15 @@ class MemoryService:
                 known = _known(change.find(id_), id_)
                 if known.number != old.number:
                     continue  # somebody else changed it meanwhile: what is not named here stays as it is now
-                now = self._moment(known)
-                record = _carried(write.record, known.record, changed, now)
+                now, record, was = self._moment(known), write.record, known.record
+                # What belongs to no version comes from the memory as it is now.
+                record = replace(
+                    record,
+                    tier=record.tier if "tier" in changed else was.tier,
+                    entities=record.entities if "entities" in changed else was.entities,
+                    last_used=max(now, was.last_used),
+                    **{name: getattr(was, name) for name in _OF_NO_VERSION},
+                )
                 stored = replaced(change, known, replace(write, record=record), now)
                 if new.content != known.record.content:
                     expire_judged(change, now, id_)
@@ -288,6 +296,7 @@ class MemoryService:
         has_given_ids = any(new.id for new in news)
         done: list[Admission] = []
         again: dict[str, _News] = {}
+        feed = self._feed()
         with self._changing(writes=writes, has_given_ids=has_given_ids) as change:
             now = self._now()
             for new, given in zip(news, writes, strict=True):
@@ -298,9 +307,14 @@ class MemoryService:
                 write = replace(given, record=replace(given.record, trust=trust, born_at=now, last_used=now))
                 admission = admit(change, write, self._policy, self.write_of, has_given_id=bool(new.id), force=force)
                 done.append(admission)
-                self._fed(change, admission, readings, now)
-                known, later = admission.stored, now if new.at is None else new.at
-                if admission.outcome == "touched" and later > known.at and trust >= known.record.trust:
+                known, outcome, _ = admission
+                if feed is not None and readings is not None and outcome != "unchanged" and known.created_at >= now:
+                    if outcome == "added":
+                        feed.add(change, known, readings)
+                    else:
+                        feed.follow(change, [known.owner.id], readings, [known] if outcome == "touched" else ())
+                later = now if new.at is None else new.at
+                if outcome == "touched" and later > known.at and trust >= known.record.trust:
                     one, before = _News(known, later, trust, new.at is not None), again.get(known.owner.id)
                     is_last = before is None or later >= before.later
                     again[known.owner.id] = one if is_last else before._replace(known=known)  # type: ignore[union-attr]
@@ -361,17 +375,6 @@ class MemoryService:
                 again[id_] = stored
         return again
 
-    def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
-        """Update the graph after a memory was admitted."""
-        stored, outcome, _ = admission
-        feed = self._feed()
-        if feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
-            return
-        if outcome == "added":
-            feed.add(change, stored, readings)
-        else:
-            feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
-
     def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
         """Extract what the graph takes from memories, before the transaction that writes them."""
         feed = self._feed()
@@ -394,25 +397,6 @@ class MemoryService:
 
     def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
         return seen(stored, self._namespace, self._now(), self._policy, outcome=outcome, notices=notices)
-
-
-def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], now: float) -> MemoryRecord:
-    """Return the record of the next version; fields that belong to no version come from the known one."""
-    return replace(
-        new,
-        tier=new.tier if "tier" in changed else known.tier,
-        entities=new.entities if "entities" in changed else known.entities,
-        origin=known.origin,
-        trust=known.trust,
-        status=known.status,
-        last_used=max(now, known.last_used),
-        use_count=known.use_count,
-        strength=known.strength,
-        uses=known.uses,
-        review_count=known.review_count,
-        promoted_at=known.promoted_at,
-        vault_path=known.vault_path,
-    )
 
 
 def _known(found: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:

@@ -121,43 +121,40 @@ class SupersessionRule:
             limit: do nothing, and return False, if there are more passages, or another thread is judging.
             is_stopped: whether to leave the rest for another time.
         """
+        store, namespace = self._store, self._namespace
         if not self._lock.acquire(blocking=limit is None):
             return False
         try:
-            return self._caught_up(limit, is_stopped)
+            if self._done is None:
+                notes = store.notes(namespace, _JUDGED)
+                self._done = self._noted = json.loads(notes[-1].body)["change"] if notes else 0
+            head = store.head(namespace).change
+            if head == self._done:
+                return True
+            if limit is not None and store.pending(namespace, self._done)[0] > limit:
+                return False
+            entries = [each for each in store.tail(namespace, self._done) if each.kind == "memory"]
+            passages = Counter(each.owner_number for each in entries)
+            entries = [each for each in entries if each.vector and passages[each.owner_number] == 1]
+            # The last to be judged has the most to be compared with: so the order of arrival does not matter.
+            entries.sort(key=lambda each: (each.at is None, each.at or 0.0, each.number))
+            try:
+                for start in range(0, len(entries), AT_ONCE):
+                    verdicts: dict[Pair, Link | None] = {}
+                    for each in entries[start : start + AT_ONCE]:
+                        verdicts |= self._verdicts(each)
+                    self._keep(verdicts)
+                    if is_stopped():
+                        return False
+            except CommonplaceError as error:  # what was written is written; the next call tries again
+                _log.warning("memories wait to be compared with older ones: %s", error)
+                return True
+            self._done = head
+            if head - self._noted >= NOTED_EVERY:
+                self.close()
+            return True
         finally:
             self._lock.release()
-
-    def _caught_up(self, limit: int | None, is_stopped: Callable[[], bool]) -> bool:
-        store, namespace = self._store, self._namespace
-        if self._done is None:
-            notes = store.notes(namespace, _JUDGED)
-            self._done = self._noted = json.loads(notes[-1].body)["change"] if notes else 0
-        head = store.head(namespace).change
-        if head == self._done:
-            return True
-        if limit is not None and store.pending(namespace, self._done)[0] > limit:
-            return False
-        entries = [each for each in store.tail(namespace, self._done) if each.kind == "memory"]
-        passages = Counter(each.owner_number for each in entries)
-        entries = [each for each in entries if each.vector and passages[each.owner_number] == 1]
-        # The last to be judged has the most to be compared with: so the order in which memories came does not tell.
-        entries.sort(key=lambda each: (each.at is None, each.at or 0.0, each.number))
-        try:
-            for start in range(0, len(entries), AT_ONCE):
-                verdicts: dict[Pair, Link | None] = {}
-                for each in entries[start : start + AT_ONCE]:
-                    verdicts |= self._verdicts(each)
-                self._keep(verdicts)
-                if is_stopped():
-                    return False
-        except CommonplaceError as error:  # what was written is written; the next call tries again
-            _log.warning("memories wait to be compared with older ones: %s", error)
-            return True
-        self._done = head
-        if head - self._noted >= NOTED_EVERY:
-            self.close()
-        return True
 
     def close(self) -> None:
         """Note how far memories were judged, unless the namespace was forgotten since: a note would make it again."""
@@ -197,7 +194,13 @@ class SupersessionRule:
         verdicts: dict[Pair, Link | None] = dict.fromkeys(map(frozenset, pairs))
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
-            why = _reasons(kept[older], kept[newer], cosine, has_changed=bool(said.changes[newer]))
+            # The first reason is for it, the others speak against settling it by a rule.
+            change = ", and the newer one has words of change" if said.changes[newer] else ""
+            why = [f"they are alike ({cosine:.2f}){change}"]
+            if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
+                why.append(SENSITIVE)
+            if kept[newer].record.trust < kept[older].record.trust:
+                why.append("the newer one is trusted less")
             is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or said.changes[newer]) else CONFLICTS
             link = Link(ids[newer], ids[older], type_, round(confidence(value), 3), self._now(), RULE, "; ".join(why))
@@ -228,14 +231,3 @@ class SupersessionRule:
     @cached_property
     def _wordings(self) -> Wordings:
         return Wordings(self._tokens.tokenize)
-
-
-def _reasons(older: StoredMemory, newer: StoredMemory, cosine: float, *, has_changed: bool) -> list[str]:
-    """Return why a memory overtakes another one, then what speaks against settling that by a rule."""
-    change = ", and the newer one has words of change" if has_changed else ""
-    reasons = [f"they are alike ({cosine:.2f}){change}"]
-    if any(is_sensitive(each.record.content) for each in (older, newer)):
-        reasons.append(SENSITIVE)
-    if newer.record.trust < older.record.trust:
-        reasons.append("the newer one is trusted less")
-    return reasons

@@ -54,7 +54,7 @@ class Piece:
 
 
 def together(pieces: Sequence[Piece]) -> str:
-    """Return pieces of one text, in the order in which they are read, as one text."""
+    """Return pieces of one text, in the order in which they are read, as one text; what two share is written once."""
     whole = pieces[0].text
     for before, piece in pairwise(pieces):
         steps = 0 if before.number is None or piece.number is None else piece.number - before.number
@@ -65,8 +65,15 @@ def together(pieces: Sequence[Piece]) -> str:
             is_apart = lines > 0  # they are known to have nothing in common
             if gap != GAP:
                 gap = "\n" * min(lines, _MAX_BLANK) if lines > 0 else " "
-        fewest = _MIN_SHARED_NEXT if is_next else _MIN_SHARED
-        shared = 0 if before.is_cut or is_apart else _shared(whole, piece.text, fewest)
+        shared = 0
+        if not before.is_cut and not is_apart:
+            # The longest end of what is there that begins the next piece: whole lines, or no few characters.
+            most = min(len(whole), len(piece.text), _MAX_SHARED)
+            starts = [0, *(match.end() for match in re.finditer("\n", piece.text[:most])), most]
+            ends = {length for start in starts for length in (start - 1, start) if length > 0}
+            fewest = _MIN_SHARED_NEXT if is_next else _MIN_SHARED
+            lengths = chain(sorted(ends, reverse=True), range(most, fewest - 1, -1))
+            shared = next((length for length in lengths if whole.endswith(piece.text[:length])), 0)
         whole += piece.text[shared:] if shared else gap + piece.text
     return whole
 
@@ -117,18 +124,6 @@ def _without_last_heading(text: str) -> str:
     return "\n".join(lines)
 
 
-def _shared(first: str, second: str, fewest: int) -> int:
-    """Return the length of the longest end of one text that is the beginning of another.
-
-    It is whole lines, or has the fewest characters at least.
-    """
-    most = min(len(first), len(second), _MAX_SHARED)
-    starts = [0, *(match.end() for match in re.finditer("\n", second[:most])), most]
-    lines = {length for start in starts for length in (start - 1, start) if length > 0}
-    lengths = chain(sorted(lines, reverse=True), range(most, fewest - 1, -1))
-    return next((length for length in lengths if first.endswith(second[:length])), 0)
-
-
 LINE: Final = 120
 
 
@@ -169,12 +164,7 @@ _MIN_TOKENS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is said of the texts of a context.
-
-    Attributes:
-        metadata: whether each has a label, with type, date, trust, phase, tags and score.
-        references: whether a last line names all of them.
-    """
+    """What is said of the texts of a context: whether each has a label, and whether a last line names all of them."""
 
     metadata: bool = True
     references: bool = True

@@ -275,7 +275,7 @@ class RecallState:
         namespace, scope = self._scope.namespace, self._scope
         # A store on a server is read through its parts, which hold the tokens of what they find.
         reader: Store | DatabaseState = self._recall.store
-        if reader.postings is not None:
+        if self._recall.store.postings is not None:
             reader = cast("DatabaseState", self._parts)
             for phrasing in phrasings if request.method != "bm25" else ():
                 for vector, space in self._vectors(phrasing.query):

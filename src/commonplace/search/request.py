@@ -42,14 +42,6 @@ STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FadingRule:
-    """By what the retention of memories is computed. `half_lives`: (category, seconds); others have the curve's own."""
-
-    curve: Curve = "power_law"
-    half_lives: tuple[tuple[str, float], ...] = tuple(DEFAULT_HALF_LIVES.items())
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """What is searched for, checked.
 
@@ -66,6 +58,7 @@ class Request:
         fields: which fields of a passage lexical recall reads, some of `SEARCH_FIELDS`.
         also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
         retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
+        curve, half_lives: by what that is computed; half-lives are (category, seconds), others have the curve's own.
     """
 
     query: str
@@ -78,7 +71,8 @@ class Request:
     per_owner: int = 1
     now: float | None = None
     retention_weight: float = 0.0
-    fading: FadingRule = FadingRule()
+    curve: Curve = "power_law"
+    half_lives: tuple[tuple[str, float], ...] = tuple(DEFAULT_HALF_LIVES.items())
     by_words: bool = False
     first_floor: float = 0.0
     also: tuple[str, ...] = ()
@@ -98,7 +92,7 @@ class Request:
         choices: list[tuple[str, Sequence[str], Collection[str]]] = [
             ("field", self.fields, SEARCH_FIELDS),
             ("method", (self.method,), METHODS),
-            ("curve", (self.fading.curve,), CURVES),
+            ("curve", (self.curve,), CURVES),
             ("kind", self.wanted.kinds, GRAPH_KINDS if is_graph else KINDS),
             ("type", () if is_graph else self.wanted.types, ARTIFACT_TYPES),
         ]

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from commonplace.dataclasses import asdict, dataclass
@@ -203,16 +204,21 @@ def summarise(lines: Iterable[Mapping[str, Any]], *, namespace: str, since: floa
     dated = _read(lines, namespace, since)
     searches = [line for line in dated if line.method]
     count, answered = max(1, len(searches)), sum(1 for line in searches if line.hits)
-    by_method: defaultdict[str, list[_Line]] = defaultdict(list)
     last_use: dict[str, float] = {}
     first_find: dict[str, float] = {}
     for line in dated:
-        if line.method:
-            by_method[line.method].append(line)
         if line.used:
             last_use[line.used] = max(line.at, last_use.get(line.used, line.at))
         for name in line.found:
             first_find[name] = min(line.at, first_find.get(name, line.at))
+    methods = {}
+    for method in sorted({line.method for line in searches}):
+        own = [line for line in searches if line.method == method]
+        took, stages = [line.latency_ms for line in own], defaultdict[str, list[float]](list)
+        for name, ms in chain.from_iterable(line.stages.items() for line in own):
+            stages[name].append(ms)
+        medians = {name: percentile(some, 0.5) for name, some in stages.items()}
+        methods[method] = MethodLatency(len(own), percentile(took, 0.5), percentile(took, 0.95), medians)
     paths = (name for line in searches for name in line.found)
     most = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
     followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
@@ -223,21 +229,11 @@ def summarise(lines: Iterable[Mapping[str, Any]], *, namespace: str, since: floa
         nothing=(len(searches) - answered) / count,
         degraded=sum(line.degraded for line in searches) / count,
         agents=dict(sorted(Counter(line.agent for line in searches if line.agent).items())),
-        methods={method: _latency(some) for method, some in sorted(by_method.items())},
+        methods=methods,
         most_found=tuple(sorted(most.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
         uses=sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)),
         followed=followed / max(1, answered),
     )
-
-
-def _latency(lines: Sequence[_Line]) -> MethodLatency:
-    took = [line.latency_ms for line in lines]
-    stages: defaultdict[str, list[float]] = defaultdict(list)
-    for line in lines:
-        for name, ms in line.stages.items():
-            stages[name].append(ms)
-    medians = {name: percentile(some, 0.5) for name, some in stages.items()}
-    return MethodLatency(len(lines), percentile(took, 0.5), percentile(took, 0.95), medians)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -240,12 +240,12 @@ class Searcher:
 
         What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
         """
-        rule, half_lives, now = request.fading, dict(request.fading.half_lives), request.now or 0.0
+        half_lives, now = dict(request.half_lives), request.now or 0.0
         memories = self._store.memory_records(request.namespace, distinct(candidates.owners).tolist())
         known: dict[int, float] = {}
         for number, record in ((number, memory.record) for number, memory in memories.items()):
             elapsed, half_life = age(record.last_used, now), half_lives.get(record.category)
-            kept = retention(record.use_count, elapsed, record.strength, rule.curve, half_life)
+            kept = retention(record.use_count, elapsed, record.strength, request.curve, half_life)
             known[number] = 1.0 if record.tier == "long" else kept
         mean = sum(known.values()) / max(1, len(known))
         return np.array([known.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)

@@ -184,6 +184,7 @@ class Wordings:
         )
 
     def _owner(self, head: list[int]) -> int:
+        """Return the token before the first `'s`, as in "Grandpa's house"."""
         for place in range(1, min(len(head) - 1, 5)):
             if head[place] in self._quotes and head[place + 1] == self._s:
                 return head[place - 1]
@@ -194,12 +195,12 @@ class Wordings:
         if self._colon not in head:
             return 0
         is_dated, is_number = self._is_date[head] | self._is_number[head], self._is_number[head]
-        colons = (
-            place
-            for place, token in enumerate(head)
-            if token == self._colon and not (is_number[place - 1] and is_number[place + 1 : place + 2].any())
-        )
-        end = next(colons, 0)
+        end = 0
+        for place, token in enumerate(head):
+            # The colon of a time of day ends nothing.
+            if token == self._colon and not (is_number[place - 1] and is_number[place + 1 : place + 2].any()):
+                end = place
+                break
         dates = np.flatnonzero(is_dated[:end]).tolist()
         is_log = bool(dates) or bool(self._lists["log"][0][head[:end]].any())
         return hash(tuple(head[: min([*dates, end])])) | 1 if is_log else 0
@@ -267,21 +268,17 @@ def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     return np.asarray(found, dtype=np.float32)
 
 
-def of_one_form(terms: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Return which texts are of one form that more than `MAX_OF_FORM` of them have; bool, shape (n, n)."""
-    _, places = ranked(terms & (1 << _TOKEN_BITS) - 1)
-    holds = np.zeros((count, places.max(initial=-1) + 1), dtype=np.float32)
-    holds[terms >> _TOKEN_BITS, places] = 1.0
-    sizes = holds.sum(axis=1)
-    alike = holds @ holds.T >= np.float32(FORM) * np.maximum(sizes, sizes[:, np.newaxis])
-    is_common = alike.sum(axis=1) > MAX_OF_FORM
-    return np.asarray(alike & is_common & is_common[:, np.newaxis])
-
-
 def _is_apart(said: Statements) -> NDArray[np.bool_]:
     """Return which statements are of different people's things, or entries of one log; bool, shape (n, n)."""
     apart = (said.titles != 0) & (said.titles == said.titles[:, np.newaxis])
-    apart |= of_one_form(said.terms, len(said.times))
+    # Texts of a form that more than `MAX_OF_FORM` of them have are the entries of a log.
+    _, places = ranked(said.terms & (1 << _TOKEN_BITS) - 1)
+    holds = np.zeros((len(said.times), places.max(initial=-1) + 1), dtype=np.float32)
+    holds[said.terms >> _TOKEN_BITS, places] = 1.0
+    sizes = holds.sum(axis=1)
+    alike = holds @ holds.T >= np.float32(FORM) * np.maximum(sizes, sizes[:, np.newaxis])
+    is_common = alike.sum(axis=1) > MAX_OF_FORM
+    apart |= alike & is_common & is_common[:, np.newaxis]
     rows = np.flatnonzero(said.owners)
     owners = said.owners[rows]
     # `My manager's office` and `my office` are two; what names the other's owner may be about the same.

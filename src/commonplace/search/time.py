@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import chain
 from math import inf
 
@@ -101,21 +100,16 @@ def asked_times(request: Request) -> AskedTimes:
         for mention in found:
             texts.setdefault((mention.since, mention.until), mention.text)
         is_all = all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest)
-        times = (
-            AskedTime(text, since, until, 0.0 if is_all else _margin(text, now - until))
-            for (since, until), text in texts.items()
-        )
+        times = []
+        for (since, until), text in texts.items():
+            is_rough = not is_all and _AGO.search(text) and WEEK_S <= now - until < inf
+            times.append(AskedTime(text, since, until, ROUGHLY * (now - until) if is_rough else 0.0))
         return AskedTimes(
-            times=tuple(times)[:MAX_TIMES],
+            times=tuple(times[:MAX_TIMES]),
             is_all=is_all and not request.also,
             is_written=any(character.isdigit() for mention in found for character in mention.text),
         )
     return NO_TIMES
-
-
-def _margin(text: str, ago: float) -> float:
-    """Return how many seconds a time may be wrong by that ended so many seconds before the question."""
-    return ROUGHLY * ago if _AGO.search(text) and WEEK_S <= ago < inf else 0.0
 
 
 ONSETS = "from starting beginning effective as"
@@ -166,15 +160,13 @@ class DatedOwners:
 
 def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: NDArray[np.int64] | None) -> DatedOwners:
     """Return the memories of a time; `in_scope` are ascending numbers of the owners that may be found, None all."""
-    dates = [
-        _table(
-            store.dated(
-                request.namespace, time.since - time.margin, time.until + time.margin, as_of=request.wanted.as_of
-            )
-        )
-        for time in asked.times
-    ]
-    fits = [fit(each, time) for each, time in zip(dates, asked.times, strict=True)]
+    namespace, as_of = request.namespace, request.wanted.as_of
+    dates, fits = [], []
+    for time in asked.times:
+        found = store.dated(namespace, time.since - time.margin, time.until + time.margin, as_of=as_of)
+        # A question about a year may concern every memory there is: no list of lists is made of them.
+        dates.append(np.fromiter(chain.from_iterable(found), np.float64, 3 * len(found)).reshape(-1, 3))
+        fits.append(fit(dates[-1], time))
     numbers, begins, _ = np.concatenate(dates).T
     numbers = numbers.astype(np.int64)
     keep = np.ones(len(numbers), dtype=np.bool_) if in_scope is None else within(numbers, in_scope)
@@ -208,11 +200,11 @@ def fit(dates: NDArray[np.float64], asked: AskedTime) -> NDArray[np.float32]:
     Args:
         dates: owner number, since, until, which overlap the asked time or its margin; float64, shape (n, 3).
     """
-    exact = _share(dates, asked.since, asked.until)
-    if not asked.margin:
-        return exact
-    near = _share(dates, asked.since - asked.margin, asked.until + asked.margin)
-    return np.asarray(np.maximum(exact, np.float32(NEAR) * near), dtype=np.float32)
+    share = _share(dates, asked.since, asked.until)
+    if asked.margin:
+        near = _share(dates, asked.since - asked.margin, asked.until + asked.margin)
+        share = np.maximum(share, np.float32(NEAR) * near)
+    return np.asarray(share, dtype=np.float32)
 
 
 def _share(dates: NDArray[np.float64], begin: float, end: float) -> NDArray[np.float32]:
@@ -223,8 +215,3 @@ def _share(dates: NDArray[np.float64], begin: float, end: float) -> NDArray[np.f
     is_here = (since < end) & ((until > begin) | ((length <= 0) & (since >= begin)))
     share = np.divide(shared, length, out=is_here.astype(np.float64), where=is_here & (length > 0))
     return np.asarray(np.minimum(share, 1.0), dtype=np.float32)
-
-
-def _table(dates: Sequence[tuple[int, float, float]]) -> NDArray[np.float64]:
-    """Return tuples of three as float64, shape (n, 3); a year's question may be about every memory there is."""
-    return np.fromiter(chain.from_iterable(dates), np.float64, 3 * len(dates)).reshape(-1, 3)

@@ -148,7 +148,18 @@ def chunk(
     lines = text.split("\n")
     cutter = _Cutter(text, lines, language, max_tokens, overlap, count_tokens)
     chunks: list[Chunk] = []
-    parts = [cutter.measure(section) for section in _sections(text, lines, language)]
+    match language:
+        case "markdown":
+            sections = markdown_sections(text, lines)
+        case "restructuredtext":
+            sections = underlined_sections(text, lines)
+        case "config":
+            sections = config_sections(lines)
+        case "python" | "code":
+            sections = sections_between(_layout_starts(lines), lines)
+        case "text":
+            sections = sections_between((), lines)
+    parts = [cutter.measure(section) for section in sections]
     for part in _join_small([part for part in parts if part.cost], max_tokens):
         if part.cost <= max_tokens:
             body = "\n".join(lines[part.first : part.last])
@@ -156,20 +167,6 @@ def chunk(
         else:
             chunks.extend(cutter.cut(part))
     return chunks
-
-
-def _sections(text: str, lines: Sequence[str], language: Language) -> list[Section]:
-    match language:
-        case "markdown":
-            return markdown_sections(text, lines)
-        case "restructuredtext":
-            return underlined_sections(text, lines)
-        case "config":
-            return config_sections(lines)
-        case "python" | "code":
-            return sections_between(_layout_starts(lines), lines)
-        case "text":
-            return sections_between((), lines)
 
 
 @dataclass(slots=True)
@@ -183,35 +180,30 @@ class _Part:
     cost: int
     heaviest: int  # cost of the section that gave the heading
 
+    def append(self, following: _Part) -> None:
+        """Take in the part behind this one; the heavier of the two gives the heading."""
+        self.cost += following.cost + (following.first - self.last) // CHARACTERS_PER_TOKEN
+        self.last = following.last
+        if following.heaviest > self.heaviest or not self.heading:
+            self.heading, self.heaviest = following.heading, following.heaviest
+
 
 def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
     """Join each tiny part to the one after it, or, at the end of its section, to the one before."""
     joined: list[_Part] = []
-    for part in parts:
+    for part in (*parts, None):
         last = joined[-1] if joined else None
-        if last and last.cost < SMALL_TOKENS and part.level >= last.level and last.cost + part.cost <= max_tokens:
-            _append(last, part)
+        is_tiny = last is not None and last.cost < SMALL_TOKENS
+        if part and last and is_tiny and part.level >= last.level and last.cost + part.cost <= max_tokens:
+            last.append(part)
             continue
-        _join_backwards(joined, max_tokens)
-        joined.append(part)
-    _join_backwards(joined, max_tokens)
+        if last and is_tiny and len(joined) > 1:
+            before = joined[-2]
+            if (last.level >= before.level or not last.heading) and before.cost + last.cost <= max_tokens:
+                before.append(joined.pop())
+        if part:
+            joined.append(part)
     return joined
-
-
-def _join_backwards(joined: list[_Part], max_tokens: int) -> None:
-    if len(joined) < 2:
-        return
-    before, last = joined[-2:]
-    is_near = last.level >= before.level or not last.heading
-    if is_near and last.cost < SMALL_TOKENS and before.cost + last.cost <= max_tokens:
-        _append(before, joined.pop())
-
-
-def _append(part: _Part, following: _Part) -> None:
-    part.cost += following.cost + (following.first - part.last) // CHARACTERS_PER_TOKEN
-    part.last = following.last
-    if following.heaviest > part.heaviest or not part.heading:
-        part.heading, part.heaviest = following.heading, following.heaviest
 
 
 @dataclass(frozen=True, slots=True)

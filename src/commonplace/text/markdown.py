@@ -111,23 +111,20 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
     starts: list[Start] = [Start(begin, "", 0)] if begin else []
     fenced = {number for first, last in fenced_blocks(lines, begin) for number in range(first, last)}
     for number in range(begin, len(lines)):
-        if lines[number][:1] in {" ", "#", "=", "-"} and number not in fenced:
-            heading = _markdown_heading(lines, number, begin)
-            starts += [heading] if heading else []
+        line = lines[number]
+        if line[:1] not in {" ", "#", "=", "-"} or number in fenced:
+            continue
+        if atx := _ATX.match(line):
+            title = re.sub(r"(?:^|[ \t])#+$", "", line[atx.end() :][:300].strip())
+            starts.append(Start(number, plain_heading(title), len(atx[1])))
+            continue
+        rule = line.strip()
+        if rule and not (rule.strip("=") and rule.strip("-")) and number > begin:
+            above = lines[number - 1]
+            title = above.strip()
+            if title and title[0] not in "#>|-*+`~=" and not above.startswith("    "):
+                starts.append(Start(number - 1, plain_heading(title), 1 if rule[0] == "=" else 2))
     return sections_between(starts, lines)
-
-
-def _markdown_heading(lines: Sequence[str], number: int, begin: int) -> Start | None:
-    line = lines[number]
-    if atx := _ATX.match(line):
-        title = re.sub(r"(?:^|[ \t])#+$", "", line[atx.end() :][:300].strip())
-        return Start(number, plain_heading(title), len(atx[1]))
-    bare = line.strip()
-    if not bare or (bare.strip("=") and bare.strip("-")) or number <= begin:
-        return None
-    title = lines[number - 1].strip()
-    is_paragraph = title and title[0] not in "#>|-*+`~=" and not lines[number - 1].startswith("    ")
-    return Start(number - 1, plain_heading(title), 1 if bare[0] == "=" else 2) if is_paragraph else None
 
 
 def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
@@ -150,18 +147,12 @@ def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
             continue
         level = styles.setdefault((rule[0], is_overlined), len(styles) + 1)
         first = number - 2 if is_overlined else number - 1
-        starts.append(Start(_with_labels(lines, first), plain_heading(title), level))
+        above_it = first - 1
+        while above_it >= 0 and (not lines[above_it].strip() or _LABEL.match(lines[above_it])):
+            first = above_it if lines[above_it].strip() else first
+            above_it -= 1
+        starts.append(Start(first, plain_heading(title), level))
     return sections_between(starts, lines)
-
-
-def _with_labels(lines: Sequence[str], line: int) -> int:
-    """Return the first of the labels above a title, which name what follows them, or `line`."""
-    above = line - 1
-    while above >= 0 and (not lines[above].strip() or _LABEL.match(lines[above])):
-        if lines[above].strip():
-            line = above
-        above -= 1
-    return line
 
 
 def config_sections(lines: Sequence[str]) -> list[Section]:

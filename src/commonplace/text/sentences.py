@@ -161,14 +161,13 @@ def units_of(text: str) -> list[Unit]:
             continue
         stop = start + len(text[start:stop].rstrip())
         begin = end + len(text[end:stop]) - len(text[end:stop].lstrip())
-        found.append(_unit(text[end:begin], text[begin:stop], said, is_prose=each.is_prose))
+        written = text[begin:stop]
+        if each.is_prose:
+            form = normal_form(said)
+            bare = _ASIDE_BETWEEN.sub(" ", _ASIDE_BEFORE.sub("", _ASIDE_BEHIND.sub("", form)))
+            key = bare.strip() or form or said
+        else:
+            key = "\n".join(line.rstrip() for line in written.splitlines()) or said
+        found.append(Unit(text[end:begin], written, said, key, each.is_prose))
         end = stop
     return found
-
-
-def _unit(gap: str, text: str, said: str, *, is_prose: bool) -> Unit:
-    if not is_prose:
-        return Unit(gap, text, said, "\n".join(line.rstrip() for line in text.splitlines()) or said, is_prose)
-    form = normal_form(said)
-    bare = _ASIDE_BETWEEN.sub(" ", _ASIDE_BEFORE.sub("", _ASIDE_BEHIND.sub("", form)))
-    return Unit(gap, text, said, bare.strip() or form or said, is_prose)

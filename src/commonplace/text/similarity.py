@@ -75,7 +75,18 @@ def _content(text: str) -> list[str]:
     for chunk in spaced(unified(_BULLET.sub("", text))).split():
         middle = chunk.lstrip(OPENING).rstrip(CLOSING)
         closing = chunk[len(chunk.rstrip(CLOSING)) :]
-        for word in _words_in(chunk, middle, before, is_first=is_first):
+        if not chunk.strip("-"):  # dashes between words, as commas, say nothing
+            words = ["-"] if before[-1:].isdigit() else []
+        elif not middle.strip("-"):
+            words = [chunk] if set(chunk) & set("*[]{}") else []
+        elif (middle == "A" and not is_first) or middle in ACRONYMS or is_unit(middle, before):  # plan A
+            words = [middle]
+        elif _LETTERS.fullmatch(middle):
+            words = [word for part in middle.split("-") for word in _spelt_out(part)]
+        else:
+            # Quotes and brackets stay: of code and data they are a part, and 5" are inches.
+            words = [chunk.lstrip("(*`").rstrip("),;:!?….*`。、") or middle]
+        for word in words:
             if word in _COUNTED and before == "a":  # "few" are hardly any, "a few" are some
                 found.append("a")
             elif word in _WEEKDAYS and found[-1:] == ["on"]:
@@ -87,20 +98,6 @@ def _content(text: str) -> list[str]:
             found += ["?"] if "?" in closing else []
             is_first = True
     return found
-
-
-def _words_in(chunk: str, middle: str, before: str, *, is_first: bool) -> list[str]:
-    if not chunk.strip("-"):
-        return ["-"] if before[-1:].isdigit() else []  # dashes between words, as commas, say nothing
-    if not middle.strip("-"):
-        return [chunk] if set(chunk) & set("*[]{}") else []
-    is_grade = middle == "A" and not is_first  # plan A
-    if is_grade or middle in ACRONYMS or is_unit(middle, before):
-        return [middle]
-    if not _LETTERS.fullmatch(middle):
-        # Quotes and brackets stay: of code and data they are a part, and 5" are inches.
-        return [chunk.lstrip("(*`").rstrip("),;:!?….*`。、") or middle]
-    return [word for part in middle.split("-") for word in _spelt_out(part)]
 
 
 def is_unit(word: str, before: str) -> bool:
@@ -175,7 +172,13 @@ def normal_form(text: str) -> str:
         for before, word in zip(["", *words], words, strict=False)
     )
     while True:
-        bare = _unended(_unquoted(form))
+        closing, inner = _QUOTES.get(form[:1]), form[1:-1]
+        is_quoted = closing and form.endswith(closing) and not {form[0], closing} & set(inner)
+        bare = inner.strip() if is_quoted else form
+        ending = bare[len(bare.rstrip(_FINAL + " ")) :]
+        bare = bare.removesuffix(ending)
+        if bare[-1:].isdigit() and "!" in ending:
+            bare += "!"  # a factorial, perhaps
         if not bare or bare == form:
             return form
         form = bare
@@ -229,21 +232,6 @@ def contained_share(text: str, passage: str) -> float:
     known = set(_grams(others))
     grams = list(_grams(words))
     return sum(gram in known for gram in grams) / len(grams)
-
-
-def _unquoted(text: str) -> str:
-    closing = _QUOTES.get(text[:1])
-    inner = text[1:-1]
-    if closing and text.endswith(closing) and not {text[0], closing} & set(inner):
-        return inner.strip()
-    return text
-
-
-def _unended(text: str) -> str:
-    bare = text.rstrip(_FINAL + " ")
-    if bare[-1:].isdigit() and "!" in text[len(bare) :]:
-        return bare + "!"  # a factorial, perhaps
-    return bare
 
 
 def _hash(data: bytes, size: int) -> bytes:

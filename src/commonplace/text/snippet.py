@@ -59,16 +59,24 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: L
     if layout == "line":  # a dot after a heading keeps it apart from what follows
         clean = _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
     else:
-        clean = _as_lines(text, has_rules=layout == "code")
+        kept = text if layout == "code" else _RULES.sub("", text)
+        lines = [line.expandtabs(4).rstrip() for line in kept.splitlines() if line.strip()]
+        margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+        clean = "\n".join(line[margin:] for line in lines)
     language = natural_language(clean)
-    wanted = frozenset(analyse_query(query, (language,)).terms)
-    matches = _matches(clean, wanted, language)
+    matches = _matches(clean, frozenset(analyse_query(query, (language,)).terms), language)
     start, end = _window(clean, matches, limit)
     if layout == "code" and end < len(clean):
         last = max((match.end for match in matches if match.end <= end), default=start)
         line_end = clean.rfind("\n", max(start + 1, last), end)
         end = end if line_end < 0 else line_end
-    return _cut(clean, matches, start, end)
+    before, after = ELLIPSIS if start > 0 else "", ELLIPSIS if end < len(clean) else ""
+    if before and clean[start : start + 1] == " ":
+        start += 1  # the ellipsis takes a column of the indentation, so that the lines below stay in theirs
+    end = start + len(clean[start:end].rstrip())
+    offset = len(before) - start
+    inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
+    return Snippet(before + clean[start:end] + after, inside)
 
 
 def _matches(text: str, wanted: frozenset[str], language: str) -> list[_Match]:
@@ -95,23 +103,23 @@ def _window(text: str, matches: list[_Match], limit: int) -> tuple[int, int]:
     room = limit - 2 * len(ELLIPSIS)
     best, best_worth = 0, (0, 0)
     for first in matches:
-        start = _start_before(text, first.start)
+        # A word is read with what leads to it: its line or sentence, if that begins near.
+        start = max(0, first.start - LEAD_CHARACTERS)
+        if start:
+            borders = [text.rfind(mark, start, first.start) + len(mark) for mark in ("\n", ". ", "。") if mark in text]
+            start = max((border for border in borders if border > start), default=0) or _align(text, start)
         inside = [match for match in matches if start <= match.start and match.end <= start + room]
         worth = (len(frozenset[str]().union(*(match.terms for match in inside))), len(inside))
         if worth > best_worth:
             best, best_worth = start, worth
     best = min(best, max(0, len(text) - room))
-    return _align(text, best), _end_before(text, best + room)
-
-
-def _start_before(text: str, position: int) -> int:
-    """Return where to begin so that a word is read with what leads to it: its line or sentence, if that is near."""
-    earliest = max(0, position - LEAD_CHARACTERS)
-    if earliest == 0:
-        return 0
-    borders = [text.rfind(mark, earliest, position) + len(mark) for mark in ("\n", ". ", "。") if mark in text]
-    near = [border for border in borders if border > earliest]
-    return max(near) if near else _align(text, earliest)
+    end = min(best + room, len(text))
+    if end < len(text) and not text[end].isspace():
+        # Back to the end of a word, unless that is far away.
+        near = text[max(0, end - LEAD_CHARACTERS // 2) : end]
+        spaces = [match.start() for match in _SPACE.finditer(near)]
+        end += spaces[-1] - len(near) if spaces else 0
+    return _align(text, best), end
 
 
 def _align(text: str, position: int) -> int:
@@ -120,31 +128,3 @@ def _align(text: str, position: int) -> int:
         return position
     space = _SPACE.search(text, position, min(len(text), position + LEAD_CHARACTERS // 2))
     return space.end() if space else position
-
-
-def _end_before(text: str, position: int) -> int:
-    """Move back to the end of a word, unless that is far away."""
-    if position >= len(text) or text[position].isspace():
-        return min(position, len(text))
-    window = text[max(0, position - LEAD_CHARACTERS // 2) : position]
-    spaces = [match.start() for match in _SPACE.finditer(window)]
-    return position - len(window) + spaces[-1] if spaces else position
-
-
-def _cut(text: str, matches: list[_Match], start: int, end: int) -> Snippet:
-    before = ELLIPSIS if start > 0 else ""
-    after = ELLIPSIS if end < len(text) else ""
-    if before and text[start : start + 1] == " ":
-        start += 1  # the ellipsis takes a column of the indentation, so that the lines below stay in theirs
-    end = start + len(text[start:end].rstrip())
-    offset = len(before) - start
-    inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
-    return Snippet(before + text[start:end] + after, inside)
-
-
-def _as_lines(text: str, *, has_rules: bool) -> str:
-    """Drop blank lines, the indentation that all lines share, and, where they are mere drawing, rules."""
-    kept = text if has_rules else _RULES.sub("", text)
-    lines = [line.expandtabs(4).rstrip() for line in kept.splitlines() if line.strip()]
-    margins = sorted(len(line) - len(line.lstrip()) for line in lines)
-    return "\n".join(line[margins[0] :] for line in lines) if lines else ""

@@ -21,9 +21,7 @@ from commonplace.text.languages import ENGLISH, FUNCTION_WORDS, natural_language
 from commonplace.types import SEARCH_FIELDS, IndexEntry
 
 if TYPE_CHECKING:
-    import numpy as np
     import Stemmer
-    from numpy.typing import NDArray
 
 
 FIELDS: Mapping[str, float] = SEARCH_FIELDS
@@ -293,8 +291,7 @@ _IDEOGRAPH = late_pattern(
 class WordPiece:
     """A tokenizer over one vocabulary, safe to share between threads.
 
-    The text between two white spaces is looked up as one run in a bounded cache; a run gives the same ids in every
-    place, so the cache never changes a result.
+    The text between two white spaces is looked up as one run in a bounded cache.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -318,8 +315,16 @@ class WordPiece:
         Of a word outside the vocabulary each known piece counts, and each other character. A word that is too long
         counts by the pieces of its beginning: cutting all of a megabyte takes many seconds.
         """
-        found = ((run, self._runs[run]) for run in text.split())
-        return sum(len(ids) // 2 if self._unknown not in ids else self._count_run(run) for run, ids in found)
+        total = 0
+        for run in text.split():
+            ids = self._runs[run]
+            if self._unknown not in ids:
+                total += len(ids) // 2
+                continue
+            for word in _split_words(run):
+                begin = word[:MAX_WORD_LENGTH]
+                total += -(-sum(1 for _ in self._pieces(begin)) * len(word) // len(begin))
+        return total
 
     def expect_many(self) -> None:
         """Cache more from now on, until `forget`: many texts are to come."""
@@ -331,14 +336,16 @@ class WordPiece:
 
     def encode_run(self, run: str) -> bytes:
         """Return the ids of a text without white space, past the cache."""
-        return b"".join(map(self._encode_word, _split_words(run)))
-
-    def _count_run(self, run: str) -> int:
-        total = 0
+        found = []
         for word in _split_words(run):
-            begin = word[:MAX_WORD_LENGTH]
-            total += -(-sum(1 for _ in self._pieces(begin)) * len(word) // len(begin))
-        return total
+            whole = self._vocabulary.get(word) if len(word) <= MAX_WORD_LENGTH else None
+            if whole is not None:
+                found.append(whole.to_bytes(2, "little"))
+                continue
+            pieces = [piece for piece, _ in self._pieces(word)] if len(word) <= MAX_WORD_LENGTH else [None]
+            ids = [piece for piece in pieces if piece is not None]
+            found.append(_packed(ids) if len(ids) == len(pieces) else self._unknown)
+        return b"".join(found)
 
     def cut(self, text: str) -> Iterator[tuple[str, int]]:
         """Yield a text in parts, each with the white space before it and its share of `count`: mostly one.
@@ -348,8 +355,10 @@ class WordPiece:
         end = 0
         for match in _RUN.finditer(text):
             run, number = match[0], self.count(match[0])
-            words = _split_words(run)
-            lengths = [length for word in words for length in self._lengths(word)]
+            lengths: list[int] = []
+            for word in _split_words(run):
+                is_whole = len(word) > MAX_WORD_LENGTH or self._vocabulary.get(word) is not None
+                lengths += [len(word)] if is_whole else [length for _, length in self._pieces(word)]
             if sum(lengths) != len(run) or len(lengths) != number:
                 yield text[end : match.end()], number
             else:
@@ -358,22 +367,6 @@ class WordPiece:
                     yield text[end : begin + length], 1
                     begin = end = begin + length
             end = match.end()
-
-    def _encode_word(self, word: str) -> bytes:
-        if len(word) > MAX_WORD_LENGTH:
-            return self._unknown
-        if (whole := self._vocabulary.get(word)) is not None:
-            return whole.to_bytes(2, "little")
-        ids: list[int] = []
-        for piece, _ in self._pieces(word):
-            if piece is None:
-                return self._unknown
-            ids.append(piece)
-        return _packed(ids)
-
-    def _lengths(self, word: str) -> list[int]:
-        is_whole = len(word) > MAX_WORD_LENGTH or self._vocabulary.get(word) is not None
-        return [len(word)] if is_whole else [length for _, length in self._pieces(word)]
 
     def _pieces(self, word: str) -> Iterator[tuple[int | None, int]]:
         """Yield the longest pieces of a word, from its beginning, and their lengths.
@@ -419,15 +412,11 @@ class _Characters(dict[int, str]):
         if character != "\ufffd" and unicodedata.category(character) not in _DROPPED:
             parts = unicodedata.normalize("NFD", character)
             plain = "".join(part for part in parts if unicodedata.category(part) != "Mn").lower()
-            plain = f" {plain} " if _stands_alone(character) else plain
+            is_sign = unicodedata.category(character)[0] == "P" or _IDEOGRAPH.match(character) is not None
+            stands_alone = not character.isalnum() if character.isascii() else is_sign
+            plain = f" {plain} " if stands_alone else plain
         self[code] = plain
         return plain
-
-
-def _stands_alone(character: str) -> bool:
-    if character.isascii():
-        return not character.isalnum()
-    return unicodedata.category(character)[0] == "P" or _IDEOGRAPH.match(character) is not None
 
 
 def _packed(ids: list[int]) -> bytes:
@@ -458,8 +447,15 @@ class Vocabulary:
         ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord("\n"))
         lengths = np.diff(ends, prepend=-1) - 1
         self.longest = int(lengths.max(initial=0))
-        buckets = _buckets(np.frombuffer(self._text, np.uint8), ends, lengths)
-        by_bucket = np.argsort(buckets, kind="stable")
+        # Of each piece the remainder of its bytes, read as one little-endian number.
+        starts = (ends - lengths).astype(np.int32)
+        places = np.arange(len(self._text), dtype=np.int32) - np.repeat(starts, lengths + 1)
+        worths = np.array([pow(256, place, _BUCKETS) for place in range(self.longest + 1)], np.int32)
+        parts = worths[places]
+        parts *= np.frombuffer(self._text, np.uint8)
+        parts[ends] = 0
+        buckets = (np.add.reduceat(parts, starts, dtype=np.int64) % _BUCKETS) if len(ends) else parts[:0]
+        by_bucket = np.argsort(buckets.astype(np.uint16), kind="stable")
         firsts = np.cumsum(np.bincount(buckets + 1, minlength=_BUCKETS + 1))
         self._ids = array("H", by_bucket.astype(np.uint16).tobytes())
         self._firsts = array("I", firsts.astype(np.uint32).tobytes())
@@ -488,22 +484,3 @@ class Vocabulary:
             if self._text[ends[known - 1] + 1 if known else 0 : ends[known]] == data:
                 return known
         return None
-
-
-def _buckets(text: NDArray[np.uint8], ends: NDArray[np.intp], lengths: NDArray[np.intp]) -> NDArray[np.uint16]:
-    """Return for each piece the remainder of its bytes, read as one little-endian number: uint16, shape (n,).
-
-    Args:
-        ends: where each piece ends, at a byte that is none of it.
-    """
-    import numpy as np
-
-    if not len(ends):
-        return np.zeros(0, np.uint16)
-    starts = (ends - lengths).astype(np.int32)
-    places = np.arange(len(text), dtype=np.int32) - np.repeat(starts, lengths + 1)
-    worths = np.array([pow(256, place, _BUCKETS) for place in range(int(lengths.max()) + 1)], np.int32)
-    parts = worths[places]
-    parts *= text
-    parts[ends] = 0
-    return (np.add.reduceat(parts, starts, dtype=np.int64) % _BUCKETS).astype(np.uint16)
