@@ -23,7 +23,7 @@ from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.memory import validate
-from commonplace.ranking.calibration import text_scale_of
+from commonplace.ranking.calibration import text_scores
 from commonplace.redaction import cleaned_json, redact
 from commonplace.search.request import Request
 from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS

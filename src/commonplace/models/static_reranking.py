@@ -14,7 +14,7 @@ from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder, RerankResult, TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import text_scale_of
+from commonplace.ranking.calibration import text_scores
 from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.text.tokens import analyse, without_unspaced
 
@@ -73,7 +73,7 @@ class StaticReranker:
 
         def judged(name: str, vectors: NDArray[np.float32], of: NDArray[np.intp]) -> NDArray[np.float32]:
             dense = (1 - unspaced) * np.einsum("nd,d->n", vectors[1:], vectors[0])
-            found = text_scale_of(name)(coverage[of], held[of], dense, PASSAGES)
+            found = text_scores(name, coverage[of], held[of], dense, PASSAGES)
             return np.where((coverage[of] > 0) | (shared[of] > 0) | (dense >= UNRELATED), found, np.float32(0))
 
         scores = judged(self._model.stamp.name, self._model.embed([question, *texts]), np.arange(len(texts)))

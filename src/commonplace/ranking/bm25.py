@@ -90,9 +90,6 @@ class Statistics:
         return Counter({term: counts[term] for term in rarest[:count]})
 
 
-NOTHING: Final = Statistics(0, np.zeros(len(NAMES), np.int64), {})
-
-
 def code_of(term: str) -> int:
     """Return the number of a term in a passage's row."""
     return crc32(term.encode("utf-8", "surrogatepass"))
@@ -194,14 +191,6 @@ class Matches:
     terms: NDArray[np.int64]
     fields: NDArray[np.int64]
     counts: NDArray[np.float64]
-
-    def select(self, keep: NDArray[np.bool_]) -> Matches:
-        """Return those of the passages where `keep` (bool, shape (n,)) is true."""
-        if keep.all():
-            return self
-        mine, new = keep[self.rows], np.cumsum(keep) - 1
-        columns = (self.terms[mine], self.fields[mine], self.counts[mine])
-        return Matches(self.lengths[keep], new[self.rows[mine]], self.asked, *columns)
 
     @property
     def statistics(self) -> Statistics:

@@ -5,7 +5,7 @@ the candidates of the query. It is fitted for each embedder on several kinds of 
 answers among them. Score and confidence are fixed functions of it, the same for all, so that two hits of equal
 probability have equal scores whatever found them.
 
-A text that is judged by itself, without a search, has a scale of its own: see `TextScale`.
+A text that is judged by itself, without a search, has a scale of its own: see `text_scores`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass
 from commonplace.types import Confidence
 
 ANCHOR: Final = 0.70
@@ -152,44 +152,34 @@ def confidence(probability: float) -> Confidence:
     return "sure" if probability >= SURE else "likely" if probability >= LIKELY else "weak"
 
 
-@dataclass(frozen=True, slots=True)
-class TextScale:
-    """A score of one text for one query that no other text can raise or lower.
+_TEXTS: Final[Mapping[str, tuple[float, ...]]] = {
+    "static": (-1.969, 3.295, 2.663, 6.582, -0.323, -0.36),
+    "minilm": (-2.185, 3.262, 3.014, 7.381, -0.392, -0.26),
+    # Without a vector, the share of covered words replaces the similarity.
+    "": (-1.969, 3.295 + 6.582, 2.663, 0.0, -0.323, -0.36),
+}
+"""By embedder the log-odds of a text that has nothing of the query; what coverage, words, cosine and ln(1 + passages)
+add; and the log-odds of 0.70. An unknown embedder has those of the static table."""
+_ABOVE_OF_TEXTS, _BELOW_OF_TEXTS = 0.4, 1.5
+
+
+def text_scores(
+    embedder: str,
+    coverage: NDArray[np.float32],
+    words: NDArray[np.float32],
+    dense: NDArray[np.float32],
+    passages: int,
+) -> NDArray[np.float32]:
+    """Return scores of texts for one query that no other text can raise or lower, 0–1, float32, shape (n,).
 
     The graph's entities and facts and the re-ranker without a language model are judged so. 0.70 is where a text most
-    likely answers, and one of log-odds counts `above` and `below` it.
+    likely answers. The arguments are those of `evidence`.
     """
-
-    intercept: float
-    coverage: float
-    words: float
-    dense: float
-    size: float
-    anchor: float
-    above: float = 0.4
-    below: float = 1.5
-
-    def __call__(
-        self, coverage: NDArray[np.float32], words: NDArray[np.float32], dense: NDArray[np.float32], passages: int
-    ) -> NDArray[np.float32]:
-        """Return scores, 0–1, float32, shape (n,); the arguments are those of `log_odds`."""
-        odds = self.intercept + self.coverage * coverage + self.words * words + self.dense * dense
-        beyond = odds + self.size * math.log1p(passages) - self.anchor
-        return _logistic(math.log(ANCHOR / (1 - ANCHOR)) + beyond * np.where(beyond > 0, self.above, self.below))
-
-
-_STATIC_TEXTS: Final = TextScale(-1.969, coverage=3.295, words=2.663, dense=6.582, size=-0.323, anchor=-0.36)
-_TEXTS_BY_EMBEDDER: Final[Mapping[str, TextScale]] = {
-    "static": _STATIC_TEXTS,
-    "minilm": TextScale(-2.185, coverage=3.262, words=3.014, dense=7.381, size=-0.392, anchor=-0.26),
-    # Without a vector, the share of covered words replaces the similarity.
-    "": replace(_STATIC_TEXTS, coverage=_STATIC_TEXTS.coverage + _STATIC_TEXTS.dense, dense=0.0),
-}
-
-
-def text_scale_of(embedder: str) -> TextScale:
-    """Return the scale of texts that are judged by themselves; of an unknown embedder, that of the static table."""
-    return _TEXTS_BY_EMBEDDER.get(embedder, _STATIC_TEXTS)
+    intercept, by_coverage, by_words, by_cosine, by_size, anchor = _TEXTS.get(embedder, _TEXTS["static"])
+    odds = intercept + by_coverage * coverage + by_words * words + by_cosine * dense
+    beyond = odds + by_size * math.log1p(passages) - anchor
+    steps = np.where(beyond > 0, _ABOVE_OF_TEXTS, _BELOW_OF_TEXTS)
+    return _logistic(math.log(ANCHOR / (1 - ANCHOR)) + beyond * steps)
 
 
 def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.float32]:

@@ -12,14 +12,12 @@ from commonplace.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Tokens of passages that are like a token of the query, passage by passage.
+    """Tokens of n passages that are like a token of the query, passage by passage.
 
     Attributes:
         similarities: to each token of the query; float32, shape (m, q).
         places: how many tokens precede each in its passage; int64, shape (m,).
-        starts: where the matches of a passage begin, of those that have any; int64, shape (p,), ascending.
-        passages: which passages these are; int64, shape (p,), ascending.
-        count: how many passages there are, n.
+        starts, passages: where the matches of a passage begin, and which one it is; int64, shape (p,), ascending.
     """
 
     similarities: NDArray[np.float32]

@@ -17,7 +17,7 @@ from commonplace.ranking.calibration import scores as scores_of
 from commonplace.redaction import find_secrets, redact
 from commonplace.search.rank import Ranking, placed
 from commonplace.search.request import Request
-from commonplace.search.result import Candidate, HeldBack, Reason, SignalShare, Trace, without_copies
+from commonplace.search.result import Candidate, Reason, SignalShare, Trace, without_copies
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
@@ -114,7 +114,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         times=ranking.asked.times,
         passages=ranking.passages,
         moved={ids[rank]: ids[found[rank]] for rank in kept if found[rank] != rank and found[rank] in ids},
-        held_back=held_back,
+        held_back=tuple(held_back),
     )
     return without_secrets(hits[: request.limit]), trace
 
@@ -126,7 +126,7 @@ def _choose(
     scores: NDArray[np.float32],
     request: Request,
     copies: Collection[int],
-) -> tuple[dict[int, int], list[tuple[int, Reason]], HeldBack]:
+) -> tuple[dict[int, int], list[tuple[int, Reason]], list[float]]:
     """Choose what may become hits, ties with the last one included.
 
     Args:
@@ -134,7 +134,7 @@ def _choose(
 
     Returns:
         The chosen ranks, from 0, each with the one before which it was moved, else its own; the rejected ones, with the
-        reason; and what is held back.
+        reason; and of each owner that is held back the best score.
     """
     places = order.tolist()
     ranks = {place: rank for rank, place in enumerate(places)}
@@ -162,8 +162,7 @@ def _choose(
             taken[owner] += 1
             chosen[rank] = anchor
             last = value
-    held = [score for owner, score in below.items() if not taken[owner]]
-    return chosen, sorted(rejected), HeldBack(len(held), max(held, default=None))
+    return chosen, sorted(rejected), [score for owner, score in below.items() if not taken[owner]]
 
 
 def _made(
@@ -220,20 +219,12 @@ def _candidate(ranking: Ranking, rank: int, place: int, score: float, reason: Re
     raw = _raw(ranking, place)
     # What orders beside the signals, as the rank behind a pool, has no value of its own.
     values = {**raw, **{name: float(part[place]) for name, part in ranking.parts.items() if name not in raw}}
-
-    def of(named: Mapping[str, NDArray[np.float32]], name: str) -> float:
-        return float(named[name][place]) if name in named else 0.0
-
-    return Candidate(
-        number=int(ranking.candidates.numbers[place]),
-        owner_number=int(ranking.candidates.owners[place]),
-        rank=rank + 1,
-        score=score,
-        signals={
-            name: SignalShare(
-                name, value, of(ranking.parts, name), of(ranking.weights, name), value * of(ranking.evidence, name)
-            )
-            for name, value in values.items()
-        },
-        rejected=reason,
-    )
+    signals = {}
+    for name, value in values.items():
+        part, weight, evidence = (
+            float(named[name][place]) if name in named else 0.0
+            for named in (ranking.parts, ranking.weights, ranking.evidence)
+        )
+        signals[name] = SignalShare(name, value, part, weight, value * evidence)
+    numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
+    return Candidate(int(numbers[place]), int(owners[place]), rank + 1, score, signals, reason)

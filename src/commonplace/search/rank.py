@@ -29,10 +29,7 @@ BEHIND, PHRASINGS = "behind", "phrasings"
 
 WEIGHTS = {LEXICAL: 0.6, DENSE: 1.0, LATE: 0.85, TIME: 2.0, SPEAKER: 0.5}
 """Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, and the fitting speaker, 0
-or 1, which are plain bonuses.
-
-Those of words and tokens count as far as the words may decide; see `COVERED`."""
-
+or 1, which are plain bonuses. Those of words and tokens count as far as the words may decide; see `COVERED`."""
 DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 1.25}
 """Of embedders whose vectors tell more than words do; any other one has the weight above."""
 
@@ -42,53 +39,43 @@ COVERED = (0.42, 0.72)
 
 Who asks in other words than the answer's shares only chance matches with anything, and standardising would make as much
 of these as of real ones. Judged by `scripts/ranking/cross_validate.py`, as are all constants of the fusion."""
-
 RARE = (1.10, 1.85)
 """The same by the best passage's BM25 divided by ln(1 + passages): the rarity that it holds, of the highest that there
 is. A long question is never covered, but two rare words of it are no chance. The larger of both counts."""
-
 MEANT = (0.10, 0.25)
 """How far meaning decides where words do, by the best cosine: not at all up to the first, wholly from the second on.
 
 Cosines of unrelated texts reach the second by chance alone. Who asks for an identifier gets what holds it, not what its
 letters resemble; where words are no help, the best cosine decides however faint."""
-
 COMPARABLE = frozenset({"minilm", "static"})
 """Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
 and passages of everyday, medquad, cosqa-dev, longmemeval-dev. Those of another one are standardised by themselves."""
 
 TIME_LOG_ODDS = 1.0
 """What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
-
 NEIGHBOUR_SHARES = (0.5, 0.25)
 """What a turn of a conversation receives of the mean value of those one step and two steps away: half at each step."""
-
 ANSWER_SHARE = 0.25
 """What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
 what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way. A round guess: it gains on short
 turns, which nothing was fitted on, and loses a little on long ones."""
-
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
 
 FLOOR = 0.3
-"""Where the caller names no least score: what lies below it is held back, a probability of 0.009. Of the questions that
-something answers one in two hundred loses for it what would be among five hits."""
-
+"""The default least score, a probability of 0.009: what is below it is held back. Of the questions that something
+answers, one in two hundred loses for it what would be among five hits."""
 FIRST_FLOOR = 0.5
-"""Likewise of the best hit, a probability of 0.02: where it lies below, the question is about something else, and
+"""Likewise of the best hit, a probability of 0.02: where it is below, the question is about something else, and
 everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
 stores of a few texts."""
 
 _IS_HELD = np.float32(0.5)
-"""What holds an asked date literally stands between the memories that mostly fit it and those that hardly do."""
-
+"""What holds an asked date literally ranks between the memories that mostly fit it and those that hardly do."""
 _TIME_ALONE, _NO_TIME = 8.0, -5.0
 """Where the time is the whole question: the log-odds of relevance that a perfect fit adds, and that none has. Round."""
-
 _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
-
 
 Columns = dict[str, NDArray[np.float32]]
 Groups = NDArray[np.uint8]
@@ -180,7 +167,7 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
         name = LEXICAL if request.method == "bm25" else DENSE
         candidates = candidates if name == DENSE else candidates.select(candidates.lexical > 0)
         values: NDArray[np.float32] = getattr(candidates, name)
-        odds, found, weights = _judged(query, candidates, passages, _certain(query, candidates, passages))
+        odds, found, weights = _judged(query, candidates, passages)
         return Ranking(query.words, candidates, values, {**found, name: values}, {}, {}, odds, weights, passages)
     if dated is None or not asked.is_all:
         return _fused(request, query, candidates, context)
@@ -192,7 +179,7 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     candidates, fits = candidates.select(keep), fits[keep]
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
-    odds, found, _ = _judged(query, candidates, passages, _certain(query, candidates, passages))
+    odds, found, _ = _judged(query, candidates, passages)
     odds = np.maximum(np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], odds, -np.inf))
     signals, adds = {**found, TIME: fits}, {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)}
     return Ranking(query.words, candidates, values, signals, {}, {}, odds.astype(np.float32), adds, passages, asked)
@@ -265,7 +252,7 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
             words[here] = certain
             dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
     weights = {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
-    odds, found, adds = _judged(query, candidates, context.passages, certain)
+    odds, found, adds = _judged(query, candidates, context.passages)
 
     def add(name: str, values: NDArray[np.float32], weight: float) -> None:
         signals[name] = parts[name] = values
@@ -312,9 +299,10 @@ def _meant(cosines: NDArray[np.float32], certain: float) -> float:
 
 
 def _judged(
-    query: PreparedQuery, candidates: Candidates, passages: int, certain: float
+    query: PreparedQuery, candidates: Candidates, passages: int
 ) -> tuple[NDArray[np.float32], Columns, Columns]:
     """Return the log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind weighs."""
+    certain = _certain(query, candidates, passages)
     found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, passages)
     # A cosine stands out among such as compare with it.
     groups = _comparable(query, candidates)

@@ -8,6 +8,7 @@ of the index, see `recall_postgres`.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
 from commonplace.index.generations import Index
@@ -37,15 +38,13 @@ from commonplace.search.signals import (
     cosines,
     token_rows,
 )
+from commonplace.search.time import AskedTimes, asked_times
 from commonplace.store.store import Store
 from commonplace.text.tokens import fields_of, passage_language
-from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, IndexEntry
+from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, IndexEntry, Stage
 
 if TYPE_CHECKING:
     from commonplace.search.recall_postgres import DatabaseState
-
-StageOf = Callable[[str], AbstractContextManager[list[int]]]
-"""Times a stage by name; in the block, the number of candidates that it leaves is appended to the list."""
 
 OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
 ENTRY_BYTES = 2_000
@@ -152,7 +151,7 @@ class Recall:
             if wanted.as_of is not None or wanted.valid_at is not None:
                 rows = concatenate(rows, token_rows(store.past(namespace, wanted.as_of, wanted.valid_at), self.spaces))
                 rows = rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
-            yield RecallState(self, parts, tail, rows, scope)
+            yield RecallState(asked_times(request), self, parts, tail, rows, scope)
 
     def _tail(self, namespace: str, base: int) -> Tail:
         """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
@@ -224,15 +223,29 @@ class RecallState:
     """One snapshot of a namespace, as one request sees it.
 
     Attributes:
+        asked: the times that the query names.
+        stages: how long each stage of the search took.
         _rows: what the index lacks: the tail, or what was live or true at a time.
         _scope: what passes the request's filter.
     """
 
+    asked: AskedTimes
     _recall: Recall
     _parts: Parts
     _tail: Tail
     _rows: TokenRows
     _scope: Scope
+    stages: dict[str, Stage] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[list[int]]:
+        """Time a block; it appends the number of candidates that it leaves to the list it is given."""
+        counted: list[int] = []
+        begun = time.perf_counter()
+        yield counted
+        before = self.stages.get(name, Stage(name, 0, 0.0))
+        spent_ms = (time.perf_counter() - begun) * 1000
+        self.stages[name] = Stage(name, before.candidates + sum(counted), before.ms + spent_ms)
 
     @property
     def state(self) -> tuple[str, ...]:
@@ -259,7 +272,7 @@ class RecallState:
         return tuple(sorted(self._parts.lexical.languages(namespace) | (found - {""})))
 
     def search(
-        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
+        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64]
     ) -> tuple[TokenRows, list[NDArray[np.float32]], list[Statistics], dict[int, set[int]]]:
         """Find the best passages by words and by meaning for any of the phrasings, with all that ranks them.
 
@@ -280,7 +293,7 @@ class RecallState:
             for phrasing in phrasings if request.method != "bm25" else ():
                 for vector, space in self._vectors(phrasing.query):
                     reader.dense.ahead(vector, scope, request.stage1_limit, space)
-        with stage("tail") as count:
+        with self.stage("tail") as count:
             in_scope = self.passing(self._rows)
             rows = self._rows.select(in_scope)
             kept = within(rows.numbers, besides)
@@ -290,13 +303,13 @@ class RecallState:
                     kept |= _worth_ranking(rows, phrasing, bm25, own, request)
             count.append(int(kept.sum()))
         found = [
-            self._nominated(request, phrasing.query, own, stage)
+            self._nominated(request, phrasing.query, own)
             for phrasing, (_, own) in zip(phrasings, unindexed, strict=True)
         ]
         if request.is_bounded and len(rows):
             for phrasing, (bm25, _), parts in zip(phrasings, unindexed, found, strict=True):
                 kept |= _bound(rows, bm25, phrasing.query, parts, request.stage1_limit)
-        with stage("signals"):
+        with self.stage("signals"):
             parts_of_all = (part.numbers for parts in found for part in parts.values())
             recalled = distinct(np.concatenate([without(besides, self._rows.numbers), *parts_of_all]))
             numbers = union(recalled, rows.numbers[kept])
@@ -360,9 +373,7 @@ class RecallState:
         statistics = self._parts.lexical.statistics(list(asked), scope) + matches.statistics
         return matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)[in_scope], statistics
 
-    def _nominated(
-        self, request: Request, query: PreparedQuery, statistics: Statistics, stage: StageOf
-    ) -> dict[str, Scored]:
+    def _nominated(self, request: Request, query: PreparedQuery, statistics: Statistics) -> dict[str, Scored]:
         """Return what the index has, by each method."""
         lexical, dense = self._parts.lexical, self._parts.dense
         ways: dict[str, list[Callable[[Scope, int], Scored]]] = {}
@@ -375,7 +386,7 @@ class RecallState:
             ]
         found = {}
         for name, searches in ways.items():
-            with stage(name) as count:
+            with self.stage(name) as count:
                 found[name] = all_of([_NOTHING, *(self._of_owners(search, request) for search in searches)])
                 count.append(len(found[name].numbers))
         return found

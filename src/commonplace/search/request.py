@@ -28,9 +28,7 @@ MAX_LIMIT = 1000
 MAX_STAGE1_LIMIT = 10_000
 MAX_QUERY_CHARACTERS = 100_000
 MAX_PHRASINGS = 4
-"""A query may be put in so many other ways besides; each costs about as much as the first."""
-
-
+"""Maximum number of further phrasings of a query; each costs about as much as the first."""
 MAX_RETENTION_WEIGHT = 10.0
 MAX_NAME_CHARACTERS = 100
 """Of an agent's name, as in the settings."""
@@ -38,7 +36,14 @@ STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
     "requirement": ("documentation", "code"),
     "architecture": ("documentation", "code"),
 }
-"""Where else a project says what it has no files of a type for, the nearest first."""
+"""Types that replace one of which a project has no files, the nearest first."""
+_RANGES: Final[Sequence[tuple[str, float, float, Any]]] = (
+    ("limit", 1, MAX_LIMIT, int),
+    ("stage1_limit", 1, MAX_STAGE1_LIMIT, int),
+    ("per_owner", 1, MAX_LIMIT, int),
+    ("min_score", 0.0, 1.0, (int, float)),
+    ("retention_weight", 0.0, MAX_RETENTION_WEIGHT, (int, float)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +51,19 @@ class Request:
     """What is searched for, checked.
 
     Attributes:
-        limit: how many hits at most, 1–1000.
+        limit: maximum number of hits, 1–1000.
         min_score: 0–1; hits below it are held back.
-        stage1_limit: how many candidates each of the lexical and the dense recall brings, 1–10,000.
-        is_bounded: each brings no more; else they bring as many more as `limit` needs of other owners.
-        per_owner: how many passages of one owner may be hits.
-        now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
-            filter's `as_of` is. None leaves dates unread.
-        first_floor: 0–1; all hits are held back where the best one lies below it.
-        by_words: the embedder is not asked for a vector of the query, which then leaves this machine by no means.
-        fields: which fields of a passage lexical recall reads, some of `SEARCH_FIELDS`.
+        stage1_limit: maximum number of candidates of lexical and of dense recall, 1–10,000.
+        is_bounded: `stage1_limit` is strict; else recall adds what `limit` needs of other owners.
+        per_owner: maximum number of hits of one owner.
+        now: when it is asked, seconds since the epoch; dates in the query are resolved against it, unless the filter
+            has an `as_of`. None leaves dates unread.
+        first_floor: 0–1; all hits are held back where the best one is below it.
+        by_words: the query is not embedded, so it never leaves this machine.
+        fields: the fields of a passage that lexical recall reads, some of `SEARCH_FIELDS`.
         also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
-        retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
-        curve, half_lives: by what that is computed; half-lives are (category, seconds), others have the curve's own.
+        retention_weight: weight of the retention of memories in their order, beside weights of about 1; 0–10.
+        curve, half_lives: how retention is computed; half-lives are (category, seconds), others have the curve's own.
     """
 
     query: str
@@ -102,22 +107,13 @@ class Request:
                     raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(known)}")
 
 
-_RANGES: Final[Sequence[tuple[str, float, float, Any]]] = (
-    ("limit", 1, MAX_LIMIT, int),
-    ("stage1_limit", 1, MAX_STAGE1_LIMIT, int),
-    ("per_owner", 1, MAX_LIMIT, int),
-    ("min_score", 0.0, 1.0, (int, float)),
-    ("retention_weight", 0.0, MAX_RETENTION_WEIGHT, (int, float)),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
     """A query as the index reads it.
 
     Attributes:
         terms: those of the words for BM25, in order; see `QueryWords.terms`.
-        words: the terms of each word, one for each language whose stem differs; one said twice appears twice.
+        words: the terms of each word, one for each language whose stem differs; a repeated word appears twice.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
         spelled: of each token, the terms of the words that it is a piece of; none for a stop word.
@@ -253,7 +249,7 @@ class Wishes:
 
     Attributes:
         agent: whose strategy it is, in the spelling of settings; "" without one.
-        own: the names of what the call gave itself.
+        own: the names of the arguments that the call gave itself.
         notices: for people.
     """
 
@@ -321,8 +317,7 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
         raise UsageError(
             f"agent is {agent!r:.80}", remedy=f"name one, in 1 to {MAX_NAME_CHARACTERS} characters: {', '.join(known)}"
         )
-    name = agent_name(agent)
-    notices: tuple[str, ...] = ()
+    name, notices = agent_name(agent), tuple[str, ...]()
     if name not in known:
         there = f"there are: {', '.join(known)}"
         notices = (f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; {there}",)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import iso
@@ -79,16 +79,16 @@ class SearchResult:
     @property
     def held_back(self) -> int:
         """How many memories, artifacts and knowledge items were ranked but lie below the floor."""
-        return HeldBack.of_all(self._traces).owners
+        return len(self._below)
 
     @property
     def best_held_back(self) -> float | None:
         """The best score among what is held back, None where nothing is."""
-        return HeldBack.of_all(self._traces).best
+        return max(self._below, default=None)
 
     @property
-    def _traces(self) -> list[Trace]:
-        return [self.trace] if self.in_process is None else [self.trace, self.in_process.trace]
+    def _below(self) -> tuple[float, ...]:
+        return self.trace.held_back + (() if self.in_process is None else self.in_process.trace.held_back)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
@@ -255,20 +255,6 @@ class Candidate:
     rejected: Reason | None
 
 
-class HeldBack(NamedTuple):
-    """How many owners were ranked but lie below the floor, and the best one's score, None where there is none."""
-
-    owners: int = 0
-    best: float | None = None
-
-    @classmethod
-    def of_all(cls, traces: Sequence[Trace]) -> HeldBack:
-        """Return what several searches held back."""
-        parts = [trace.held_back for trace in traces]
-        best = [each.best for each in parts if each.best is not None]
-        return cls(sum(each.owners for each in parts), max(best, default=None))
-
-
 @dataclass(frozen=True)
 class Trace:
     """How a result was made.
@@ -279,6 +265,7 @@ class Trace:
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
         moved: of hits that stand before an older one which they may have overtaken, the id of that one, by their ids.
+        held_back: of each owner that was ranked but lies below the floor, the best score.
     """
 
     make: Callable[[], Sequence[Candidate]] = field(repr=False, compare=False)
@@ -288,7 +275,7 @@ class Trace:
     times: tuple[AskedTime, ...] = ()
     passages: int = 0
     moved: Mapping[str, str] = field(default_factory=dict)
-    held_back: HeldBack = field(default_factory=HeldBack)
+    held_back: tuple[float, ...] = ()
 
     @cached_property
     def candidates(self) -> Sequence[Candidate]:
@@ -484,7 +471,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
             make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
             numbers=dict(chain.from_iterable(each.numbers.items() for each in traces)),
             moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
-            held_back=HeldBack.of_all(traces),
+            held_back=tuple(chain.from_iterable(each.held_back for each in traces)),
         ),
         hits=without_copies(merged([each.hits for each in results]))[:limit],
         stages=tuple(stages.values()),

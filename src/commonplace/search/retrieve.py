@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import replace
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder
 from commonplace.models.static import StaticEmbedder
@@ -31,8 +30,6 @@ from commonplace.search.result import SearchResult, Trace
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
 from commonplace.search.time import (
     ONSETS,
-    AskedTimes,
-    asked_times,
     begins_at,
     dated_owners,
     passages_worth_recalling,
@@ -40,7 +37,7 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
-from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Filter, Hit, Stage
+from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Filter, Hit
 
 QUERY_CACHE: Final = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
 RANKING_CACHE: Final = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
@@ -55,25 +52,6 @@ MIN_RELATED: Final = 0.55
 """A rule moves no memory whose cosine with the query is lower by more than that of the one it overtook."""
 
 _NUMBER: Final = re.compile(r"(?<![^\W_])[^\W\d_]*\d[^\W_]*")
-
-
-@dataclass
-class _Run:
-    """One search: what it is asked beside its request, what it reads, and how long each of its stages took."""
-
-    asked: AskedTimes
-    recall: RecallState
-    stages: dict[str, Stage] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[list[int]]:
-        """Time a block; it appends the number of candidates that it leaves to the list it is given."""
-        counted: list[int] = []
-        begun = time.perf_counter()
-        yield counted
-        before = self.stages.get(name, Stage(name, 0, 0.0))
-        spent_ms = (time.perf_counter() - begun) * 1000
-        self.stages[name] = Stage(name, before.candidates + sum(counted), before.ms + spent_ms)
 
 
 class Searcher:
@@ -107,11 +85,10 @@ class Searcher:
         """
         started, corrected, told = time.perf_counter(), "", [*notices]
         with self._recall.reading(request) as recall:
-            run = _Run(asked_times(request), recall)
-            ranking, hits, trace = self._found(run, request)
+            ranking, hits, trace = self._found(recall, request)
             if request.method != "semantic" and not (hits and (ranking.candidates.lexical > 0).any()):
-                query = self._respelled(run, request.query)
-                others = self._found(run, replace(request, query=query)) if query != request.query else None
+                query = self._respelled(recall, request.query)
+                others = self._found(recall, replace(request, query=query)) if query != request.query else None
                 if others and others[1]:
                     ranking, hits, trace = others
                     corrected = query
@@ -125,7 +102,7 @@ class Searcher:
             method=request.method,
             wanted=request.wanted,
             hits=hits,
-            stages=tuple(run.stages.values()),
+            stages=tuple(recall.stages.values()),
             latency_ms=round((time.perf_counter() - started) * 1000),
             degraded=degraded or bool(ranking.fault),
             notices=tuple(told),
@@ -134,37 +111,37 @@ class Searcher:
             corrected=corrected,
         )
 
-    def _found(self, run: _Run, request: Request) -> tuple[Ranking, tuple[Hit, ...], Trace]:
+    def _found(self, recall: RecallState, request: Request) -> tuple[Ranking, tuple[Hit, ...], Trace]:
         """Rank candidates for as many hits as are asked for, and choose these.
 
         They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
         """
-        ranking = self._ranking(run, replace(request, limit=POOL_OWNERS))
+        ranking = self._ranking(recall, replace(request, limit=POOL_OWNERS))
         is_filled = request.is_bounded or len(ranking.candidates) < request.stage1_limit
         if not is_filled and len(distinct(ranking.candidates.owners)) < request.limit:
-            ranking = ranking.followed_by(self._ranking(run, request))
-        with run.stage("hits") as count:
+            ranking = ranking.followed_by(self._ranking(recall, request))
+        with recall.stage("hits") as count:
             hits, trace = select(ranking, request, self._store)
             count.append(len(hits))
         return ranking, hits, trace
 
-    def _ranking(self, run: _Run, request: Request) -> Ranking:
+    def _ranking(self, recall: RecallState, request: Request) -> Ranking:
         """Return what ranks the candidates, from the cache where it is there."""
         if request.retention_weight:  # use changes retention without a change of the store
-            return self._rank(run, request)
-        key = (replace(request, now=0.0), run.asked, *run.recall.state)
+            return self._rank(recall, request)
+        key = (replace(request, now=0.0), recall.asked, *recall.state)
         ranking = self._rankings.get(key)
         if ranking is None:
-            ranking = self._rank(run, request)
+            ranking = self._rank(recall, request)
             if not ranking.fault:
                 size = CANDIDATE_BYTES * len(ranking.candidates) + len(request.query) + sum(map(len, request.also))
                 self._rankings.put(key, ranking, size + ENTRY_BYTES)
         return ranking
 
-    def _rank(self, run: _Run, request: Request) -> Ranking:
+    def _rank(self, recall: RecallState, request: Request) -> Ranking:
         """Prepare each phrasing of the query, and rank what any of them recalls."""
-        recall, asked, store, namespace = run.recall, run.asked, self._store, request.namespace
-        with run.stage("query"):
+        asked, store, namespace = recall.asked, self._store, request.namespace
+        with recall.stage("query"):
             phrasings = self._phrasings(request, recall.languages)
             queries = [each.query for each in phrasings]
             if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
@@ -172,13 +149,13 @@ class Searcher:
         with ONE_BLAS_THREAD:
             dated, besides = None, np.empty(0, np.int64)
             if asked.times:
-                with run.stage(TIME) as count:
+                with recall.stage(TIME) as count:
                     wants_none = "memory" not in kinds_of(request.wanted)
                     dated = dated_owners(store, request, asked, np.empty(0, np.int64) if wants_none else recall.owners)
                     besides = passages_worth_recalling(store, namespace, dated)
                     count.append(len(besides))
-            rows, lexical, statistics, beside = recall.search(request, phrasings, besides, run.stage)
-            with run.stage("signals") as count:
+            rows, lexical, statistics, beside = recall.search(request, phrasings, besides)
+            with recall.stage("signals") as count:
                 kept = recall.passing(rows)  # what is next to a candidate may be out of scope
                 rows = rows.select(kept)
                 signals = [
@@ -186,7 +163,7 @@ class Searcher:
                     for each, bm25, own in zip(phrasings, lexical, statistics, strict=True)
                 ]
                 count.append(len(rows))
-            with run.stage("fusion"):
+            with recall.stage("fusion"):
                 weighs_use = request.retention_weight and request.method == "two-stage"
                 retained = self._retention(request, signals[0]) if weighs_use else None
                 context = Context(beside, asked, dated, retained, statistics[0].documents)
@@ -221,9 +198,8 @@ class Searcher:
             phrasings.append(Phrasing(text, query, self._tokens))
         return phrasings
 
-    def _respelled(self, run: _Run, query: str) -> str:
+    def _respelled(self, recall: RecallState, query: str) -> str:
         """Return the query with words that passages hold for those that none does and that are in no dictionary."""
-        recall = run.recall
 
         def is_word(word: str) -> bool:
             # What the tokenizer does not take apart is a word of English.
@@ -310,6 +286,5 @@ class Searcher:
         query = PreparedQuery((), (), np.empty(0, np.uint16), vectors, 0.0, embedders=made_by)
         with self._recall.reading(request) as recall, ONE_BLAS_THREAD:
             phrasing = Phrasing(request.query, query, self._tokens)
-            run = _Run(asked_times(request), recall)
-            rows, *_ = recall.search(request, [phrasing], np.empty(0, np.int64), run.stage)
+            rows, *_ = recall.search(request, [phrasing], np.empty(0, np.int64))
             return rows.select(recall.passing(rows) & rows.of_kinds(("memory",)))

@@ -25,7 +25,7 @@ COVERAGE, WORDS, TIME = "coverage", "words", "time"
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """The vector spaces of a store: one for each of its embedders.
+    """The vector spaces of a store, one for each of its embedders.
 
     Attributes:
         stamps: of the embedders; a space's code is its place here.
@@ -55,16 +55,15 @@ class Candidates:
         dense: cosine of query and passage in the passage's own space, −1–1; 0 where it has no vector yet.
         crowding: its mean cosine with the `NEAREST` most similar of the `POOL` best by `dense` in its own space, the
             first `ANSWERING` left out, −1–1; 0 where the embedder is not in `CROWDING`.
-        late: late-interaction coverage of the query, where a token counts the less, the farther from the passage's
-            beginning it stands, 0–1.
+        late: late-interaction coverage of the query, 0–1; a token counts the less, the later it comes in the passage.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
         coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
         spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`, the last of them for one that has
             no vector yet; uint8, shape (n,).
-        lengths: how many tokens the passage has; int64.
+        lengths: number of tokens of the passage; int64.
         asks: whether it asks something; bool.
-        speakers: who speaks in it, 0 where it does not begin with that, else as `SPEAKERS` has them; int8.
+        speakers: who speaks in it, as `SPEAKERS` has them, 0 where it does not begin with that; int8.
     """
 
     numbers: NDArray[np.int64]
@@ -104,8 +103,7 @@ class TokenRows:
     Attributes:
         token_ids: one passage after the other; uint16, shape (sum of lengths,).
         vectors: int8, shape (n, d), d being the most dimensions of any space.
-        spaces: uint8, shape (n,).
-        kinds: codes of what the passages belong to; uint8, shape (n,).
+        spaces, kinds: codes of their spaces, and of the kinds of their owners; uint8, shape (n,).
         times: of memories with a date of their own, seconds since the epoch, else NaN; float64, shape (n,).
         sessions: "" where there is none; object, shape (n,).
     """
@@ -143,41 +141,31 @@ class TokenRows:
         lengths = self.lengths[order]
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
         tokens = self.token_ids[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
-        others = ("vectors", "spaces", "kinds", "times", "sessions")
-        columns = {name: getattr(self, name)[order] for name in ("numbers", "owners", *others)}
-        return TokenRows(lengths=lengths, token_ids=tokens, **columns)
+        others = ("numbers", "owners", "vectors", "spaces", "kinds", "times", "sessions")
+        return TokenRows(lengths=lengths, token_ids=tokens, **{name: getattr(self, name)[order] for name in others})
 
 
 def token_rows(entries: list[TokenEntry], spaces: Spaces) -> TokenRows:
     """Return the entries, given by number ascending, as arrays."""
-    dimensions = spaces.dimensions
+    vectors = b"".join(entry.vector.ljust(spaces.dimensions, b"\0") for entry in entries)
+    times = [nan if entry.at is None or entry.kind != "memory" else entry.at for entry in entries]
     return TokenRows(
         numbers=np.array([entry.number for entry in entries], dtype=np.int64),
         owners=np.array([entry.owner_number for entry in entries], dtype=np.int64),
         lengths=np.array([len(entry.token_ids) // 2 for entry in entries], dtype=np.int64),
         token_ids=np.frombuffer(b"".join(entry.token_ids for entry in entries), dtype="<u2"),
-        vectors=np.frombuffer(
-            b"".join(
-                entry.vector if len(entry.vector) == dimensions else entry.vector.ljust(dimensions, b"\0")
-                for entry in entries
-            ),
-            dtype=np.int8,
-        ).reshape(-1, dimensions),
+        vectors=np.frombuffer(vectors, dtype=np.int8).reshape(-1, spaces.dimensions),
         spaces=np.array([spaces.codes[entry.kind] for entry in entries], dtype=np.uint8),
         kinds=np.array([_KIND_CODES[entry.kind] for entry in entries], dtype=np.uint8),
-        times=np.array(
-            [nan if entry.at is None or entry.kind != "memory" else entry.at for entry in entries], dtype=np.float64
-        ),
+        times=np.array(times, dtype=np.float64),
         sessions=np.array([entry.session for entry in entries], dtype=np.object_),
     )
 
 
 def concatenate(first: TokenRows, second: TokenRows) -> TokenRows:
     """Return the rows of both, which share no number, by number ascending."""
-    if not len(first):
-        return second
-    if not len(second):
-        return first
+    if not len(first) or not len(second):
+        return first if len(first) else second
     both = TokenRows(*(np.concatenate((getattr(first, name), getattr(second, name))) for name in first.__slots__))
     return both if first.numbers[-1] < second.numbers[0] else both.take(np.argsort(both.numbers))
 
@@ -232,38 +220,23 @@ def crowding(held: TokenRows, dense: NDArray[np.float32], embedders: Sequence[st
 
 USER, ASSISTANT = 1, 2
 SPEAKERS: Final[Mapping[str, int]] = {
-    "user": USER,
-    "human": USER,
-    "assistant": ASSISTANT,
-    "ai": ASSISTANT,
-    "agent": ASSISTANT,
-    "bot": ASSISTANT,
+    **dict.fromkeys(("user", "human"), USER),
+    **dict.fromkeys(("assistant", "ai", "agent", "bot"), ASSISTANT),
 }
 """Who speaks, by the word before the colon that a turn begins with."""
 
-
 MAX_QUERY_TOKENS = 32
 """Late interaction reads at most so many tokens of a query, the rarest."""
-
 STOP_WORD = np.float32(0.3)
 """What a token of a stop word weighs in late interaction, where others weigh their word's IDF: about as much as one
 that three in four passages hold."""
-
 FADING = 16.0
-"""In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does.
-
-What a passage is about stands at its beginning: a title, a heading, the name of a function, the first sentence. From 4
-to 16 all do about equally well, and the largest of them loses least on passages that were turned, whose beginnings say
-nothing (docs/benchmarks.md)."""
-
+"""In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does:
+a passage says at its beginning what it is about. From 4 to 16 all do about equally well, and the largest of them loses
+least on passages whose beginnings say nothing (docs/benchmarks.md)."""
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
-
 _QUESTION_MARKS = "? ？"
-
-
-Shares = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
-"""How much of the query each of n rows covers: `late`, `literal` and `coverage` as `Candidates` has them."""
 
 
 @dataclass(slots=True)
@@ -276,12 +249,12 @@ class Phrasing:
     _tokens: tuple[Similarities, NDArray[np.float32], NDArray[np.float32]] | None = None
     """The query's rarest tokens: what is like them, the IDF of their words, and what each weighs in any text."""
 
-    def shares(self, rows: TokenRows, statistics: Statistics) -> Shares:
-        """Return how much of the query each row covers, by its rarest tokens with the IDF of their words.
+    def shares(self, rows: TokenRows, statistics: Statistics) -> tuple[NDArray[np.float32], ...]:
+        """Return `late`, `literal` and `coverage` of each row, as `Candidates` has them.
 
-        A word's rarity and not the piece's own: what "##s" ends is rare or not. Nor is the name of a programming
-        language rare where all is written in it, for it stands among the tags: of a word's terms the one that is held
-        most often counts.
+        They use the query's rarest tokens with the IDF of their words, not of the pieces: what "##s" ends is rare or
+        not. Of a word's terms the one that most passages hold counts: the name of a programming language, which is
+        among the tags, is not rare where all is written in it.
 
         Args:
             statistics: of the passages, the same each time.

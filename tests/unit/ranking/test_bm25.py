@@ -10,7 +10,6 @@ from tests.reference_store.bm25 import saturation, score
 
 from commonplace.ranking.bm25 import (
     NAMES,
-    NOTHING,
     Statistics,
     TermRows,
     inverse_document_frequency,
@@ -18,6 +17,8 @@ from commonplace.ranking.bm25 import (
     pack,
 )
 from commonplace.types import SEARCH_FIELDS
+
+NOTHING = Statistics(0, np.zeros(len(NAMES), np.int64), {})
 
 
 def test_rarity_of_a_term_held_by_half_of_the_texts_is_ln_2() -> None:

@@ -23,7 +23,7 @@ from commonplace.ranking.calibration import (
     leads,
     probabilities,
     scores,
-    text_scale_of,
+    text_scores,
 )
 from commonplace.search.rank import FLOOR
 
@@ -118,11 +118,12 @@ def test_an_unknown_embedders_cosines_say_nothing_of_probability(name: str) -> N
     assert name not in BY_EMBEDDER
     assert "minilm" in BY_EMBEDDER
     assert calibration_of(name) is calibration_of("")
-    assert text_scale_of(name) is text_scale_of("static")
+    given = (*(np.array([share], np.float32) for share in (0.3, 0.2, 0.4)), 10)
+    assert text_scores(name, *given) == text_scores("static", *given)
 
 
 def test_a_text_that_is_judged_by_itself_has_the_anchor_where_its_scale_says() -> None:
     """The graph's bars and the re-ranker without a model rest on it: −1.969 + 6.582 · d − .323 · ln 4 = −.36."""
     zero = np.zeros(1, np.float32)
     dense = np.array([(1.969 - 0.36 + 0.323 * np.log(4)) / 6.582], np.float32)
-    assert text_scale_of("static")(zero, zero, dense, 3) == pytest.approx([ANCHOR], abs=1e-5)
+    assert text_scores("static", zero, zero, dense, 3) == pytest.approx([ANCHOR], abs=1e-5)
