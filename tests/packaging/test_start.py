@@ -68,7 +68,7 @@ UNUSED = """
 aio benchmarks client consolidation erasure exchange extract graph health knowledge ledger server specialist specs
 cli.app cli.watch engine.consolidation_api engine.context_api engine.doctor engine.erasure_api engine.graph_api
 engine.index_api engine.knowledge_api engine.upgrade formats.journal_edit ingest.passages
-journal.baseline journal.import_edits journal.snapshot journal.write_pages memory.admission memory.content
+journal.baseline journal.import_edits journal.snapshot journal.write_pages memory.admission
 memory.service memory.supersession search.context text.chunk text.similarity
 """.split()
 """Packages and modules of ours that no question needs."""

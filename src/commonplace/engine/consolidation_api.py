@@ -19,7 +19,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.health import golden
 from commonplace.health.golden import GoldenQuery
 from commonplace.ledger.ledger import actor_of
-from commonplace.memory.content import writes_of
+from commonplace.memory.admission import writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.types import Kind, Selection

@@ -674,8 +674,8 @@ class Graph:
         coverage, words, dense = (
             np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
         )
-        scale = text_scale_of(self._runtime.embedder.stamp.of("entity").name if dense.any() else "")
-        alone = scale(coverage, words, dense, found.trace.passages)
+        embedder = self._runtime.embedder.stamp.of("entity").name if dense.any() else ""
+        alone = text_scores(embedder, coverage, words, dense, found.trace.passages)
         lifted = np.maximum.accumulate(alone[::-1])[::-1].tolist()
         scores = {hit.owner_id: score for hit, score in zip(found.hits, lifted, strict=True) if score >= _LEAST_SCORE}
         worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)

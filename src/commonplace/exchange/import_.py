@@ -33,8 +33,7 @@ from commonplace.exchange.read import Problem, Source
 from commonplace.graph.episodes import MemoryFeed, add_fact
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter
-from commonplace.memory.admission import replaced
-from commonplace.memory.content import BATCH, BATCH_CHARACTERS
+from commonplace.memory.admission import BATCH, BATCH_CHARACTERS, replaced
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, Progress

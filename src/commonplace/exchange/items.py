@@ -31,7 +31,7 @@ from commonplace.knowledge.config import NoVectors
 from commonplace.knowledge.maps import AgentContext, checked_maps, checked_name, digest_of, record_of
 from commonplace.ledger.erase import cleaned as cleaned_issue
 from commonplace.ledger.erase import rewrite
-from commonplace.memory.content import writes_of
+from commonplace.memory.admission import writes_of
 from commonplace.memory.validate import (
     MAX_METADATA_BYTES,
     as_given,

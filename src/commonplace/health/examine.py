@@ -15,7 +15,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.formats.json_values import plain
 from commonplace.graph.service import denial_of
 from commonplace.health.golden import GoldenAnswer
-from commonplace.memory.content import what_became
+from commonplace.memory.admission import what_became
 from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
 from commonplace.store.graph import GraphReading

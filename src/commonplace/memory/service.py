@@ -13,8 +13,7 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError, VersionConflictError
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
-from commonplace.memory.admission import Admission, admit, replaced, source_of
-from commonplace.memory.content import batches, first_version, writes_of
+from commonplace.memory.admission import Admission, admit, batches, first_version, replaced, source_of, writes_of
 from commonplace.memory.supersession import expire_judged
 from commonplace.memory.validate import (
     MAX_CONTENT_BYTES,

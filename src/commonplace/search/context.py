@@ -40,11 +40,10 @@ CountTokens = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A hit with its text, or the beginning of it, as it stands in a context.
+    """A hit with its text in a context, or the beginning of it where `is_cut`.
 
     Attributes:
         number: of its passage, in a store that numbers those of one text without a gap; else None.
-        is_cut: whether the text ends before its passage does.
     """
 
     hit: Hit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from shlex import quote
 from typing import Final
@@ -126,10 +126,11 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
     namespace, wanted = found.namespace, found.wanted
     counts, kinds = store.counts(namespace), kinds_of(wanted)
     option = "" if namespace == DEFAULT_NAMESPACE else f" --namespace {quote(namespace)}"
-    is_alone = is_served or counts["owners"]
-    others = [] if is_alone else [name for name in store.namespaces() if name and name != namespace]
+    others = []
+    if not (is_served or counts["owners"]):
+        others = [name for name in store.namespaces() if name and name != namespace]
     if others:
-        yield f"namespace {namespace!r} holds nothing; the store has: {_listed(map(repr, others), len(others))}"
+        yield f"namespace {namespace!r} holds nothing; the store has: {_listed([repr(name) for name in others])}"
     is_bare = not any(counts[NAMES[kind]] for kind in kinds)
     if is_bare and "artifact" in kinds:
         yield f"the index holds no file: `commonplace index build{option}` reads those of a project"
@@ -152,7 +153,7 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
 
 
 def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str]:
-    """Name each filter that nothing passes, or all where each lets something pass."""
+    """Name each filter that nothing passes, and what it could be; or all where each lets something pass."""
     given = {name: told for name, told in _FILTERS.items() if getattr(wanted, name)}
     has_fault = False
     for name, (word, what) in given.items():
@@ -160,32 +161,29 @@ def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str
         if store.matching_owners(namespace, Filter(kinds=wanted.kinds, **{name: values})):
             continue
         has_fault = True
-        there = sorted(_present(store, namespace, name))
-        instead = f"there is {_listed(there, len(there))}" if there else f"leave out --{word}"
+        is_of_files, is_of_memories = word in ("path", "phase", "tag"), word in ("tier", "session", "source", "tag")
+        memories = store.memories(namespace, Selection(limit=MEMORIES_READ)) if is_of_memories else []
+        owners = [owner for _, owner in store.artifacts(namespace)] if is_of_files else []
+        match name:
+            case "types":
+                there = set(store.artifact_types(namespace))
+            case "tiers" | "sources":
+                there = {getattr(each.record, name.removesuffix("s")) for each in memories}
+            case "sessions":
+                there = {each.owner.session for each in memories}
+            case "paths":
+                tops = (owner.path.partition("/") for owner in owners)
+                there = {f"{top}/" if rest else top for top, _, rest in tops}
+            case "phases":
+                there = {owner.phase for owner in owners}
+            case _:
+                there = {tag for owner in (*owners, *(each.owner for each in memories)) for tag in owner.tags}
+        instead = f"there is {_listed(sorted(there - {''}))}" if there - {""} else f"leave out --{word}"
         yield f"{what} has the {word} {' or '.join(map(repr, values))}; {instead}"
     if not has_fault:
         options = ", ".join(f"--{word}" for word, _ in given.values()) or "the filters"
         yield f"nothing that is stored passes {options} together; leave out one of them"
 
 
-def _present(store: Store, namespace: str, name: str) -> set[str]:
-    """Return the values that a filter could let pass."""
-    if name == "types":
-        return set(store.artifact_types(namespace))
-    memories = store.memories(namespace, Selection(limit=MEMORIES_READ))
-    if name in ("tiers", "sources"):
-        return {getattr(each.record, name.removesuffix("s")) for each in memories} - {""}
-    if name == "sessions":
-        return {each.owner.session for each in memories} - {""}
-    owners = [owner for _, owner in store.artifacts(namespace)]
-    if name == "paths":
-        tops = (owner.path.partition("/") for owner in owners)
-        return {f"{top}/" if rest else top for top, _, rest in tops}
-    if name == "phases":
-        return {owner.phase for owner in owners} - {""}
-    return {tag for owner in (*owners, *(each.owner for each in memories)) for tag in owner.tags}
-
-
-def _listed(names: Collection[str] | Iterator[str], count: int) -> str:
-    first = [name for name, _ in zip(names, range(NAMED), strict=False)]
-    return f"{', '.join(first)}{', …' if count > NAMED else ''}"
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"

@@ -239,7 +239,7 @@ def test_a_memory_that_says_more_than_the_graph_takes_is_told_so(book: Engine, m
 
 def test_a_long_list_is_written_in_portions_of_text(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """What 256 long memories say would keep other writers waiting for seconds."""
-    from commonplace.memory import content as making
+    from commonplace.memory import admission as making
 
     monkeypatch.setattr(making, "BATCH_CHARACTERS", 45)
     numbers: list[int] = []

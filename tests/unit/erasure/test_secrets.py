@@ -19,7 +19,7 @@ from commonplace.engine.doctor import Problem
 from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.secrets import PART
 from commonplace.ingest.passages import PassageMaker, PreparedOwner
-from commonplace.memory.content import writes_of
+from commonplace.memory.admission import writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.types import Chunk, FileStamp, Owner
 

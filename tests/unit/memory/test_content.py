@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memory.content import MAX_BYTES, files_named, what_became
+from commonplace.memory.admission import MAX_BYTES, files_named, what_became
 
 SUM_OF_ONE = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
 
