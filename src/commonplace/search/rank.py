@@ -78,8 +78,6 @@ _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
 
 Columns = dict[str, NDArray[np.float32]]
-Groups = NDArray[np.uint8]
-"""Of each candidate, whose vector it has: an index into embedders; uint8, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +320,7 @@ def _judged(
     return odds, found, weights
 
 
-def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
+def _comparable(query: PreparedQuery, candidates: Candidates) -> NDArray[np.uint8]:
     """Return groups of candidates whose cosines compare: those of our embedders are one, see `COMPARABLE`."""
     codes = [0 if name in COMPARABLE else code + 1 for code, name in enumerate(query.embedders)]
     return np.array(codes, dtype=np.uint8)[candidates.spaces]
@@ -405,11 +403,12 @@ ROUNDING: Final = 1e-6
 """Relative to the largest value, float32's error after some dozens of additions."""
 
 
-def standardise(values: NDArray[np.float32], groups: Groups | None = None) -> NDArray[np.float32]:
+def standardise(values: NDArray[np.float32], groups: NDArray[np.uint8] | None = None) -> NDArray[np.float32]:
     """Return (values − mean) / standard deviation over the candidates, zeros where all are equal but for rounding.
 
     Args:
-        groups: each one's values are standardised by themselves: cosines of two embedders do not compare.
+        groups: each one's values are standardised by themselves, for cosines of two embedders do not compare; an index
+            into embedders, uint8, shape (n,).
     """
     if groups is not None and len(groups) and groups.min() != groups.max():
         result = np.zeros_like(values)

@@ -225,16 +225,16 @@ class RecallState:
     Attributes:
         asked: the times that the query names.
         stages: how long each stage of the search took.
-        _rows: what the index lacks: the tail, or what was live or true at a time.
-        _scope: what passes the request's filter.
+        rows: what the index lacks: the tail, or what was live or true at a time.
+        scope: what passes the request's filter; `owners` are None where it is empty, or their kind tells.
     """
 
     asked: AskedTimes
     _recall: Recall
-    _parts: Parts
-    _tail: Tail
-    _rows: TokenRows
-    _scope: Scope
+    parts: Parts
+    tail: Tail
+    rows: TokenRows
+    scope: Scope
     stages: dict[str, Stage] = field(default_factory=dict)
 
     @contextmanager
@@ -247,19 +247,9 @@ class RecallState:
         spent_ms = (time.perf_counter() - begun) * 1000
         self.stages[name] = Stage(name, before.candidates + sum(counted), before.ms + spent_ms)
 
-    @property
-    def state(self) -> tuple[str, ...]:
-        """A key of the snapshot: equal keys give equal results."""
-        return self._parts.head(self._scope.namespace).token, self._tail.token
-
-    @property
-    def owners(self) -> NDArray[np.int64] | None:
-        """The owners that pass the request's filter, ascending; None where the filter is empty, or their kind tells."""
-        return self._scope.owners
-
     def passing(self, rows: TokenRows) -> NDArray[np.bool_]:
         """Return which rows pass the request's filter, bool, shape (n,)."""
-        scope = self._scope
+        scope = self.scope
         if scope.owners is not None:
             return within(rows.owners, scope.owners)
         return rows.of_kinds(scope.kinds) if scope.kinds else np.ones(len(rows), np.bool_)
@@ -267,9 +257,9 @@ class RecallState:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages besides English in which passages are stemmed, sorted."""
-        namespace, unindexed = self._scope.namespace, (self._tail.rows, self._rows)
+        namespace, unindexed = self.scope.namespace, (self.tail.rows, self.rows)
         found = {language for rows in unindexed if len(rows) for _, language in self._recall.analysed(namespace, rows)}
-        return tuple(sorted(self._parts.lexical.languages(namespace) | (found - {""})))
+        return tuple(sorted(self.parts.lexical.languages(namespace) | (found - {""})))
 
     def search(
         self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64]
@@ -285,17 +275,17 @@ class RecallState:
             the BM25 of each row, float32, shape (n,); for each phrasing, the statistics of its terms in all passages of
             the namespace; which passages are next to each other in a session.
         """
-        namespace, scope = self._scope.namespace, self._scope
+        namespace, scope = self.scope.namespace, self.scope
         # A store on a server is read through its parts, which hold the tokens of what they find.
         reader: Store | DatabaseState = self._recall.store
         if self._recall.store.postings is not None:
-            reader = cast("DatabaseState", self._parts)
+            reader = cast("DatabaseState", self.parts)
             for phrasing in phrasings if request.method != "bm25" else ():
                 for vector, space in self._vectors(phrasing.query):
                     reader.dense.ahead(vector, scope, request.stage1_limit, space)
         with self.stage("tail") as count:
-            in_scope = self.passing(self._rows)
-            rows = self._rows.select(in_scope)
+            in_scope = self.passing(self.rows)
+            rows = self.rows.select(in_scope)
             kept = within(rows.numbers, besides)
             unindexed = [self._unindexed(phrasing.query, in_scope) for phrasing in phrasings]
             if not request.is_bounded:
@@ -311,7 +301,7 @@ class RecallState:
                 kept |= _bound(rows, bm25, phrasing.query, parts, request.stage1_limit)
         with self.stage("signals"):
             parts_of_all = (part.numbers for parts in found for part in parts.values())
-            recalled = distinct(np.concatenate([without(besides, self._rows.numbers), *parts_of_all]))
+            recalled = distinct(np.concatenate([without(besides, self.rows.numbers), *parts_of_all]))
             numbers = union(recalled, rows.numbers[kept])
             beside: defaultdict[int, set[int]] = defaultdict(set)
             if request.method == "two-stage":
@@ -336,46 +326,46 @@ class RecallState:
 
     def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         """Return the term counts of passages that `search` gave, in their order; see `commonplace.ranking.bm25`."""
-        found = list(self._parts.lexical.rows(numbers))
-        for place in np.flatnonzero(within(numbers, self._rows.numbers)).tolist():
-            found[place] = self._terms[int(np.searchsorted(self._rows.numbers, numbers[place]))]
+        found = list(self.parts.lexical.rows(numbers))
+        for place in np.flatnonzero(within(numbers, self.rows.numbers)).tolist():
+            found[place] = self._terms[int(np.searchsorted(self.rows.numbers, numbers[place]))]
         return found
 
     def holds(self, terms: Sequence[str]) -> bool:
         """Return whether any passage holds one of the terms."""
-        return len(self._parts.lexical.search(terms, self._scope, 1).numbers) > 0 or any(
+        return len(self.parts.lexical.search(terms, self.scope, 1).numbers) > 0 or any(
             not set(terms).isdisjoint(chain.from_iterable(fields_of(entry).values())) for entry in self._newest
         )
 
     def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:
         """Return some passages that may hold a term at most so many edits away from one of these."""
-        lexical, scope = self._parts.lexical, self._scope
+        lexical, scope = self.parts.lexical, self.scope
         found = {number for term in terms for number in lexical.similar(term, distance, scope, MAX_NEAR)}
         return [*self._recall.store.entries(scope.namespace, sorted(found)).values(), *self._newest]
 
     @cached_property
     def _newest(self) -> Sequence[IndexEntry]:
         """The last passages that the index lacks."""
-        numbers = self._rows.numbers[-MAX_TAIL_READ:].tolist()
-        return list(self._recall.store.entries(self._scope.namespace, numbers).values())
+        numbers = self.rows.numbers[-MAX_TAIL_READ:].tolist()
+        return list(self._recall.store.entries(self.scope.namespace, numbers).values())
 
     @cached_property
     def _terms(self) -> Sequence[bytes]:
         """The term counts of what the index lacks."""
-        known = self._recall.analysed(self._scope.namespace, self._rows) if len(self._rows) else []
+        known = self._recall.analysed(self.scope.namespace, self.rows) if len(self.rows) else []
         return [terms for terms, _ in known]
 
     def _unindexed(self, query: PreparedQuery, in_scope: NDArray[np.bool_]) -> tuple[NDArray[np.float32], Statistics]:
         """Return BM25 of the rows in scope that the index lacks, and the statistics of the index with all it lacks."""
-        scope = self._scope
+        scope = self.scope
         asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
         matches = TermRows(self._terms).find(asked)
-        statistics = self._parts.lexical.statistics(list(asked), scope) + matches.statistics
+        statistics = self.parts.lexical.statistics(list(asked), scope) + matches.statistics
         return matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)[in_scope], statistics
 
     def _nominated(self, request: Request, query: PreparedQuery, statistics: Statistics) -> dict[str, Scored]:
         """Return what the index has, by each method."""
-        lexical, dense = self._parts.lexical, self._parts.dense
+        lexical, dense = self.parts.lexical, self.parts.dense
         ways: dict[str, list[Callable[[Scope, int], Scored]]] = {}
         if request.method != "semantic":
             ways[LEXICAL] = [partial(lexical.search, query.terms, statistics=statistics)]
@@ -406,12 +396,12 @@ class RecallState:
         kept: list[Scored] = []
         of_kept: list[NDArray[np.int64]] = []
         owners = np.empty(0, dtype=np.int64)
-        scope, size = self._scope, request.stage1_limit
+        scope, size = self.scope, request.stage1_limit
         for _ in range(ROUNDS):
             found = search(scope, size)
             if not kept and len(found.numbers) < size:
                 return found
-            belonging = self._parts.dense.owners(found.numbers)
+            belonging = self.parts.dense.owners(found.numbers)
             places = first_places(belonging, request.per_owner, len(belonging)) if kept else np.arange(len(belonging))
             kept.append(Scored(found.numbers[places], found.scores[places]))
             of_kept.append(belonging[places])
@@ -438,9 +428,9 @@ class RecallState:
         is_known = within(numbers, known.numbers[order])
         scores[is_known] = known.scores[order][np.searchsorted(known.numbers[order], numbers[is_known])]
         if query.terms and not is_known.all():
-            matches = TermRows(self._parts.lexical.rows(numbers[~is_known])).find(query.terms)
+            matches = TermRows(self.parts.lexical.rows(numbers[~is_known])).find(query.terms)
             asked = statistics.rarest(query.terms, MAX_TERMS)
-            scores[~is_known] = matches.scores(asked, statistics, self._scope.fields)
+            scores[~is_known] = matches.scores(asked, statistics, self.scope.fields)
         return scores
 
 

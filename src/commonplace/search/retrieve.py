@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -129,7 +128,7 @@ class Searcher:
         """Return what ranks the candidates, from the cache where it is there."""
         if request.retention_weight:  # use changes retention without a change of the store
             return self._rank(recall, request)
-        key = (replace(request, now=0.0), recall.asked, *recall.state)
+        key = (replace(request, now=0.0), recall.asked, recall.parts.head(request.namespace).token, recall.tail.token)
         ranking = self._rankings.get(key)
         if ranking is None:
             ranking = self._rank(recall, request)
@@ -150,8 +149,9 @@ class Searcher:
             dated, besides = None, np.empty(0, np.int64)
             if asked.times:
                 with recall.stage(TIME) as count:
-                    wants_none = "memory" not in kinds_of(request.wanted)
-                    dated = dated_owners(store, request, asked, np.empty(0, np.int64) if wants_none else recall.owners)
+                    is_of_memories = "memory" in kinds_of(request.wanted)
+                    in_scope = recall.scope.owners if is_of_memories else np.empty(0, np.int64)
+                    dated = dated_owners(store, request, asked, in_scope)
                     besides = passages_worth_recalling(store, namespace, dated)
                     count.append(len(besides))
             rows, lexical, statistics, beside = recall.search(request, phrasings, besides)
@@ -261,7 +261,8 @@ class Searcher:
         places = sorted({each for others in newer.values() for each in others})
         numbers = candidates.numbers[places]
         rows = rows.take(np.searchsorted(rows.numbers, numbers))
-        onsets = numbers[rows.holding(self._onsets)].tolist()
+        says_when = np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
+        onsets = numbers[rows.holding(says_when)].tolist()
         found = self._store.passages_with_owners(namespace, onsets) if onsets else {}
         begins: dict[int, float] = {}
         for place, number in zip(places, numbers.tolist(), strict=True):
@@ -270,11 +271,6 @@ class Searcher:
             if since is not None:
                 begins[place] = since
         return begins
-
-    @cached_property
-    def _onsets(self) -> NDArray[np.uint16]:
-        """The tokens of words such as "from" and "starting"."""
-        return np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
 
     def near(self, namespace: str, vector: NDArray[np.float32], count: int) -> TokenRows:
         """Return the live passages of memories that are nearest to a vector by their embedder, by number ascending."""

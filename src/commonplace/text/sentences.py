@@ -55,9 +55,12 @@ def stretches(text: str) -> Iterator[Stretch]:
         start, stop = ends[number] - len(line), ends[last - 1]
         is_fence = number in fenced
         number = last
-        mark = _MARK.match(line)
-        is_code = is_fence or _is_code(line)
-        if begun is not None and not is_fence and line.strip() and (is_code or not mark) and begun.is_prose != is_code:
+        mark, plain = _MARK.match(line), line.strip()
+        # A statement of a programming language and a row of a table are no prose.
+        is_statement = plain.endswith(";") and any(sign in plain for sign in "=(){}")
+        is_drawn = plain.startswith("|") or plain.endswith(("{", "}"))
+        is_code = is_fence or is_drawn or is_statement or _CODE.match(plain) is not None
+        if begun is not None and not is_fence and plain and (is_code or not mark) and begun.is_prose != is_code:
             begun = begun._replace(end=stop)
             continue
         if begun is not None:
@@ -65,22 +68,10 @@ def stretches(text: str) -> Iterator[Stretch]:
         begun = None
         if is_fence or (mark is not None and mark[1] is not None and mark[1].startswith("[ ]")):
             yield Stretch(start, stop, is_prose=False)
-        elif line.strip():
+        elif plain:
             begun = Stretch(start + (mark.end() if mark and not is_code else 0), stop, is_prose=not is_code)
     if begun is not None:
         yield from _sentences(text, begun.start, begun.end) if begun.is_prose else [begun]
-
-
-def _is_code(line: str) -> bool:
-    """Return whether a line is no prose: a statement of a programming language, a row of a table."""
-    plain = line.strip()
-    if (
-        plain.startswith("|")
-        or plain.endswith(("{", "}"))
-        or (plain.endswith(";") and any(c in plain for c in "=(){}"))
-    ):
-        return True
-    return _CODE.match(plain) is not None
 
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[Stretch]:

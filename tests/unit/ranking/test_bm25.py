@@ -106,7 +106,6 @@ def test_passages_that_are_not_here_have_no_part_in_scores() -> None:
     """What was deleted since has an empty row."""
     matches = TermRows([b"", pack(TEXTS[0]), b""]).find(["appl"])
     assert matches.rows.tolist() == [1, 1]
-    assert matches.select(np.array([False, True, True])).rows.tolist() == [0, 0]
     assert TermRows([]).find(["appl"]).scores({"appl": 1}, NOTHING).tolist() == []
 
 
