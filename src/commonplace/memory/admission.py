@@ -34,7 +34,6 @@ MAX_FILES: Final = 10
 """So many files are known of a memory; what names more is a list, and speaks of none of them."""
 MAX_BYTES: Final = 4 * 1024 * 1024
 """A larger file is not read."""
-
 _MARK: Final = "@sha256:"
 _PATH: Final = re.compile(r"(?<![\w/.:-])@?(?:\./)?(?=[\w.]*[/.])[\w.-]+(?:/[\w.-]+)*\.\w{1,8}(?![\w/])")
 """What may be a path: it has a suffix, and may have directories; a line or a heading after it is left out."""

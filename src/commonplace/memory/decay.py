@@ -18,9 +18,7 @@ from commonplace.types import MemoryRecord, Note, Selection, Tier
 
 DECAY: Final = "decay"
 """The kind of the notes that keep, by tier, when scores were last lowered."""
-
 FADING_TIERS: Final[tuple[Tier, ...]] = tuple(ARCHIVE_AFTER_S)
-
 _SHOWN_DECIMALS: Final = 2
 _READ_AT_ONCE: Final = 1_000
 

@@ -44,7 +44,6 @@ NOTED_EVERY: Final = 64
 """So many changes may be judged without a note of it, and a killed process leaves them to be judged again."""
 _JUDGED: Final = "judged"
 _log = logging.getLogger(__name__)
-
 Pair = frozenset[str]
 
 

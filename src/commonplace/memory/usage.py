@@ -21,7 +21,6 @@ WRITE_AFTER_S: Final = 0.25
 """So long a use waits for others to be written with, which is all that a process that is killed loses."""
 MAX_FAILED: Final = 1_000
 """So many uses are kept where they cannot be written, as while another process holds the store; the oldest go first."""
-
 _log = logging.getLogger(__name__)
 
 

@@ -27,10 +27,8 @@ MAX_LABEL_CHARACTERS: Final = 200
 MAX_TEXT_CHARACTERS: Final = 1000
 MAX_CONTROL_SHARE: Final = 0.1
 """A text with a larger share of control characters is taken for binary."""
-
 TRUST: Final[Mapping[Origin, float]] = {"user": 1.0, "agent": 0.8, "tool": 0.6, "document": 0.6, "web": 0.3}
 """How far a memory is trusted that comes without a word about it, by where it comes from."""
-
 _CONTROLS = frozenset(map(chr, range(32))) - set("\t\n\r\f\v\x1b")
 
 

@@ -16,7 +16,6 @@ from commonplace.types import MemoryRecord, Origin, Status, StoredMemory, Tier
 
 _MIN_LENGTH: Final = 8
 """No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
-
 Outcome = Literal["added", "touched", "reviewed", "updated", "unchanged", "archived", "restored", "read"]
 
 

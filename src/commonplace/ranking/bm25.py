@@ -28,10 +28,8 @@ K1 = 1.2
 """How slowly repeating a term stops to add score."""
 B = 0.75
 """How much of the field's length is held against a term, 0–1."""
-
 NAMES: Final = tuple(SEARCH_FIELDS)
 """The fields, in the order of every array with a column for each."""
-
 UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
 _COUNT_BITS: Final = 6
 MAX_COUNT: Final = (1 << _COUNT_BITS) - 1

@@ -24,32 +24,24 @@ ANCHOR: Final = 0.70
 ANCHOR_PROBABILITY: Final = 0.045
 """What a score of 0.70 stands for: nineteen in twenty of the queries of documents and code that have a relevant hit
 among the first forty keep the first of them there. Fitted by `scripts/ranking/fit_calibration.py`."""
-
 ABOVE, BELOW = 0.5, 1.0
 """What one of the probability's log-odds counts in the score's, above the anchor and below it: a score of 0.30 stands
 for a probability of 0.009, one of 0.86 for 0.25, and one of 0.93 for 0.60."""
-
 SURE, LIKELY = 0.60, 0.25
 """From these probabilities on a hit is called `sure` and `likely`; below it is `weak`."""
-
 RIVALS: Final = 5
 """Number of the best other cosines with whose mean a cosine is compared."""
-
 STRANGER: Final = np.float32(0.1)
 """The cosine of a question with a text about something else; about the mean of either embedder."""
-
 FAINT: Final = np.float32(0.25)
 """Texts with a smaller cosine are hardly about the same."""
-
 COMMON_WORDS: Final = np.float32(0.2)
 """Any question has so much of its words in common with something, though nothing answers it."""
-
 LEAD, FAINTNESS, COVERAGE = "lead", "faintness", "coverage"
 WORDS, LEXICAL = "words_beyond_chance", "lexical_by_size"
 """The kinds of evidence: what a cosine has over the mean of the best others; what it lacks of `FAINT`, for what stands
 out among strangers may be one itself; how much of the query late interaction covers; the part of its words that BM25
 found, as far as that is more than `COMMON_WORDS`; BM25 by ln(1 + passages), by which its best value grows by chance."""
-
 _MIN_LOG_ODDS: Final = -30.0
 """Less than this is as good as never; float32 ends where e is raised to 89."""
 

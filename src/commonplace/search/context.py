@@ -34,7 +34,6 @@ _MAX_SHARED: Final = 4_000
 _MIN_SHARED, _MIN_SHARED_NEXT = 12, 4
 """What is shared and is no whole lines is no chance if it has so many characters; fewer of two that follow another."""
 _MAX_BLANK: Final = 3
-
 CountTokens = Callable[[str], int]
 
 

@@ -103,7 +103,6 @@ NAMED: Final = 10
 NAMES: Final = {"artifact": "artifacts", "memory": "memories", "knowledge": "knowledge"}
 MEMORIES_READ: Final = 1_000
 """The tags of the newest ones are those that somebody may have meant."""
-
 _FILTERS: Final = {
     "types": ("type", "no indexed file"),
     "paths": ("path", "no indexed file"),

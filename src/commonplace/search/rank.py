@@ -26,13 +26,11 @@ from commonplace.search.time import NO_TIMES, AskedTimes, DatedOwners
 
 NEIGHBOURS, SPEAKER, RETENTION = "neighbours", "speaker", "retention"
 BEHIND, PHRASINGS = "behind", "phrasings"
-
 WEIGHTS = {LEXICAL: 0.6, DENSE: 1.0, LATE: 0.85, TIME: 2.0, SPEAKER: 0.5}
 """Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, and the fitting speaker, 0
 or 1, which are plain bonuses. Those of words and tokens count as far as the words may decide; see `COVERED`."""
 DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 1.25}
 """Of embedders whose vectors tell more than words do; any other one has the weight above."""
-
 COVERED = (0.42, 0.72)
 """How far words and late interaction decide beside meaning, by how much of the question the best passage covers
 (`Candidates.coverage`): not at all up to the first, wholly from the second on.
@@ -50,7 +48,6 @@ letters resemble; where words are no help, the best cosine decides however faint
 COMPARABLE = frozenset({"minilm", "static"})
 """Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
 and passages of everyday, medquad, cosqa-dev, longmemeval-dev. Those of another one are standardised by themselves."""
-
 TIME_LOG_ODDS = 1.0
 """What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
 NEIGHBOUR_SHARES = (0.5, 0.25)
@@ -61,7 +58,6 @@ what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by t
 turns, which nothing was fitted on, and loses a little on long ones."""
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
-
 FLOOR = 0.3
 """The default least score, a probability of 0.009: what is below it is held back. Of the questions that something
 answers, one in two hundred loses for it what would be among five hits."""
@@ -69,14 +65,12 @@ FIRST_FLOOR = 0.5
 """Likewise of the best hit, a probability of 0.02: where it is below, the question is about something else, and
 everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
 stores of a few texts."""
-
 _IS_HELD = np.float32(0.5)
 """What holds an asked date literally ranks between the memories that mostly fit it and those that hardly do."""
 _TIME_ALONE, _NO_TIME = 8.0, -5.0
 """Where the time is the whole question: the log-odds of relevance that a perfect fit adds, and that none has. Round."""
 _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
-
 Columns = dict[str, NDArray[np.float32]]
 
 

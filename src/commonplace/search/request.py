@@ -23,7 +23,6 @@ from commonplace.text.tokens import without_other_scripts, without_unspaced
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, SEARCH_FIELDS, Filter, Method
 
 _PUNCTUATION = re.compile(r"[^\w\s]")
-
 MAX_LIMIT = 1000
 MAX_STAGE1_LIMIT = 10_000
 MAX_QUERY_CHARACTERS = 100_000

@@ -23,7 +23,6 @@ MAX_FOUND: Final = 10
 """So many of the artifacts that were found most often are named in a summary."""
 SAME_S: Final = 2.0
 """A use that is counted so shortly beside one in the log is that one."""
-
 Used = Literal["memory", "artifact"]
 
 

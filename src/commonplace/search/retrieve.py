@@ -43,13 +43,11 @@ RANKING_CACHE: Final = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60
 """How many embedded queries and how many rankings are remembered, and for how long, unless settings say otherwise."""
 POOL_OWNERS: Final = 10
 """Recall goes on until it has passages of so many owners; what a larger limit needs besides stands behind these."""
-
 CANDIDATE_BYTES: Final = 300
 CHARACTER_BYTES: Final = 30
 """About what a ranking keeps of each candidate, and a prepared query of each character, in words and terms."""
 MIN_RELATED: Final = 0.55
 """A rule moves no memory whose cosine with the query is lower by more than that of the one it overtook."""
-
 _NUMBER: Final = re.compile(r"(?<![^\W_])[^\W\d_]*\d[^\W_]*")
 
 

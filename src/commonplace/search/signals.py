@@ -189,7 +189,6 @@ CROWDING: Final[Mapping[str, float]] = {"minilm": 0.3}
 Short sentences that say little are near to everything ("hubs"), so a question in other words than its answer's has many
 of them before it. How near a text is to the others of a ranking tells (the locally scaled cosine, Conneau et al. 2018).
 Of documents by the static table it takes as much as it gives."""
-
 NEAREST: Final = 10
 POOL: Final = 100
 ANSWERING: Final = 10
@@ -224,7 +223,6 @@ SPEAKERS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("assistant", "ai", "agent", "bot"), ASSISTANT),
 }
 """Who speaks, by the word before the colon that a turn begins with."""
-
 MAX_QUERY_TOKENS = 32
 """Late interaction reads at most so many tokens of a query, the rarest."""
 STOP_WORD = np.float32(0.3)

@@ -44,12 +44,10 @@ _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 OURS: Final = -1
 _TOKEN_BITS: Final = 16
-
 COMPETING: Final = 0.34
 """From this value on (`judge`) a newer memory stands before an older one, and a person is asked; …"""
 SETTLING: Final = 0.52
 """… from this one on nobody need be: of 10 such pairs of everyday memories 9 are right."""
-
 _WORDS: Final = word_lists(Path(__file__).with_suffix(".txt"))
 TALK: Final = 0.25
 """Less so much for each word that is said to somebody, up to `MAX_TALK`, in either text."""

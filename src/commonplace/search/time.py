@@ -19,22 +19,16 @@ from commonplace.text.languages import STOP_WORDS
 
 OPEN_S = 10 * 365.25 * 86_400.0
 """What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""
-
 MAX_CHARACTERS = 2_000
 """A longer query is a pasted page."""
-
 MAX_TIMES = 8
 """So many times of a question are looked up, the first ones."""
-
 MAX_OWNERS = 200
 """So many memories are recalled for their time alone, those that fit best and of these the newest."""
-
 MAX_PASSAGES = 400
 """About so many passages they may have in all: what is longer is found by its words."""
-
 _WORD = re.compile(r"\w+")
 _AGO = re.compile(r"\bago\b", re.IGNORECASE)
-
 _OPEN_WORDS = frozenset(
     """
     us let please tell show give list find get got look recall remember remembered memory memories note notes noted
@@ -45,10 +39,7 @@ _OPEN_WORDS = frozenset(
     """.split()
 )
 """What people say around a date when they ask for all of that time, besides stop words."""
-
-
 WEEK_S = 7 * 86_400.0
-
 ROUGHLY, NEAR = 0.1, 0.5
 """Who says "ten days ago" or "four weeks ago" may be wrong by a tenth of that: what lies so near fits by half. Round
 guesses. Of less than a week people know the day."""

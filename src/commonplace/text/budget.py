@@ -6,7 +6,6 @@ from typing import Final
 
 MAX_TOKENS: Final = 2_500
 """Of one response, counted with the default embedder's vocabulary."""
-
 _MAX_PER_CHARACTER: Final = 3
 """Tokens that one character may become: a Korean syllable is taken apart into its letters."""
 

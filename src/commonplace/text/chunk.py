@@ -107,16 +107,12 @@ def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[st
 
 
 CountTokens = Callable[[str], int]
-
 CHUNKER: Final = 2
 """Version of the way of cutting; raise it with every change that cuts a text differently."""
-
 SMALL_TOKENS: Final = 40
 """A section with fewer tokens is joined to a neighbour: alone it says too little to be found or understood."""
-
 CHARACTERS_PER_TOKEN: Final = 8
 """Each run of this many characters counts as a token at least: a long run that is one unknown word has a limit."""
-
 _PIECE_CHARACTERS: Final = 240
 
 

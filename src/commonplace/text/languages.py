@@ -14,21 +14,14 @@ from commonplace.text.words import word_lists
 
 ENGLISH: Final = "english"
 _WORDS: Final = word_lists(Path(__file__).with_name("stopwords.txt"))
-
 TASK_WORDS: Final = _WORDS.pop("task")
 """English words by which people ask for work, whatever it is about; the other words are the subject."""
-
 FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(_WORDS)
 """The function words of each language by the name of its Snowball stemmer, as they are written, in small letters."""
-
 STOP_WORDS: Final = FUNCTION_WORDS[ENGLISH]
 """The English ones."""
-
-
 Language = Literal["markdown", "restructuredtext", "text", "config", "python", "code"]
-
 PROSE: Final[frozenset[Language]] = frozenset({"markdown", "restructuredtext", "text"})
-
 _FILES: Final = word_lists(Path(__file__).with_name("languages.txt"))
 
 
@@ -49,7 +42,6 @@ def language_of(name: str) -> Language | None:
 
 
 _PROGRAMMING_BY_SUFFIX: Final[dict[str, str]] = _named("program ")
-
 _CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     (
         "python",
@@ -78,7 +70,6 @@ def programming_language(path: str, text: str) -> str:
 
 _LOOKED_AT: Final = 600
 """Number of first characters by which the language of a text is recognised."""
-
 _WORD: Final = late_pattern(r"[^\W\d_]+")
 _LETTER: Final = late_pattern(r"[^\W\d_]")
 _FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS

@@ -18,21 +18,17 @@ from commonplace.text.tokens import UNSPACED_RUN, analyse, bigrams, without_unsp
 from commonplace.text.words import patterns
 
 _Repeated = TypeVar("_Repeated", bound=Hashable)
-
 MAX_REPEATS: Final = 3
 """A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
-
 LONG_TASK: Final = 12
 """A question of fewer words, without the commonest, is taken as it is."""
 MIN_SUBJECT, MAX_SUBJECT = 3, 0.75
 """So is one of which fewer words, or a larger part, say what it is about."""
-
 _WORD: Final = late_pattern(r"\w+(?:[_.:/-]\w+)*")
 _HAN: Final = late_pattern("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
 _HIRAGANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f]+")
 _KANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
 _HANGUL: Final = late_pattern("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
-
 _ASKING: Final = patterns(Path(__file__).with_name("asking.txt"))
 # Each joins words, and is part of one elsewhere: 都 is "all", and the end of Chengdu.
 _JOINS_IN_CHINESE: Final = frozenset(
@@ -199,13 +195,10 @@ def _by_script(run: str) -> list[str]:
 
 MIN_LENGTH: Final = 5
 """A shorter word is one slip away from too many others."""
-
 _LONG: Final = 9
 """From here on a word may have two slips."""
-
 MAX_WORDS: Final = 16
 """A longer query is a text, of which some word is always known."""
-
 WORDS: Final = late_pattern(r"[^\W\d_]+")
 
 

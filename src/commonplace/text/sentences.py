@@ -19,7 +19,6 @@ from commonplace.text.words import entries
 
 ABBREVIATIONS: Final = frozenset(entries(Path(__file__).with_name("abbreviations.txt")))
 """Written with a full stop that ends no sentence (without their last full stop)."""
-
 _MARK: Final = late_pattern(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)[ \t]+)+(\[[ xX]\][ \t]+)?")
 _CODE: Final = late_pattern(
     r"[$%] |>>> |import [\w.{*]|from \S+ import |(?:def|class|const|let|var|func|fn|return|public|private) .*[(={:;]"
@@ -101,7 +100,6 @@ def _goes_on(text: str, stop: re.Match[str]) -> bool:
 
 _BULLET: Final = late_pattern(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
 _HEADING: Final = late_pattern(r"#{1,6}[ \t]")
-
 _ASIDE: Final = f"(?:{'|'.join(entries(Path(__file__).with_name('asides.txt')))})"
 """Words that tell nothing of what is spoken of, where commas, dashes or brackets set them off."""
 _ASIDE_BEFORE: Final = late_pattern(rf"^{_ASIDE} ?[,:] ")

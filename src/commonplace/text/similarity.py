@@ -31,7 +31,6 @@ _SAME_SIGNS: Final = str.maketrans(
 # NFKC makes plain digits of these, and "10²" would read as "102".
 _RAISED: Final = late_pattern("[²³¹¼-¾⁰-₉⅐-⅟↉①-⒛⓪-⓿❶-➓]")
 ACRONYMS: Final = frozenset({"IT", "US", "WHO"})  # words of another meaning when written small
-
 _BULLET: Final = late_pattern(r"^[ \t]*(?:[-*+•]|#{1,6})[ \t]+", re.MULTILINE)
 OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
@@ -128,13 +127,11 @@ BANDS: Final = 5
 ROWS: Final = 3
 MIN_STEMS: Final = 3
 """Texts of fewer distinct content stems have no bands: there is too little in them to be nearly alike."""
-
 _PERSON: Final = b"commonplace/1"  # changing it, or how stems are made, makes stored bands worthless
 _MINIMA: Final = struct.Struct("<16I")
 _BAND: Final = struct.Struct("<B3I")
 _GRAM: Final = 5
 _SHORT: Final = 8
-
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "‹": "›", "「": "」", "『": "』", "`": "`"}
 _FINAL: Final = ".,;:!…。、"
 # What is written so is a name in some code or a quantity with its unit, where capitals count: -D, /Data, 5MB, a_B.

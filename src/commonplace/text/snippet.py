@@ -14,18 +14,13 @@ from commonplace.text.tokens import analyse
 SNIPPET_CHARACTERS = 300
 LEAD_CHARACTERS = 60
 """How much text before the first matching word is shown, so that it is read in its sentence."""
-
 ELLIPSIS = "…"
-
 _WORDS = late_pattern(r"\w+(?:[_.\-]\w+)*")
 _RULES = late_pattern(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
 """Lines drawn under headings and between paragraphs, in Markdown and reStructuredText."""
-
 _HEADING = late_pattern(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _SPACE = late_pattern(r"\s+")
 _IDEOGRAPHS = late_pattern(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
-
-
 Layout = Literal["line", "text", "code"]
 """How lines are treated: each run of space becomes one; blank lines and drawn rules go; blank lines alone go."""
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 FIELDS: Mapping[str, float] = SEARCH_FIELDS
-
 ANALYSIS = 1
 """Rises with every change of the terms of a text, and of how they are counted: stored terms are then made again."""
 MAX_TERM_LENGTH = 64
@@ -275,12 +274,9 @@ def _humps(word: str) -> list[str]:
 UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
 """A longer word is one unknown token, as in the original."""
-
 _RUN = late_pattern(r"\S+")
-
 CACHED_RUNS, CACHED_IN_BULK = 1 << 12, 1 << 15
 CACHED_RUN_LENGTH = 40
-
 _DROPPED = frozenset({"Cc", "Cf", "Co"})
 # The blocks of CJK ideographs that the original sets apart.
 _IDEOGRAPH = late_pattern(
@@ -424,8 +420,6 @@ def _packed(ids: list[int]) -> bytes:
 
 
 _CHARACTERS = _Characters()
-
-
 _BUCKETS = 32_749  # a prime, so that all bytes of a piece take part in its remainder
 
 
