@@ -292,38 +292,31 @@ def assemble(
         numbers: of the passages of hits, by their ids; see `Piece`.
     """
     room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE if form.references else ''}")
-    known = numbers or {}
-    chosen, room = _fitting(hits, room, count, form, known)
-    beside: list[Piece] = []
-    if len(chosen) == len(hits) and not any(piece.is_cut for piece in chosen):
-        room -= count(f"{_CONTEXT_HEADING}\n{OPENING}\n{CLOSING}\n") if chosen else count(_CONTEXT_HEADING)
-        beside, _ = _fitting(related, room, count, form, known)
-    parts = [_fenced(chosen, form)] if chosen else []
-    if beside:
-        parts.append(f"{_CONTEXT_HEADING}\n{_fenced(beside, form)}")
-    named = tuple(piece.hit for piece in (*chosen, *beside))
+    known, parts, named = numbers or {}, list[str](), list[Hit]()
+    for heading, some in ("", hits), (_CONTEXT_HEADING, related):
+        if heading:
+            room -= count(f"{heading}\n{OPENING}\n{CLOSING}\n") if parts else count(heading)
+        chosen: list[Piece] = []
+        for hit in some:
+            # As it goes out: what is written out takes more room.
+            text, number = visible(hit.text), known.get(hit.id)
+            cost = _cost(hit, text, count, form)
+            if cost > room:
+                text = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
+                if count(text) >= _MIN_TOKENS:
+                    chosen.append(Piece(hit, text, number, is_cut=True))
+                break
+            chosen.append(Piece(hit, text, number))
+            room -= cost
+        if chosen:
+            fenced = _fenced(chosen, form)
+            parts.append(f"{heading}\n{fenced}" if heading else fenced)
+            named += [piece.hit for piece in chosen]
+        if len(chosen) < len(some) or any(piece.is_cut for piece in chosen):
+            break  # there is no room for what is only related
     if form.references and named:
         parts.append(f"{_LAST_LINE} {', '.join(f'@{each}' for each in dict.fromkeys(map(reference, named)))}")
-    return "\n\n".join(parts), named
-
-
-def _fitting(
-    hits: Sequence[Hit], room: int, count: CountTokens, form: Form, numbers: Mapping[str, int]
-) -> tuple[list[Piece], int]:
-    """Return the first hits that there is room for, the last cut where it is too long, and what room is left."""
-    chosen: list[Piece] = []
-    for hit in hits:
-        # As it goes out: what is written out takes more room.
-        text, number = visible(hit.text), numbers.get(hit.id)
-        cost = _cost(hit, text, count, form)
-        if cost > room:
-            text = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
-            if count(text) >= _MIN_TOKENS:
-                chosen.append(Piece(hit, text, number, is_cut=True))
-            break
-        chosen.append(Piece(hit, text, number))
-        room -= cost
-    return chosen, room
+    return "\n\n".join(parts), tuple(named)
 
 
 def _fenced(chosen: Sequence[Piece], form: Form) -> str:

@@ -147,7 +147,21 @@ class Recall:
             if store.token(namespace, held.change) != held.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tail(namespace, held.change)
-            scope, rows = self._scope(request, tail), tail.rows
+            # The filter asks for all, or for kinds that recall tells apart, or owners must be known: there may be many.
+            kinds, owners, is_of_owners = wanted.kinds, None, not wanted.is_empty
+            if wanted.is_of_kinds:
+                counts = store.counts(namespace)
+                is_all = sum(counts.get(EMBEDDED_KIND_OF[kind], 0) for kind in set(kinds)) == counts["owners"]
+                # An index beside the store tells kinds apart by words alone, a database by vectors too.
+                is_of_owners = not (is_all or store.postings is not None or request.method == "bm25")
+                kinds = () if is_all else kinds
+            if is_of_owners:
+                key = (namespace, wanted, tail.token)
+                owners, kinds = self._owners.get(key), ()
+                if owners is None:
+                    owners = np.array(store.matching_owners(namespace, wanted), dtype=np.int64)
+                    self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
+            scope, rows = Scope(namespace, owners, tail.dead, fields=request.fields, kinds=kinds), tail.rows
             if wanted.as_of is not None or wanted.valid_at is not None:
                 rows = concatenate(rows, token_rows(store.past(namespace, wanted.as_of, wanted.valid_at), self.spaces))
                 rows = rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
@@ -194,28 +208,6 @@ class Recall:
                     language = passage_language(entry)
                     known[entry.number] = pack(fields_of(entry, language)), language
             return [known.get(number, (b"", "")) for number in numbers]
-
-    def _scope(self, request: Request, tail: Tail) -> Scope:
-        """Return what a request may find: some kinds or owners, or all; owners only where they must be known.
-
-        There may be very many of them.
-        """
-        namespace, wanted, kinds, owners = request.namespace, request.wanted, request.wanted.kinds, None
-        is_of_owners = not wanted.is_empty
-        if wanted.is_of_kinds:
-            counts = self.store.counts(namespace)
-            is_all = sum(counts.get(EMBEDDED_KIND_OF[kind], 0) for kind in set(kinds)) == counts["owners"]
-            # An index beside the store tells kinds apart by words alone, a database by vectors too.
-            tells_kinds = self.store.postings is not None or request.method == "bm25"
-            is_of_owners = not (is_all or tells_kinds)
-            kinds = () if is_all else kinds
-        if is_of_owners:
-            key = (namespace, wanted, tail.token)
-            owners, kinds = self._owners.get(key), ()
-            if owners is None:
-                owners = np.array(self.store.matching_owners(namespace, wanted), dtype=np.int64)
-                self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
-        return Scope(namespace, owners, tail.dead, fields=request.fields, kinds=kinds)
 
 
 @dataclass

@@ -149,24 +149,20 @@ class _Postings:
                 unpacked.sort()
                 numbers = np.array([number for number, _ in unpacked], np.int64)
                 self._tail = numbers, TermRows([data for _, data in unpacked])
-        tail, (held, packed) = self._tail[1].find(asked), self._packed(asked)
-        statistics = tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies)
-        self._found[asked] = statistics, [(self._tail[0], tail), (held, packed)]
-        return self._found[asked]
-
-    def _packed(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], Matches]:
-        """Return the passages of the segments that hold any of the terms."""
-        blocks = [(place, block) for place, term in enumerate(terms) for block in self._blocks[code_of(term)]]
+        # What holds the terms in the segments, beside what holds them in the tail.
+        blocks = [(place, block) for place, term in enumerate(asked) for block in self._blocks[code_of(term)]]
         units = np.frombuffer(b"".join(data for _, (_, data) in blocks), POSTING)
         sizes = [len(data) // POSTING.itemsize for _, (_, data) in blocks]
         starts = np.repeat(np.array([start for _, (start, _) in blocks], np.int64), sizes)
-        numbers = starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF)
+        held, rows = ranked(starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF))
         places = np.repeat(np.array([place for place, _ in blocks], np.int64), sizes)
-        held, rows = ranked(numbers)
         fields, counts = fields_and_counts(units["mark"])
-        lengths = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
-        lengths[rows, fields] = units["length"]
-        return held, Matches(lengths, rows, list(terms), places, fields, counts)
+        sums = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
+        sums[rows, fields] = units["length"]
+        tail, packed = self._tail[1].find(asked), Matches(sums, rows, list(asked), places, fields, counts)
+        statistics = tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies)
+        self._found[asked] = statistics, [(self._tail[0], tail), (held, packed)]
+        return self._found[asked]
 
 
 class PostgresLexical:
