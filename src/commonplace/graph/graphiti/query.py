@@ -31,7 +31,7 @@ from commonplace.graph.views import (
     ViewBuilder,
 )
 from commonplace.store.graph import GraphReading
-from commonplace.types.graph import Edge, Entity, GraphFilter, Relation
+from commonplace.types.graph import Edge, Entity, Episode, GraphFilter, Relation
 
 Score = Callable[[str, Sequence[str]], Iterable[float]]
 """How well texts answer a query, 0–1."""
@@ -53,33 +53,78 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Answers:
-    """What Graphiti's searches find for one question, read like a graph."""
+class _Question(GraphReader):
+    """One question that Graphiti is asked, and the graph of what its searches find for it."""
 
-    def __init__(
-        self,
-        tools: GraphitiTools,
-        local: GraphReading,
-        labels: Mapping[str, str],
-        times: Times,
-        known: dict[str, Entity],
-    ) -> None:
-        """Begin a question.
+    _context_depth, _has_summaries = 1, False
 
-        Args:
-            labels: our groups that are asked for, by their names at Graphiti's.
-            known: the entities that Graphiti answered before, to which new ones are added.
-        """
+    def __init__(self, reader: GraphitiReader, tools: GraphitiTools, times: Times, groups: tuple[str, ...]) -> None:
+        super().__init__(reader.runtime, reader.search, reader.words_of)
+        self._reader = reader
         self._tools = tools
-        self._local = local
-        self._labels = labels
         self._times = times
-        self._known = known
+        self._here = reader.runtime.graph
+        self._labels = reader.backend.labels(groups)  # our groups that are asked for, by their names at Graphiti's
+        self._known = reader.answered
         self._facts: dict[str, Relation] = {}
         self._calls = 0
-        self.is_cut = False
 
-    def search_nodes(self, query: str, limit: int) -> list[Entity]:
+    # How it asks
+
+    @property
+    def _graph(self) -> GraphReading:
+        return self  # type: ignore[return-value] # it has what the questions that Graphiti answers read
+
+    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
+        found = super().neighbourhood(name, depth, limit, times)
+        return replace(found, is_capped=found.is_capped or self._calls > MAX_CALLS)
+
+    def _find(self, name: str) -> Entity:
+        """Return the entity that an id of ours or of theirs, or a name, means there."""
+        if name in self._known:
+            return self._known[name]
+        local = self._here.entities([name]).get(name)
+        if local is not None or not is_id(name):
+            meant = local.name if local is not None else name
+            nodes = self._nodes(meant, MAX_CALLS)
+            by_id = next((each for each in nodes if each.id == name), None)
+            found = by_id or next((each for each in nodes if normal(each.name) == normal(meant)), None)
+            if found is not None:
+                return found
+        raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy=_BY_NAME)
+
+    def _centre(self, id_: str) -> str:
+        """Return what an id is called there; "" for an entity of ours that Graphiti does not have."""
+        try:
+            return self._find(id_).id if id_ else ""
+        except NotFoundError:
+            return "" if id_ in self._here.entities([id_]) else id_
+
+    def _state(self) -> tuple[bool, tuple[str, ...]]:
+        waiting = len(self._reader.backend.outbox.errands())
+        return bool(waiting), (waiting_for(waiting),) if waiting else ()
+
+    def _find_entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
+        found = [each for each in self._nodes(query, limit) if wanted.times.has(each)]
+        of_type = [each for each in found if not wanted.types or each.type in wanted.types]
+        is_degraded, notices = self._state()
+        if wanted.times.valid_at is not None:
+            is_degraded, notices = True, (*notices, _TIMELESS)
+        texts = {each.id: f"{each.name}: {each.summary}" for each in of_type}
+        return TextHits(self._scored(query, texts, limit), is_degraded, notices)
+
+    def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
+        found = self._relations(query, limit, self._centre(wanted.centre))
+        texts = {each.id: each.fact for each in found if not wanted.types or each.type in wanted.types}
+        return TextHits(self._scored(query, texts, limit), *self._state())
+
+    def _scored(self, query: str, texts: Mapping[str, str], limit: int) -> dict[str, float]:
+        """Return scores by id, best first, ties in Graphiti's order, without what says nothing of the query."""
+        scores = self._reader.score(query, list(texts.values())) if texts else ()
+        scored = {id_: round(float(score), 4) for id_, score in zip(texts, scores, strict=True) if score > 0}
+        return dict(sorted(scored.items(), key=lambda each: -each[1])[:limit])
+
+    def _nodes(self, query: str, limit: int) -> list[Entity]:
         found = self._tools.search_nodes(query, list(self._labels), _more(limit), now=self._times.now)
         nodes = [replace(each, group=self._labels.get(each.group, each.group)) for each in found]
         self._known.update({each.id: each for each in nodes})
@@ -87,7 +132,7 @@ class Answers:
             self._known.pop(id_, None)
         return nodes
 
-    def search_facts(self, query: str, limit: int, centre: str = "") -> list[Relation]:
+    def _relations(self, query: str, limit: int, centre: str = "") -> list[Relation]:
         """Return the facts that are found and are of the time that is asked for, in Graphiti's order."""
         groups = list(self._labels)
         found = self._tools.search_facts(query, groups, _more(limit), centre=centre, now=self._times.now)
@@ -96,29 +141,14 @@ class Answers:
         self._facts.update({each.id: each for each in facts})
         return facts
 
-    def node(self, name: str) -> Entity | None:
-        """Return the entity that an id of ours or of theirs, or a name, means there."""
-        if name in self._known:
-            return self._known[name]
-        local = self._local.entities([name]).get(name)
-        if local is None and is_id(name):
-            return None
-        meant = local.name if local is not None else name
-        found = self.search_nodes(meant, MAX_CALLS)
-        by_id = next((each for each in found if each.id == name), None)
-        return by_id or next((each for each in found if normal(each.name) == normal(meant)), None)
-
-    def centre(self, id_: str) -> str:
-        """Return what an id is called there; "" for an entity of ours that Graphiti does not have."""
-        node = self.node(id_) if id_ else None
-        return node.id if node is not None else "" if id_ in self._local.entities([id_]) else id_
+    # What it has found, read like a graph
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
-        local = self._local.entities([id_ for id_ in ids if id_ not in self._known])
+        local = self._here.entities([id_ for id_ in ids if id_ not in self._known])
         missing = {id_ for id_ in ids if id_ not in self._known and id_ not in local}
         said = dict.fromkeys(each.fact for each in self._facts.values() if {each.source, each.target} & missing)
         if said:  # no tool gives an entity by its id
-            self.search_nodes(" ".join(said)[:_NAMED_BY], len(missing))
+            self._nodes(" ".join(said)[:_NAMED_BY], len(missing))
         return {id_: each for id_ in ids if (each := self._known.get(id_) or local.get(id_)) is not None}
 
     def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
@@ -138,76 +168,26 @@ class Answers:
             name = self._known[id_].name if id_ in self._known else ""
             if among is None and name:
                 self._calls += 1
-                self.is_cut = self.is_cut or self._calls > MAX_CALLS
-                if not self.is_cut:
-                    self.search_facts(name, limit, id_)
+                if self._calls <= MAX_CALLS:
+                    self._relations(name, limit, id_)
             facts = [each for each in self._facts.values() if id_ in (each.source, each.target)]
             near = [each for each in facts if among is None or {each.source, each.target} <= set(among)]
             found[id_] = [Edge(f.id, f.source, f.target, f.created_at, f.confidence, bool(f.dispute)) for f in near]
         return found
 
-    def _untold(self, *_: object) -> dict[str, Any]:
+    def aliases(self, *_: object) -> dict[str, Any]:
         return {}
 
     # Graphiti's tools return neither other names nor which episode says what.
-    aliases = mentions = reference_times = _untold
-
-
-class _Question(GraphReader):
-    """One question that Graphiti is asked."""
-
-    _context_depth, _has_summaries = 1, False
-
-    def __init__(self, reader: GraphitiReader, answers: Answers) -> None:
-        super().__init__(reader.runtime, reader.search, reader.words_of)
-        self._reader = reader
-        self._answers = answers
-
-    @property
-    def _graph(self) -> GraphReading:
-        return self._answers  # type: ignore[return-value] # it has what the questions that Graphiti answers read
-
-    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
-        found = super().neighbourhood(name, depth, limit, times)
-        return replace(found, is_capped=found.is_capped or self._answers.is_cut)
-
-    def _find(self, name: str) -> Entity:
-        found = self._answers.node(name)
-        if found is None:
-            raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy=_BY_NAME)
-        return found
-
-    def _centre(self, id_: str) -> str:
-        return self._answers.centre(id_)
-
-    def _state(self) -> tuple[bool, tuple[str, ...]]:
-        waiting = len(self._reader.backend.outbox.errands())
-        return bool(waiting), (waiting_for(waiting),) if waiting else ()
-
-    def _find_entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
-        found = [each for each in self._answers.search_nodes(query, limit) if wanted.times.has(each)]
-        texts = {
-            each.id: f"{each.name}: {each.summary}" for each in found if not wanted.types or each.type in wanted.types
-        }
-        is_degraded, notices = self._state()
-        if wanted.times.valid_at is not None:
-            is_degraded, notices = True, (*notices, _TIMELESS)
-        return TextHits(self._scored(query, texts, limit), is_degraded, notices)
-
-    def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
-        found = self._answers.search_facts(query, limit, self._centre(wanted.centre))
-        texts = {each.id: each.fact for each in found if not wanted.types or each.type in wanted.types}
-        return TextHits(self._scored(query, texts, limit), *self._state())
-
-    def _scored(self, query: str, texts: Mapping[str, str], limit: int) -> dict[str, float]:
-        """Return scores by id, best first, ties in Graphiti's order, without what says nothing of the query."""
-        scores = self._reader.score(query, list(texts.values())) if texts else ()
-        scored = {id_: round(float(score), 4) for id_, score in zip(texts, scores, strict=True) if score > 0}
-        return dict(sorted(scored.items(), key=lambda each: -each[1])[:limit])
+    mentions = reference_times = aliases
 
 
 class GraphitiReader(GraphReader):
-    """Answers questions from Graphiti; those that its tools cannot answer, from the local graph. Safe for threads."""
+    """Answers questions from Graphiti; those that its tools cannot answer, from the local graph. Safe for threads.
+
+    Attributes:
+        answered: the entities that Graphiti has answered, which none of its tools gives by their ids.
+    """
 
     def __init__(
         self, runtime: GraphRuntime, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
@@ -215,8 +195,8 @@ class GraphitiReader(GraphReader):
         super().__init__(runtime, search, words_of)
         self.backend = backend
         self.score = score
+        self.answered: dict[str, Entity] = {}
         self._local = GraphReader(runtime, search, words_of)
-        self._answered: dict[str, Entity] = {}
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
         return self._either(lambda reader: reader.search_entities(query, limit, wanted), wanted.times, wanted.groups)
@@ -237,8 +217,12 @@ class GraphitiReader(GraphReader):
         """
         here = self._local.episodes(limit, groups, times)
         labels = self.backend.labels(groups)
-        listed = self._asked(lambda tools: tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS))))
-        found = [unmarked(each) for each in listed or ()]
+        found: list[Episode] = []
+        try:
+            listed = self.backend.ask(lambda tools: tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS))))
+            found = [unmarked(each) for each in listed]
+        except ProviderError as error:
+            _log.warning("%s", told(error))
         gone = {each.id for each in self.backend.outbox.errands() if each.what == "delete"}
         own = {*self._graph.episodes([each.id for each in found]), *gone}
         others = [replace(each, group=labels.get(each.group, each.group)) for each in found if each.id not in own]
@@ -251,26 +235,18 @@ class GraphitiReader(GraphReader):
         try:
             return self._local.entity(name, times)
         except NotFoundError:
-            found = self._asked(lambda tools: self._answers(tools, times).node(name))
-            if found is None:
+            try:
+                found = self.backend.ask(lambda tools: _Question(self, tools, times, ())._find(name))
+            except (NotFoundError, ProviderError) as error:
+                if isinstance(error, ProviderError):
+                    _log.warning("%s", told(error))
                 raise NotFoundError(f"there is no entity {name!r:.80}", remedy=_BY_NAME) from None
             return EntityView(found.id, found.name, found.type, found.summary, moment_of(found.created_at))
-
-    def _answers(self, tools: GraphitiTools, times: Times, groups: tuple[str, ...] = ()) -> Answers:
-        return Answers(tools, self._graph, self.backend.labels(groups), times, self._answered)
-
-    def _asked(self, what: Callable[[GraphitiTools], T]) -> T | None:
-        """Return what the server answers, None where it does not."""
-        try:
-            return self.backend.ask(what)
-        except ProviderError as error:
-            _log.warning("%s", told(error))
-            return None
 
     def _either(self, ask: Callable[[GraphReader], T], times: Times, groups: tuple[str, ...] = ()) -> T:
         """Return what Graphiti answers, or else what the local graph does, which then says so."""
         try:
-            return self.backend.ask(lambda tools: ask(_Question(self, self._answers(tools, times, groups))))
+            return self.backend.ask(lambda tools: ask(_Question(self, tools, times, groups)))
         except NotFoundError as nowhere:
             try:
                 return ask(self._local)
