@@ -84,6 +84,13 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
                 embedder = engine.index_status().embedder
                 ask_all(outcomes, engine, questions, session_of)
     corpus = Build(*map(sum, zip(*map(astuple, [Build(), *builds]), strict=True)))
+    reports: dict[Method, dict[str, Any]] = {}
+    for method, found in outcomes.items():
+        by_type: dict[str, list[Outcome]] = {}
+        for outcome in found:
+            by_type.setdefault(outcome.question.type, []).append(outcome)
+        of_types = {name: figures(by_type[name], is_of_type=True) for name in sorted(by_type)}
+        reports[method] = {**figures(found), **latency([outcome.ms for outcome in found]), "by_type": of_types}
     return {
         "benchmark": "conversations",
         "format": options.format,
@@ -91,7 +98,7 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
         "embedder": embedder,
         "corpus": {"conversations": len(builds), **corpus.to_dict()},
         "questions": {"asked": len(outcomes[methods[0]]), **counts},
-        "methods": {method: _report(found) for method, found in outcomes.items()},
+        "methods": reports,
         "peak_memory_bytes": peak_memory_bytes(),
     }
 
@@ -106,15 +113,6 @@ def ask_all(
             # The place of a session is that of its best turn.
             sessions = tuple(dict.fromkeys(session_of[turn] for turn in answer.ranking))
             found.append(Outcome(question, answer.ranking, sessions, answer.ms))
-
-
-def _report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    types = sorted({outcome.question.type for outcome in outcomes})
-    return {
-        **figures(outcomes),
-        **latency([outcome.ms for outcome in outcomes]),
-        "by_type": {name: figures([o for o in outcomes if o.question.type == name], is_of_type=True) for name in types},
-    }
 
 
 def figures(outcomes: Sequence[Outcome], *, is_of_type: bool = False) -> dict[str, float | int]:

@@ -16,7 +16,6 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -86,17 +85,6 @@ def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
     """Yield the conversations of a file in the order of the file."""
     if form not in FORMATS:
         raise UsageError(f"format {form!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")
-    for number, entry in enumerate(_entries(path)):
-        try:
-            yield FORMATS[form](entry)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(
-                f"{path}, entry {number} is not a {form} entry: {type(error).__name__} {error}",
-                remedy="check the format and the file",
-            ) from error
-
-
-def _entries(path: Path) -> list[Any]:
     try:
         entries = json.loads(path.read_bytes())
     except OSError as error:
@@ -107,34 +95,42 @@ def _entries(path: Path) -> list[Any]:
         raise UsageError(f"{path} is not UTF-8 ({error})", remedy="give one JSON list in UTF-8") from error
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"{path} holds no list of entries", remedy="give one JSON list")
-    return entries
+    for number, entry in enumerate(entries):
+        try:
+            yield FORMATS[form](entry)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"{path}, entry {number} is not a {form} entry: {type(error).__name__} {error}",
+                remedy="check the format and the file",
+            ) from error
 
 
 def _locomo(entry: Mapping[str, Any]) -> Dialogue:
     conversation = entry["conversation"]
-    numbers = sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key)))
-    turns = tuple(
-        Document(
-            id=turn["dia_id"],
-            text=_spoken(turn),
-            session=f"session_{number}",
-            at=_time(conversation.get(f"session_{number}_date_time", ""), _LOCOMO_TIME),
-        )
-        for number in numbers
-        for turn in conversation[f"session_{number}"]
-    )
+    turns = []
+    for session in sorted(filter(_SESSION.fullmatch, conversation), key=lambda name: int(name.partition("_")[2])):
+        at = _time(conversation.get(f"{session}_date_time", ""), _LOCOMO_TIME)
+        for turn in conversation[session]:
+            caption = turn.get("blip_caption")
+            text = f"{turn['speaker']}: {turn['text']}" + (f" [{caption}]" if caption else "")
+            turns.append(Document(id=turn["dia_id"], text=text, session=session, at=at))
     sessions = {turn.id: turn.session for turn in turns}
     questions, repaired, unknown = [], 0, 0
     for number, item in enumerate(entry["qa"]):
-        evidence, mended, lost = _evidence(item.get("evidence") or [], sessions)
-        repaired, unknown = repaired + mended, unknown + lost
+        evidence: dict[str, None] = {}
+        for piece in item.get("evidence") or []:
+            named = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(piece)]
+            found = [turn for turn in named if turn in sessions]
+            repaired += bool(found) and named != [piece]
+            unknown += max(len(named), 1) - len(found)
+            evidence.update(dict.fromkeys(found))
         category = LOCOMO_CATEGORIES.get(item["category"], str(item["category"]))
         questions.append(
             Question(
                 id=f"{entry['sample_id']}/{number}",
                 text=str(item["question"]),
                 type=category,
-                turns=evidence,
+                turns=tuple(evidence),
                 sessions=tuple(dict.fromkeys(sessions[turn] for turn in evidence)),
                 is_counted=category != "adversarial",
             )
@@ -142,25 +138,7 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
     # The file does not say when its questions are asked; they speak of all of the conversation as past.
     last = max((turn.at for turn in turns if turn.at is not None), default=None)
     asked_at = None if last is None else last + DAY_S
-    return Dialogue(str(entry["sample_id"]), turns, tuple(questions), repaired, unknown, asked_at)
-
-
-def _spoken(turn: Mapping[str, Any]) -> str:
-    caption = turn.get("blip_caption")
-    return f"{turn['speaker']}: {turn['text']}" + (f" [{caption}]" if caption else "")
-
-
-def _evidence(pieces: Sequence[str], known: Mapping[str, str]) -> tuple[tuple[str, ...], int, int]:
-    """Return the known turns that the pieces name, how many pieces were malformed, how many names were unknown."""
-    turns: dict[str, None] = {}
-    repaired = unknown = 0
-    for piece in pieces:
-        named = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(piece)]
-        found = [turn for turn in named if turn in known]
-        repaired += bool(found) and named != [piece]
-        unknown += max(len(named), 1) - len(found)
-        turns.update(dict.fromkeys(found))
-    return tuple(turns), repaired, unknown
+    return Dialogue(str(entry["sample_id"]), tuple(turns), tuple(questions), repaired, unknown, asked_at)
 
 
 def _time(text: str, form: str) -> float | None:
@@ -257,11 +235,12 @@ def read_qrels(path: Path) -> dict[str, dict[str, float]]:
         columns = line.split("\t")
         if len(columns) != 3:
             raise _fault(f"{path}:{number}", f"has {len(columns)} columns", "query id, document id, score, with tabs")
-        grade = _number(columns[2])
-        if grade is None:
+        try:
+            grade = float(columns[2])
+        except ValueError:
             if number == 1:
                 continue
-            raise _fault(f"{path}:{number}", f"has the score {columns[2]!r}", "a number in the third column")
+            raise _fault(f"{path}:{number}", f"has the score {columns[2]!r}", "a number in the third column") from None
         grades.setdefault(columns[0], {})[columns[1]] = grade
     return grades
 
@@ -310,8 +289,15 @@ def read_people(memories: Path, questions: Path) -> list[Person]:
     for place, row in _rows(questions):
         user, text = _text(row, "user", place), _text(row, "question", place)
         known = {each["id"] for each in kept.get(user, ())}
-        relevant, stale = (_ids(row, name, known, place) for name in ("relevant", "stale"))
-        found = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), relevant, stale)
+        answers = {}
+        for name in ("relevant", "stale"):
+            ids = row.get(name, [])
+            if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
+                raise _fault(place, f"has `{name}` {ids!r}", "a list of ids")
+            if unknown := [each for each in ids if each not in known]:
+                raise _fault(place, f"has in `{name}` {unknown[0]!r}", "the id of a memory of the same user")
+            answers[name] = tuple(ids)
+        found = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), **answers)
         asked.setdefault(user, []).append(found)
     if not asked:
         raise UsageError(f"{questions} holds no question", remedy="give one JSON object {user, id, question} a line")
@@ -325,16 +311,6 @@ def read_talk(path: Path) -> Iterator[str]:
         yield from (turn.text for dialogue in read_dialogues(path, "locomo") for turn in dialogue.turns)
     else:
         yield from (_text(row, "content", place) for place, row in _rows(path))
-
-
-def _ids(row: Mapping[str, Any], key: str, known: AbstractSet[str], place: str) -> tuple[str, ...]:
-    value = row.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _fault(place, f"has `{key}` {value!r}", "a list of ids")
-    unknown = [each for each in value if each not in known]
-    if unknown:
-        raise _fault(place, f"has in `{key}` {unknown[0]!r}", "the id of a memory of the same user")
-    return tuple(value)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -374,13 +350,6 @@ def _text(row: Mapping[str, Any], key: str, place: str, *, default: str | None =
     if not isinstance(value, str):
         raise _fault(place, f"has `{key}` {value!r}", "a string")
     return value
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _fault(place: str, what: str, expected: str) -> UsageError:
@@ -424,7 +393,10 @@ def make_documents(passages: int, seed: int = 0, words: Sequence[str] = ()) -> I
     words = words or words_of(ModelData().vocabulary())
     generator = np.random.default_rng(seed)
     everywhere = _law(len(words))
-    topics = _topics(len(words), generator)
+    # Uniform in the logarithm of the rank: common words belong to more subjects than rare ones do.
+    first, last = min(TOPIC_RANKS[0], len(words) // 2), min(TOPIC_RANKS[1], len(words))
+    ranks = first * (last / first) ** generator.random((TOPICS, min(TOPIC_WORDS, len(words))))
+    topics = ranks.astype(np.int64)
     within = _law(topics.shape[1])
     # The second copy of every word ends a sentence: punctuation costs nothing when the words are joined.
     forms = [*words, *(f"{word}." for word in words)]
@@ -450,14 +422,6 @@ def _law(ranks: int) -> NDArray[np.float64]:
     return np.asarray(cumulative / cumulative[-1])
 
 
-def _topics(words: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Return the words of each topic, int64, shape (topics, words of a topic)."""
-    first, last = min(TOPIC_RANKS[0], words // 2), min(TOPIC_RANKS[1], words)
-    # Uniform in the logarithm of the rank: common words belong to more subjects than rare ones do.
-    places = generator.random((TOPICS, min(TOPIC_WORDS, words)))
-    return np.asarray((first * (last / first) ** places).astype(np.int64))
-
-
 def sample(documents: Iterable[Document], size: int, seed: int) -> list[Document]:
     """Return `size` documents, each as likely as any other, in one pass (Vitter's algorithm R, 1985)."""
     draw = random.Random(seed)  # noqa: S311 - not a secret
@@ -478,19 +442,20 @@ def questions_about(documents: Iterable[Document], size: int, seed: int) -> list
 def make_queries(passages: Sequence[Document], size: int, seed: int) -> list[str]:
     """Return questions of 3–10 words about the passages; every other one reads like language, with stop words."""
     draw = random.Random(seed)  # noqa: S311 - not a secret
-    with_words = [words for passage in passages if len(words := _words(passage.text)) >= 3]
-    return [_question(draw, draw.choice(with_words), number % 2 == 1) for number in range(size if with_words else 0)]
-
-
-def _words(text: str) -> list[str]:
-    return ["".join(filter(str.isalnum, word)).lower() for word in text.split() if any(map(str.isalnum, word))]
-
-
-def _question(draw: random.Random, words: Sequence[str], is_language: bool) -> str:
-    if is_language:
-        opening = draw.choice(_OPENINGS)
-        length = min(draw.randint(6, 10) - len(opening.split()), len(words))
-        start = draw.randrange(len(words) - length + 1)
-        return " ".join([opening, *words[start : start + length]])
-    content = list(dict.fromkeys(word for word in words if word not in STOP_WORDS)) or list(words)
-    return " ".join(draw.sample(content, min(draw.randint(3, 6), len(content))))
+    texts = (
+        ["".join(filter(str.isalnum, word)).lower() for word in passage.text.split() if any(map(str.isalnum, word))]
+        for passage in passages
+    )
+    with_words = [words for words in texts if len(words) >= 3]
+    questions = []
+    for number in range(size if with_words else 0):
+        words = draw.choice(with_words)
+        if number % 2:
+            opening = draw.choice(_OPENINGS)
+            length = min(draw.randint(6, 10) - len(opening.split()), len(words))
+            start = draw.randrange(len(words) - length + 1)
+            questions.append(" ".join([opening, *words[start : start + length]]))
+        else:
+            content = list(dict.fromkeys(word for word in words if word not in STOP_WORDS)) or words
+            questions.append(" ".join(draw.sample(content, min(draw.randint(3, 6), len(content)))))
+    return questions

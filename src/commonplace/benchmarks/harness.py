@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -252,25 +252,20 @@ def memory_of(pid: int) -> dict[str, int]:
         `resident_bytes` (RSS), `proportional_bytes` (PSS, where what several processes share is divided among them),
         `anonymous_bytes` (what is its own and in no file) and `peak_bytes`, the most that it ever had resident.
     """
-    status, rollup = (_sizes(Path(f"/proc/{pid}/{name}")) for name in ("status", "smaps_rollup"))
-    sizes = {
-        "resident_bytes": status.get("VmRSS"),
-        "proportional_bytes": rollup.get("Pss"),
-        "anonymous_bytes": rollup.get("Anonymous"),
-        "peak_bytes": status.get("VmHWM"),
-    }
-    return {name: size for name, size in sizes.items() if size is not None}
-
-
-def _sizes(path: Path) -> dict[str, int]:
-    """Return the lines of a file that tell a size, in bytes; {} where there is no such file."""
-    try:
-        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return {}
     # Written as "VmRSS:     1234 kB".
-    fields = (line.partition(":") for line in lines if line.endswith(" kB"))
-    return {name: int(size.split()[0]) * 1024 for name, _, size in fields}
+    written: dict[str, int] = {}
+    for name in ("status", "smaps_rollup"):
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/{name}").read_text(encoding="ascii", errors="replace").splitlines()
+            fields = (line.partition(":") for line in lines if line.endswith(" kB"))
+            written |= {what: int(size.split()[0]) * 1024 for what, _, size in fields}
+    names = {
+        "resident_bytes": "VmRSS",
+        "proportional_bytes": "Pss",
+        "anonymous_bytes": "Anonymous",
+        "peak_bytes": "VmHWM",
+    }
+    return {name: written[what] for name, what in names.items() if what in written}
 
 
 def size_bytes(*paths: Path) -> int:
@@ -314,7 +309,11 @@ class CachedEmbedder:
         return np.concatenate([np.zeros((0, self.stamp.dimensions), np.float32), *parts])
 
     def _part(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
-        name, keys = str(self.stamp), [_key(text) for text in texts]
+        name, keys = str(self.stamp), []
+        for text in texts:
+            digest = blake2b(text.token_ids.tobytes(), digest_size=16)
+            digest.update(text.text.encode("utf-8", "surrogatepass"))
+            keys.append(digest.digest())
         vectors = np.empty((len(texts), self.stamp.dimensions), np.float32)
         missing = []
         for place, key in enumerate(keys):
@@ -333,12 +332,6 @@ class CachedEmbedder:
                 self._file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
                 self._file.execute("COMMIT")
         return vectors
-
-
-def _key(text: TokenizedText) -> bytes:
-    digest = blake2b(text.token_ids.tobytes(), digest_size=16)
-    digest.update(text.text.encode("utf-8", "surrogatepass"))
-    return digest.digest()
 
 
 @contextmanager

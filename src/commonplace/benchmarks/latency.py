@@ -28,9 +28,8 @@ from commonplace.benchmarks.harness import (
 )
 from commonplace.benchmarks.measures import median
 from commonplace.dataclasses import dataclass
-from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.types import Document, Method, Progress
+from commonplace.types import Document, Progress
 
 LIMIT = 10
 """Hits asked for, as by default."""
@@ -81,7 +80,14 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
         with open_engine(directory) as engine:
             embedder = engine.index_status().embedder
             peak = peak_memory_bytes()
-            figures = {method: _figures(engine, questions, method, progress) for method in methods}
+            figures = {}
+            for method in methods:
+                answers = list(ask(engine, questions, method, owner_of, progress, limit=LIMIT))
+                stages: dict[str, list[float]] = {}
+                for stage in (stage for answer in answers for stage in answer.stages):
+                    stages.setdefault(stage.name, []).append(stage.ms)
+                of_stages = {name: latency(times) for name, times in stages.items()}
+                figures[method] = {**latency([answer.ms for answer in answers]), "stages": of_stages}
         process = _processes(directory, options.embedder, questions)
     return {
         "benchmark": "latency",
@@ -93,15 +99,6 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
         "process": process,
         "peak_memory_bytes": peak,
     }
-
-
-def _figures(engine: Engine, questions: Sequence[str], method: Method, progress: Progress | None) -> dict[str, Any]:
-    answers = list(ask(engine, questions, method, owner_of, progress, limit=LIMIT))
-    stages: dict[str, list[float]] = {}
-    for stage in (stage for answer in answers for stage in answer.stages):
-        stages.setdefault(stage.name, []).append(stage.ms)
-    of_stages = {name: latency(times) for name, times in stages.items()}
-    return {**latency([answer.ms for answer in answers]), "stages": of_stages}
 
 
 # It imports only what answering needs, so that what is measured is what a user's process would take.

@@ -86,29 +86,20 @@ def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, A
                 newest = max(question.relevant, key=lambda id_: born[id_], default="")
                 ranking = tuple(dict.fromkeys(hit.owner_id for hit in hits))
                 outcomes.append(Outcome(question, ranking, newest, any(map(is_likely, hits)), ms))
+    styles: dict[str, list[Outcome]] = {}
+    for each in outcomes:
+        styles.setdefault(each.question.style, []).append(each)
+    styles["all with an answer"] = [each for each in outcomes if each.question.relevant]
+    build_s = round(seconds, 3)
     return {
         "benchmark": "recall",
         "machine": describe(),
         "embedder": embedder,
-        "corpus": {
-            "people": len(people),
-            "memories": memories,
-            "others_each": len(others),
-            "build_s": round(seconds, 3),
-        },
-        "styles": _by_style(outcomes),
+        "corpus": {"people": len(people), "memories": memories, "others_each": len(others), "build_s": build_s},
+        "styles": {name: figures(part) for name, part in styles.items()},
         "time": latency([outcome.ms for outcome in outcomes]),
         "peak_memory_bytes": peak_memory_bytes(),
     }
-
-
-def _by_style(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the figures of each style in the order of the file, and of all questions that have an answer."""
-    parts: dict[str, list[Outcome]] = {}
-    for each in outcomes:
-        parts.setdefault(each.question.style, []).append(each)
-    parts["all with an answer"] = [each for each in outcomes if each.question.relevant]
-    return {name: figures(part) for name, part in parts.items()}
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,44 +110,34 @@ def plot(result: Mapping[str, Any], target: Path) -> None:
 
     methods, curves = result["methods"], result.get("curves")
     known = [name for name in next(iter(methods.values())) if "@" in name or name == "mrr"]
-    names = [name for name in known if all(name in row for row in methods.values())]
-    size = (max(6.0, 1.1 * len(names)) + (10.0 if curves else 0.0), 4.5)
+    qualities = [name for name in known if all(name in row for row in methods.values())]
+    names = qualities or ["p50_ms", "p95_ms", "max_ms"]
+    size = (max(6.0, 1.1 * len(qualities)) + (10.0 if curves else 0.0), 4.5)
     figure = Figure(figsize=size, layout="constrained")
     bars, *others = figure.subplots(1, 3) if curves else [figure.add_subplot()]
-    _draw_bars(bars, methods, names or ["p50_ms", "p95_ms", "max_ms"])
-    bars.set_ylabel("share, higher is better" if names else "ms, lower is better")
+    width = 0.8 / len(methods)
+    for number, (method, row) in enumerate(methods.items()):
+        places = [place + (number - (len(methods) - 1) / 2) * width for place in range(len(names))]
+        bars.bar(places, [row[name] for name in names], width, label=method)
+    bars.set_xticks(range(len(names)), [name.replace("_", " ") for name in names], rotation=30, ha="right")
+    bars.set_ylabel("share, higher is better" if qualities else "ms, lower is better")
     if curves:
-        _draw_curves(others[0], curves)
-        _draw_trade(others[1], methods)
+        by_depth, trade = others
+        for method, curve in curves.items():
+            depths = [int(name.partition("@")[2]) for name in curve]
+            by_depth.plot(depths, list(curve.values()), marker="o", label=method)
+        by_depth.set_xscale("log")
+        by_depth.set_xticks(depths, [str(depth) for depth in depths])
+        by_depth.minorticks_off()
+        by_depth.set_xlabel("hits looked at")
+        by_depth.set_ylabel("recall, higher is better")
+        # Each method is a point at its median latency, with a line to the 95th percentile.
+        for method, row in methods.items():
+            beyond = [[0.0], [max(0.0, row["p95_ms"] - row["p50_ms"])]]
+            trade.errorbar([row["p50_ms"]], [row["ndcg@10"]], xerr=beyond, marker="o", capsize=3, label=method)
+        trade.set_xlabel("ms, median to 95th percentile, lower is better")
+        trade.set_ylabel("ndcg@10, higher is better")
     for axes in (bars, *others):
         axes.legend()
     figure.suptitle(f"benchmark {result['benchmark']}, {result['embedder']}")
     figure.savefig(target)
-
-
-def _draw_bars(axes: Any, methods: Mapping[str, Any], names: Sequence[str]) -> None:
-    width = 0.8 / len(methods)
-    for number, (method, row) in enumerate(methods.items()):
-        places = [place + (number - (len(methods) - 1) / 2) * width for place in range(len(names))]
-        axes.bar(places, [row[name] for name in names], width, label=method)
-    axes.set_xticks(range(len(names)), [name.replace("_", " ") for name in names], rotation=30, ha="right")
-
-
-def _draw_curves(axes: Any, curves: Mapping[str, Mapping[str, float]]) -> None:
-    for method, curve in curves.items():
-        depths = [int(name.partition("@")[2]) for name in curve]
-        axes.plot(depths, list(curve.values()), marker="o", label=method)
-    axes.set_xscale("log")
-    axes.set_xticks(depths, [str(depth) for depth in depths])
-    axes.minorticks_off()
-    axes.set_xlabel("hits looked at")
-    axes.set_ylabel("recall, higher is better")
-
-
-def _draw_trade(axes: Any, methods: Mapping[str, Any]) -> None:
-    """Draw each method as a point at its median latency, with a line to the 95th percentile."""
-    for method, row in methods.items():
-        beyond = [[0.0], [max(0.0, row["p95_ms"] - row["p50_ms"])]]
-        axes.errorbar([row["p50_ms"]], [row["ndcg@10"]], xerr=beyond, marker="o", capsize=3, label=method)
-    axes.set_xlabel("ms, median to 95th percentile, lower is better")
-    axes.set_ylabel("ndcg@10, higher is better")

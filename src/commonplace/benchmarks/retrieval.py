@@ -69,7 +69,14 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
     with ExitStack() as stack:
         if options.corpus is not None and options.qrels is not None:
             queries, skipped = read_judged_queries(options.queries, options.qrels)
-            _check_judged(queries, options.corpus, options.qrels)
+            judged = [key for query in queries for key, grade in query.grades.items() if grade > 0]
+            # Every figure would be 0.
+            if judged and {document.id for document in read_corpus(options.corpus)}.isdisjoint(judged):
+                raise UsageError(
+                    f"{options.qrels} judges {judged[0]!r} and {len(judged) - 1} others relevant, and "
+                    f"{options.corpus} has none of them",
+                    remedy="give the judgements of this corpus",
+                )
             directory = stack.enter_context(workspace(None))
             documents = Metered(read_corpus(options.corpus))
             corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
@@ -95,16 +102,6 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             **_measured(queries, asked),
             "peak_memory_bytes": peak_memory_bytes(),
         }
-
-
-def _check_judged(queries: Sequence[Query], corpus: Path, qrels: Path) -> None:
-    """Refuse judgements of which nothing is in the corpus: every figure would be 0."""
-    judged = [key for query in queries for key, grade in query.grades.items() if grade > 0]
-    if judged and {document.id for document in read_corpus(corpus)}.isdisjoint(judged):
-        raise UsageError(
-            f"{qrels} judges {judged[0]!r} and {len(judged) - 1} others relevant, and {corpus} has none of them",
-            remedy="give the judgements of this corpus",
-        )
 
 
 def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
@@ -154,21 +151,25 @@ def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, S
     """Write one line for each query: what was wanted, and what every method made of it."""
     with file.open("w", encoding="utf-8") as stream:
         for number, query in enumerate(queries):
-            found = {method: _found(query, given[number]) for method, given in answers.items()}
+            found = {}
+            for method, given in answers.items():
+                answer = given[number]
+                quality = _quality(answer.ranking, query.grades)
+                hits = list(zip(answer.ranking, answer.scores, answer.probabilities, strict=True))[:SHOWN]
+                found[method] = {
+                    "first_relevant": measures.first_relevant(answer.ranking, measures.relevant(query.grades)),
+                    "ndcg@10": round(quality["ndcg@10"], 4),
+                    "recall@10": round(quality["recall@10"], 4),
+                    "ms": round(answer.ms, 3),
+                    "hits": [
+                        {
+                            "id": id_,
+                            "score": round(score, 4),
+                            "probability": round(share, 4),
+                            "grade": query.grades.get(id_, 0),
+                        }
+                        for id_, score, share in hits
+                    ],
+                }
             row = {"id": query.id, "query": query.text, "relevant": dict(query.grades), "methods": found}
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _found(query: Query, answer: Answer) -> dict[str, Any]:
-    quality = _quality(answer.ranking, query.grades)
-    hits = list(zip(answer.ranking, answer.scores, answer.probabilities, strict=True))[:SHOWN]
-    return {
-        "first_relevant": measures.first_relevant(answer.ranking, measures.relevant(query.grades)),
-        "ndcg@10": round(quality["ndcg@10"], 4),
-        "recall@10": round(quality["recall@10"], 4),
-        "ms": round(answer.ms, 3),
-        "hits": [
-            {"id": id_, "score": round(score, 4), "probability": round(share, 4), "grade": query.grades.get(id_, 0)}
-            for id_, score, share in hits
-        ],
-    }

@@ -303,6 +303,7 @@ _NO_ROLES: Final = lists.FIRST_NAMES | lists.PLACE_FRONTS | frozenset({"royal"})
 _TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in lists.TOOL_NAMES)
 _MAX_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
+_BEFORE_ROLE: Final = frozenset({"a", "an", "the", "former"})
 _KINDS_OF_NAMED: Final = {
     noun: kind for noun, kind in lists.KINDS.items() if noun in lists.CLASS_NOUNS and kind in ("project", "tool")
 }
@@ -405,11 +406,9 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
         first += int(tokens.lower[first + 1] not in lists.AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
     is_town = tokens.at(last) == "," and _is_region_at(tokens, last + 1)
+    is_loud = last - first > 1 and kind.confidence < _LIKELY and all(map(_is_shouted, tokens.word[first:last]))
     # In capitals, while its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`
-    is_shouted = all(map(_is_shouted, tokens.word[first:last])) and any(
-        word[0].isalpha() and not word.isupper() for word in tokens.word
-    )
-    if last - first > 1 and kind.confidence < _LIKELY and is_shouted and not is_town:
+    if is_loud and not is_town and any(word[0].isalpha() and not word.isupper() for word in tokens.word):
         return [_mention(tokens, first, last, Kind("organization", 0.6))]
     if kind.type and kind.confidence < _CERTAIN:
         kind = _by_neighbours(tokens, first, last, kind)

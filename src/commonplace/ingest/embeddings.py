@@ -18,7 +18,7 @@ from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import quantise
 from commonplace.store.store import Store
-from commonplace.types import Embedding, IndexEntry, Progress
+from commonplace.types import IndexEntry, Progress
 
 BATCH: Final = 256
 """Passages embedded between two transactions; a killed process loses no more than these."""
@@ -45,31 +45,23 @@ def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) 
     resumed = begun.done if begun else 0
     made = 0
     while entries := store.unembedded(BATCH):
-        vectors = _vectors(entries, embedder, store.embedding())
-        store.put_reembedded(
-            embedder.stamp, [(entry.number, vector) for entry, vector in zip(entries, vectors, strict=True)]
-        )
+        held = store.embedding()
+        vectors: dict[int, bytes] = {}
+        wanted = []
+        for entry in entries:
+            # A kind that keeps its embedder keeps its vectors. What the old embedder gave zeros has zeros again, and is
+            # found by words alone.
+            own = embedder.stamp.of(entry.kind)
+            stays = held is not None and held.of(entry.kind) == own
+            vectors[entry.number] = entry.vector if stays else bytes(own.dimensions)
+            if not entry.vector or (not stays and any(entry.vector)):
+                wanted.append(entry)
+        vectors |= made_vectors(wanted, embedder)
+        store.put_reembedded(embedder.stamp, [(entry.number, vectors[entry.number]) for entry in entries])
         made += len(entries)
         if progress is not None and (now := store.reembedding()) is not None:
             progress("embedding passages", now.done, now.total)
     return Reembedded(made, resumed)
-
-
-def _vectors(entries: list[IndexEntry], embedder: Embedder, held: Embedding | None) -> list[bytes]:
-    """Return a vector for each passage: the old one where its kind keeps its embedder.
-
-    One that the old embedder gave zeros has zeros: it is found by words alone.
-    """
-    vectors: dict[int, bytes] = {}
-    wanted = []
-    for entry in entries:
-        own = embedder.stamp.of(entry.kind)
-        stays = held is not None and held.of(entry.kind) == own
-        vectors[entry.number] = entry.vector if stays else bytes(own.dimensions)
-        if not entry.vector or (not stays and any(entry.vector)):
-            wanted.append(entry)
-    vectors |= made_vectors(wanted, embedder)
-    return [vectors[entry.number] for entry in entries]
 
 
 def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int, bytes]:

@@ -28,22 +28,38 @@ def rules_above(root: str, project: str | None) -> tuple[str, Rules]:
     The first is what leads from there to the root, with a slash at its end; "" if the root is where the rules begin.
     The root was named, so rules that ignore it, or a directory around it, do not hold for that; both are real paths.
     """
-    top = _top(root, project)
+    directory = Path(root)
+    top = project if project and directory.is_relative_to(project) else root
+    for candidate in (directory, *directory.parents):
+        if os.path.lexists(candidate / ".git"):
+            top = str(candidate)
+            break
     inside = os.path.relpath(root, top).replace(os.sep, "/")
     prefix = "" if inside == "." else inside + "/"
     rules = with_rules((), [os.path.join(top, ".git", "info", "exclude")], "")  # noqa: PTH118
-    place = 0
-    while place < len(prefix):
-        above = prefix[:place]
+    around = [prefix[: place + 1] for place, sign in enumerate(prefix) if sign == "/"]
+    for above in ["", *around[:-1]] if prefix else []:
         rules = with_rules(rules, (os.path.join(top, above, name) for name in IGNORE_FILES), above)  # noqa: PTH118
-        place = prefix.index("/", place) + 1
-    return prefix, _overruled(rules, prefix)
+    # A rule that ignores the root, or a directory around it, and whatever is in it, such as `*`, is taken out.
+    while True:
+        everything = _decisive(prefix + _UNHEARD_OF, rules)
+        if not everything or not everything.include or everything not in [_decisive(each, rules) for each in around]:
+            return prefix, rules
+        rules = tuple(rule for rule in rules if rule is not everything)
 
 
 def with_rules(rules: Rules, locations: Iterable[str], directory: str) -> Rules:
     """Return rules with those of a directory's own ignore files, which are stronger; `directory` ends in a slash."""
-    lines = [line for location in locations for line in _lines(location)]
-    return (*reversed([rule for line in lines if (rule := _rule(line, directory))]), *rules)
+    own: list[RegexPattern] = []
+    for location in locations:
+        try:
+            with open_file(location) as stream:
+                data = stream.read(_MAX_BYTES)
+        except OSError:
+            continue
+        lines = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
+        own.extend(rule for line in lines if (rule := _rule(line, directory)))
+    return (*reversed(own), *rules)
 
 
 def is_ignored(path: str, rules: Rules) -> bool:
@@ -75,30 +91,3 @@ def _rule(line: str, directory: str) -> RegexPattern | None:
         depth = "" if "/" in line.removesuffix("/") else "**/"
         line = "/" + re.sub(r"([\\*?\[])", r"\\\1", directory) + depth + line.removeprefix("/")
     return pattern_of(sign + line)
-
-
-def _overruled(rules: Rules, root: str) -> Rules:
-    """Return rules without those that ignore a named directory, or one above it, and whatever is in it: `*`."""
-    above = [root[: place + 1] for place, sign in enumerate(root) if sign == "/"]
-    while True:
-        everything = _decisive(root + _UNHEARD_OF, rules)
-        if not everything or not everything.include or everything not in [_decisive(each, rules) for each in above]:
-            return rules
-        rules = tuple(rule for rule in rules if rule is not everything)
-
-
-def _top(root: str, project: str | None) -> str:
-    directory = Path(root)
-    for candidate in (directory, *directory.parents):
-        if os.path.lexists(candidate / ".git"):
-            return str(candidate)
-    return project if project and directory.is_relative_to(project) else root
-
-
-def _lines(location: str) -> list[str]:
-    try:
-        with open_file(location) as stream:
-            data = stream.read(_MAX_BYTES)
-    except OSError:
-        return []
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")

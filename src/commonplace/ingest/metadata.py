@@ -38,6 +38,7 @@ _OTHER: Final = re.compile(
 )
 _SCRIPT_SUFFIXES: Final = frozenset("ts tsx mts cts js jsx mjs cjs vue svelte".split())
 _SCRIPT_ENDINGS: Final = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".svelte", "/index.ts", "/index.js")
+_OTHER_ENDINGS: Final = ("", ".h", ".rb", ".rs", ".php", ".lua")
 _PYTHON_ENDINGS: Final = (".py", "/__init__.py", ".pyi")
 _PROSE_ENDINGS: Final = ("", ".md", ".rst", ".txt", "/index.md", "/README.md", "/index.rst", "/index.txt")
 _PYTHON_ROOTS: Final = ("src", "lib")
@@ -46,7 +47,7 @@ _PYTHON_ROOTS: Final = ("src", "lib")
 def find_references(text: str, path: str, language: Language, known: Collection[str]) -> tuple[str, ...]:
     """Return the references of a text in order of appearance, each once."""
     found: dict[str, None] = {}
-    for reference in _all(text, path, language, known):
+    for reference in _references(text, path, language, known):
         if reference and reference != path:
             found[reference] = None
             if len(found) == MAX_RESULTS:
@@ -54,16 +55,27 @@ def find_references(text: str, path: str, language: Language, known: Collection[
     return tuple(found)
 
 
-def _all(text: str, path: str, language: Language, known: Collection[str]) -> Iterator[str]:
+def _references(text: str, path: str, language: Language, known: Collection[str]) -> Iterator[str]:
     directory = posixpath.dirname(path)
-    if "@" in text:
-        yield from _mentions(text, directory, known)
+    for match in _MENTION.finditer(text) if "@" in text else ():
+        written = match[1].rstrip(".")
+        resolved = _resolve(written, directory, ("",), known)
+        if resolved or ("/" in written and language_of(posixpath.basename(written))):
+            yield resolved or written
     if language in PROSE:
-        yield from _links(text, directory, known)
+        for mark, pattern in (("](", _LINK), (":`", _ROLE), ("include::", _DIRECTIVE)):
+            for match in pattern.finditer(text) if mark in text else ():
+                written = match[1].partition("#")[0].partition("?")[0]
+                if written and ":" not in written:
+                    yield _resolve(written, directory, _PROSE_ENDINGS, known) or written
     elif language == "python":
         yield from _python_imports(text, directory, known)
     elif language == "code":
-        yield from _other_imports(text, path, directory, known)
+        is_script = path.rpartition(".")[2].lower() in _SCRIPT_SUFFIXES
+        endings = _SCRIPT_ENDINGS if is_script else _OTHER_ENDINGS
+        for match in (_SCRIPT if is_script else _OTHER).finditer(text):
+            written = match[1] or match[2]
+            yield _resolve(written, directory, endings, known) or written
 
 
 def _above(directory: str) -> list[str]:
@@ -85,26 +97,6 @@ def _resolve(written: str, directory: str, endings: tuple[str, ...], known: Coll
     return ""
 
 
-def _mentions(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
-    for match in _MENTION.finditer(text):
-        written = match[1].rstrip(".")
-        resolved = _resolve(written, directory, ("",), known)
-        if resolved:
-            yield resolved
-        elif "/" in written and language_of(posixpath.basename(written)):
-            yield written
-
-
-def _links(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
-    for mark, pattern in (("](", _LINK), (":`", _ROLE), ("include::", _DIRECTIVE)):
-        if mark not in text:
-            continue
-        for match in pattern.finditer(text):
-            written = match[1].partition("#")[0].partition("?")[0]
-            if written and ":" not in written:
-                yield _resolve(written, directory, _PROSE_ENDINGS, known) or written
-
-
 def _python_imports(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
     roots = [root + "/" if root else "" for root in _above(directory) if f"{root}/__init__.py" not in known]
     roots[1:1] = [f"{root}{name}/" for root in roots for name in _PYTHON_ROOTS]
@@ -121,14 +113,6 @@ def _python_imports(text: str, directory: str, known: Collection[str]) -> Iterat
         resolved = next((candidate for candidate in candidates if candidate in known), "")
         if resolved or name.partition(".")[0] not in sys.stdlib_module_names:
             yield resolved or written
-
-
-def _other_imports(text: str, path: str, directory: str, known: Collection[str]) -> Iterator[str]:
-    is_script = path.rpartition(".")[2].lower() in _SCRIPT_SUFFIXES
-    for match in (_SCRIPT if is_script else _OTHER).finditer(text):
-        written = match[1] or match[2]
-        endings = _SCRIPT_ENDINGS if is_script else ("", ".h", ".rb", ".rs", ".php", ".lua")
-        yield _resolve(written, directory, endings, known) or written
 
 
 RULES: Final = 2
@@ -192,13 +176,18 @@ def describe(owner: Owner, text: str, language: Language, known: Collection[str]
         head = head.split("\n", front.lines)[-1] if head.count("\n") >= front.lines else ""
     title = _line(values.get("title")) or _heading(head, language) or path.rpartition("/")[2]
     kind = _choice(values, "type", ARTIFACT_TYPES, faults) or _type(path, language, title, head)
-    phase = _choice(values, "phase", PHASES, faults) or _phase(path)
+    folders = (part.lower() for part in reversed(path.split("/")[:-1]))
+    phase = _choice(values, "phase", PHASES, faults) or next((part for part in folders if part in PHASES), "")
+    tags = values.get("tags", values.get("keywords"))
+    if isinstance(tags, str):
+        tags = tags.split("," if "," in tags else None)
+    named = (_line(tag).lstrip("#")[:100] for tag in (tags if isinstance(tags, list) else ()))
     summary = _line(values.get("summary")) or _line(values.get("description")) or _first_paragraph(head, language)
     described = replace(
         owner,
         title=title[:MAX_TITLE_LENGTH],
         summary=shorten(summary, MAX_SUMMARY_LENGTH),
-        tags=_tags(values),
+        tags=tuple(dict.fromkeys(filter(None, named)))[:MAX_TAGS],
         type=kind,
         phase=phase,
         references=find_references(text, path, language, known),
@@ -228,16 +217,6 @@ def _choice(values: Mapping[str, object], key: str, allowed: tuple[str, ...], fa
     return given
 
 
-def _tags(values: Mapping[str, object]) -> tuple[str, ...]:
-    given = values.get("tags", values.get("keywords"))
-    if isinstance(given, str):
-        given = given.split("," if "," in given else None)
-    if not isinstance(given, list):
-        return ()
-    tags = (_line(tag).lstrip("#")[:100] for tag in given)
-    return tuple(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
-
-
 def _type(path: str, language: Language, title: str, head: str) -> str:
     *directories, name = path.split("/")
     is_prose = language in PROSE
@@ -245,44 +224,35 @@ def _type(path: str, language: Language, title: str, head: str) -> str:
         return "code"
     if language == "config" and _INSTRUCTIONS.match(path):
         return "documentation"  # what an agent is told is prose, whatever it is wrapped in
-    by_name = _prose_type(name, title, head) if is_prose else ("test" if _TEST_FILE.match(name) else "")
-    return by_name or _directory_type(directories, is_prose=is_prose) or ("documentation" if is_prose else "code")
-
-
-def _prose_type(name: str, title: str, head: str) -> str:
-    if _DECISION_FILE.match(name) or _DECISION_FILE.match(title):
-        return "architecture"
-    if _REQUIREMENT.match(name) or _REQUIREMENT.match(title):
-        return "requirement"
-    return "architecture" if _DECISION.search(head) and _DECISION_FRAME.search(head) else ""
-
-
-def _directory_type(directories: list[str], *, is_prose: bool) -> str:
+    if is_prose:
+        if _DECISION_FILE.match(name) or _DECISION_FILE.match(title):
+            return "architecture"
+        if _REQUIREMENT.match(name) or _REQUIREMENT.match(title):
+            return "requirement"
+        if _DECISION.search(head) and _DECISION_FRAME.search(head):
+            return "architecture"
+    elif _TEST_FILE.match(name):
+        return "test"
+    # The nearest directory whose name says what is in it
     for depth in range(len(directories) - 1, -1, -1):
-        name = directories[depth].lower()
-        kind = _DIRECTORIES.get(name, "")
-        if not kind or (is_prose and name in _ONLY_CODE):
-            continue
+        above = directories[depth].lower()
+        kind = _DIRECTORIES.get(above, "")
         is_at_top = depth == 0 or (depth == 1 and directories[0] in _ABOVE)
-        if is_prose or kind == "test" or (kind != "documentation" and is_at_top):
+        is_told = is_prose or kind == "test" or (kind != "documentation" and is_at_top)
+        if kind and is_told and not (is_prose and above in _ONLY_CODE):
             return kind
-    return ""
-
-
-def _phase(path: str) -> str:
-    return next((part.lower() for part in reversed(path.split("/")[:-1]) if part.lower() in PHASES), "")
+    return "documentation" if is_prose else "code"
 
 
 def _heading(head: str, language: Language) -> str:
+    found = None
     if language == "markdown":
         found = _ATX.search(head)
         underlined = _UNDERLINED.search(head) if "\n===" in head else None
         if underlined and (not found or underlined.start() < found.start()):
             found = underlined
-    elif language == "restructuredtext":
-        found = _UNDERLINED.search(head) if _UNDERLINE_HINT.search(head) else None
-    else:
-        found = None
+    elif language == "restructuredtext" and _UNDERLINE_HINT.search(head):
+        found = _UNDERLINED.search(head)
     return plain_heading(found[1]) if found else ""
 
 
@@ -303,10 +273,7 @@ def _first_paragraph(head: str, language: Language) -> str:
 
 
 def _plain_paragraph(block: str, language: Language) -> str:
-    """Return the prose at the start of a block as one line, or "" if it is a heading, a badge, a table, code or markup.
-
-    A heading, a fence or a table ends a paragraph without a blank line before it.
-    """
+    """Return the prose at the start of a block as one line, or "" if it is something else than prose."""
     lines = block.strip("\n").split("\n")
     while lines and (lines[0].lstrip().startswith(("#", "=", "[![", "<", ".. ", "![")) or _is_rule(lines[0])):
         lines.pop(0)
@@ -314,17 +281,16 @@ def _plain_paragraph(block: str, language: Language) -> str:
         lines = lines[2:]
     if not lines or lines[0].lstrip().startswith(("|", "```", "~~~", ":", "+-", "@", "{%")) or lines[0][:4] == "    ":
         return ""
-    return plain_text(" ".join(lines[: _paragraph_end(lines, language)]))
-
-
-def _paragraph_end(lines: list[str], language: Language) -> int:
-    for number in range(1, len(lines)):
-        line = lines[number]
-        if language == "markdown" and (_ATX.match(line) or line.lstrip().startswith(("```", "~~~", "|"))):
-            return number
-        if language in {"markdown", "restructuredtext"} and number > 1 and _is_rule(line):
-            return number - 1  # the line above is the title that it underlines
-    return len(lines)
+    # A heading, a fence or a table ends a paragraph without a blank line before it.
+    end = len(lines)
+    for number, line in enumerate(lines):
+        if number and language == "markdown" and (_ATX.match(line) or line.lstrip().startswith(("```", "~~~", "|"))):
+            end = number
+        elif number > 1 and language in {"markdown", "restructuredtext"} and _is_rule(line):
+            end = number - 1  # the line above is the title that it underlines
+        if end < len(lines):
+            break
+    return plain_text(" ".join(lines[:end]))
 
 
 def _is_rule(line: str) -> bool:

@@ -146,14 +146,30 @@ class PassageMaker:
 
     def keep(self, owner: Owner, chunks: Sequence[Chunk]) -> PreparedOwner:
         """Tokenize the passages that an owner was cut into before."""
-        texts = tuple(self._named(owner, piece) for piece in chunks)
+        texts: list[TokenizedText] = []
+        for piece in chunks:
+            # Line by line, so that what was counted while cutting is not tokenized again.
+            lines = [*_names(owner.title, piece.heading, piece.text), piece.text]
+            parts = [self._tokenized(line) for line in lines]
+            texts.append(TokenizedText("\n".join(lines), parts[0] if len(parts) == 1 else np.concatenate(parts)))
         size = sum(len(tokenized.text) + tokenized.token_ids.nbytes for tokenized in texts)
-        return PreparedOwner(owner, tuple(chunks), texts, size)
+        return PreparedOwner(owner, tuple(chunks), tuple(texts), size)
 
     def complete(self, prepared: Sequence[PreparedOwner]) -> list[OwnerWrite]:
-        """Return the owners with passages that are ready to be written, all embedded at once."""
+        """Return the owners with passages that are ready to be written; those of one kind are embedded at once.
+
+        A passage whose vector is made later has b"" for it.
+        """
         destination = self._destination
-        vectors = self._vectors(prepared)
+        later = [
+            destination.defers(item.owner.kind, sum(len(text.token_ids) for text in item.texts)) for item in prepared
+        ]
+        now = [item for item, is_later in zip(prepared, later, strict=True) if not is_later]
+        made: dict[str, Iterator[bytes]] = {}
+        for kind in dict.fromkeys(item.owner.kind for item in now):
+            texts = [text for item in now if item.owner.kind == kind for text in item.texts]
+            embedder = for_kind(destination.embedder, kind)
+            made[kind] = iter([row.tobytes() for row in quantise(embedder.embed(texts))] if texts else [])
         return [
             OwnerWrite(
                 item.owner,
@@ -162,36 +178,13 @@ class PassageMaker:
                         id=passage_id(destination.namespace, item.owner, ordinal),
                         chunk=piece,
                         token_ids=text.token_ids.astype("<u2", copy=False).tobytes(),
-                        vector=next(vectors),
+                        vector=b"" if is_later else next(made[item.owner.kind]),
                     )
                     for ordinal, (piece, text) in enumerate(zip(item.chunks, item.texts, strict=True))
                 ),
             )
-            for item in prepared
-        ]
-
-    def _vectors(self, prepared: Sequence[PreparedOwner]) -> Iterator[bytes]:
-        """Yield the vectors of all passages in their order, those of one kind embedded at once; b"" for a later one."""
-        made: dict[str, Iterator[bytes]] = {}
-        defers = self._destination.defers
-        later = [defers(item.owner.kind, sum(len(text.token_ids) for text in item.texts)) for item in prepared]
-        now = [item for item, is_later in zip(prepared, later, strict=True) if not is_later]
-        for kind in dict.fromkeys(item.owner.kind for item in now):
-            texts = [text for item in now if item.owner.kind == kind for text in item.texts]
-            embedder = for_kind(self._destination.embedder, kind)
-            made[kind] = iter([row.tobytes() for row in quantise(embedder.embed(texts))] if texts else [])
-        return (
-            b"" if is_later else next(made[item.owner.kind])
             for item, is_later in zip(prepared, later, strict=True)
-            for _ in item.texts
-        )
-
-    def _named(self, owner: Owner, piece: Chunk) -> TokenizedText:
-        """Tokenize line by line what is embedded, so that what was counted while cutting is not tokenized again."""
-        lines = [*_names(owner.title, piece.heading, piece.text), piece.text]
-        parts = [self._tokenized(line) for line in lines]
-        token_ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return TokenizedText("\n".join(lines), token_ids)
+        ]
 
     def _tokenized(self, text: str) -> NDArray[np.uint16]:
         """Tokenize, but a text that was already counted while cutting only once."""
@@ -275,19 +268,26 @@ def index_documents(
     store, namespace = destination.store, destination.namespace
     before = store.counts(namespace)["owners"]
     writer = PassageWriter(destination)
-    places = _Places(store, namespace)
+    next_places: dict[str, int] = {}
+    # What was given is not in the store before its batch is full.
+    given: dict[tuple[str, str], tuple[str, int]] = {}
     done = 0
     for document in documents:
         _refuse_unfit(document, done + 1)
-        owner = Owner(
-            id=document.id,
-            kind=document.kind,
-            title=" ".join(document.title.split()),
-            tags=tuple(document.tags),
-            session=document.session,
-            position=places.of(document) if document.session else 0,
-            at=document.at,
-        )
+        id_, kind, session = document.id, document.kind, document.session
+        position = 0
+        if session:
+            place = given.get((kind, id_)) or store.places(namespace, kind, [id_]).get(id_)
+            if place is None or place[0] != session:
+                if session not in next_places:
+                    next_places[session] = store.last_position(namespace, session) + 1
+                place = session, next_places[session]
+                next_places[session] += 1
+            given[kind, id_] = place
+            position = place[1]
+        title = " ".join(document.title.split())
+        tags = tuple(document.tags)
+        owner = Owner(id_, kind, title=title, tags=tags, session=session, position=position, at=document.at)
         writer.add(writer.prepare(owner, normalise(document.text), "markdown"))
         done += 1
         if progress and done % 256 == 0:
@@ -303,29 +303,6 @@ def index_documents(
         seconds=time.perf_counter() - begun,
         change=store.change(namespace),
     )
-
-
-class _Places:
-    """Positions of documents in their sessions, those of the store and those given since."""
-
-    def __init__(self, store: Store, namespace: str) -> None:
-        self._store = store
-        self._namespace = namespace
-        self._next: dict[str, int] = {}
-        # What was given is not in the store before its batch is full.
-        self._given: dict[tuple[str, str], tuple[str, int]] = {}
-
-    def of(self, document: Document) -> int:
-        """Return the position of a document that has a session."""
-        id_, kind, session = document.id, document.kind, document.session
-        place = self._given.get((kind, id_)) or self._store.places(self._namespace, kind, [id_]).get(id_)
-        if place is None or place[0] != session:
-            if session not in self._next:
-                self._next[session] = self._store.last_position(self._namespace, session) + 1
-            place = session, self._next[session]
-            self._next[session] += 1
-        self._given[kind, id_] = place
-        return place[1]
 
 
 def _refuse_unfit(document: Document, count: int) -> None:

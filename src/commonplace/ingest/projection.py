@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import IndexFaultError
 from commonplace.index.generations import Generation, Index
 from commonplace.store.store import Store
-from commonplace.types import Head, IndexEntry, Progress
+from commonplace.types import Head, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +52,60 @@ def bring_up_to_date(
     if not index.claim(timeout_s):
         return None
     try:
-        return _project(store, index, rebuild, purge, progress)
+        started = time.monotonic()
+        if (embedding := store.embedding()) is not None:
+            index.follow(embedding)
+        generation = index.reader()
+        with store.snapshot():
+            heads = store.heads()
+            fault = generation.fault or disagreement(store, generation, heads)
+        # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No
+        # passage is ever added to a change: one that is deleted meanwhile is absent, and its deletion comes later.
+        rebuild = rebuild or bool(fault) or generation.is_wasteful
+        added = deleted = 0
+        if rebuild or purge or generation.heads != heads:
+            try:
+                added, deleted = _write(store, index, generation, heads, rebuild, purge, progress)
+            except IndexFaultError as error:
+                if rebuild:
+                    raise
+                rebuild, fault = True, str(error)
+                added, deleted = _write(store, index, generation, heads, rebuild, purge, progress)
+            # Have the C library return what writing took: it keeps pages between such as are in use, 15 MB after a
+            # rebuild. Only glibc has this function, and only it keeps so much.
+            with suppress(AttributeError, OSError):
+                ctypes.CDLL(None).malloc_trim(0)
+        return ProjectionReport(added, deleted, rebuild and bool(heads), fault, time.monotonic() - started)
     finally:
         index.release()
 
 
-def _project(store: Store, index: Index, rebuild: bool, purge: bool, progress: Progress | None) -> ProjectionReport:
-    started = time.monotonic()
-    if (embedding := store.embedding()) is not None:
-        index.follow(embedding)
-    generation = index.reader()
-    with store.snapshot():
-        heads = store.heads()
-        fault = generation.fault or disagreement(store, generation, heads)
-    # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No passage
-    # is ever added to a change: one that is deleted meanwhile is absent, and its deletion comes later.
-    rebuild = rebuild or bool(fault) or generation.is_wasteful
-    added = deleted = 0
-
-    def write() -> tuple[int, int]:
-        total = store.counts()["passages"] if rebuild and progress else 0
-        held = {} if rebuild else generation.heads
-        return index.update(
-            _written(store, held, heads),
-            [] if rebuild else _deleted(store, held, heads),
-            heads=heads,
-            rebuild=rebuild,
-            purge=purge and not rebuild,
-            again=lambda namespace, number: store.entries(namespace, [number]).values(),
-            progress=lambda done: progress("indexing passages", done, total) if progress else None,
-        )
-
-    if rebuild or purge or generation.heads != heads:
-        try:
-            added, deleted = write()
-        except IndexFaultError as error:
-            if rebuild:
-                raise
-            rebuild, fault = True, str(error)
-            added, deleted = write()
-        _give_back_memory()
-    return ProjectionReport(added, deleted, rebuild and bool(heads), fault, time.monotonic() - started)
+def _write(
+    store: Store,
+    index: Index,
+    generation: Generation,
+    heads: Mapping[str, Head],
+    rebuild: bool,
+    purge: bool,
+    progress: Progress | None,
+) -> tuple[int, int]:
+    """Write what the index lacks, and return how many passages were added and deleted."""
+    total = store.counts()["passages"] if rebuild and progress else 0
+    held = {} if rebuild else generation.heads
+    moved = [
+        (namespace, known, head.change)
+        for namespace, head in heads.items()
+        if (known := held.get(namespace, Head()).change) < head.change
+    ]
+    return index.update(
+        (entry for change in moved for entry in store.entries_since(*change)),
+        [] if rebuild else (number for change in moved for number in store.deleted_since(*change)),
+        heads=heads,
+        rebuild=rebuild,
+        purge=purge and not rebuild,
+        again=lambda namespace, number: store.entries(namespace, [number]).values(),
+        progress=lambda done: progress("indexing passages", done, total) if progress else None,
+    )
 
 
 def disagreement(store: Store, generation: Generation, heads: Mapping[str, Head]) -> str:
@@ -103,27 +116,3 @@ def disagreement(store: Store, generation: Generation, heads: Mapping[str, Head]
         if held != heads[namespace] and held.token != store.token(namespace, held.change):
             return "belongs to another history of its store"
     return ""
-
-
-def _written(store: Store, held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[IndexEntry]:
-    for namespace, known, head in _moved(held, heads):
-        yield from store.entries_since(namespace, known, head)
-
-
-def _deleted(store: Store, held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[int]:
-    for namespace, known, head in _moved(held, heads):
-        yield from store.deleted_since(namespace, known, head)
-
-
-def _moved(held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[tuple[str, int, int]]:
-    """Yield each namespace that changed, with the change that is held and the last one."""
-    for namespace, head in heads.items():
-        known = held.get(namespace, Head()).change
-        if known < head.change:
-            yield namespace, known, head.change
-
-
-def _give_back_memory() -> None:
-    """Have the C library return what writing took: it keeps pages between such as are in use, 15 MB after a rebuild."""
-    with suppress(AttributeError, OSError):  # only glibc has this function, and only it keeps so much
-        ctypes.CDLL(None).malloc_trim(0)

@@ -76,11 +76,7 @@ def to_text(data: bytes) -> tuple[str, str] | Refusal:
     try:
         return normalise(data.decode()), ""
     except UnicodeDecodeError:
-        return _other_encoding(data)
-
-
-def _other_encoding(data: bytes) -> tuple[str, str] | Refusal:
-    declared = _DECLARED.match(data[:1000])
+        declared = _DECLARED.match(data[:1000])
     name = declared[1].decode("ascii", "replace") if declared else ""
     if name and "escape" not in name:  # those are Python's own notations, no encodings of files
         try:

@@ -126,17 +126,19 @@ class Watch:
         seen = self._settled()
         is_again = self._retry_at is not None and self._clock() >= self._retry_at
         if self._waiting.is_stopped or (_key(seen) == self._tried and not is_again):
-            self._wait(seen)
+            # The system reports nothing about a root that was deleted or replaced.
+            is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
+            most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
+            if self._retry_at is not None:
+                most_s = min(most_s, max(0.0, self._retry_at - self._clock()))
+            self._waiting.wait(most_s)
             return None
         self._tried, self._retry_at = _key(seen), None
         lost = seen if isinstance(seen, CommonplaceError) else self._lost(seen)
-        if isinstance(seen, Look) and lost is None:
-            return self._indexed_now(seen)
-        # What the system told of before is not there any more, and if it comes back, it is another one to the system.
-        self._armed = None
-        return self._failure(lost)
-
-    def _indexed_now(self, seen: Look) -> WatchedRun | None:
+        if not isinstance(seen, Look) or lost is not None:
+            # What the system watched is not there any more, and if it comes back, it is another one to the system.
+            self._armed = None
+            return self._failure(lost)
         if self._armed != _place(seen) or not self._waiting.is_told:
             self._waiting.arm()
             self._armed = _place(seen)
@@ -183,14 +185,6 @@ class Watch:
             return self._look()
         except CommonplaceError as error:
             return error
-
-    def _wait(self, seen: Look | CommonplaceError) -> None:
-        # The system reports nothing about a root that was deleted or replaced.
-        is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
-        most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
-        if self._retry_at is not None:
-            most_s = min(most_s, max(0.0, self._retry_at - self._clock()))
-        self._waiting.wait(most_s)
 
 
 def _key(seen: Look | CommonplaceError) -> Look | str:

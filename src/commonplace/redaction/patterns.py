@@ -18,7 +18,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import AnyStr, Final
+from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
@@ -67,12 +67,12 @@ def view_of(text: str) -> View:
     return View(plain, plain.lower(), raw.translate(_WORDS), raw.translate(_DIGITS))
 
 
-def places(text: AnyStr, anchor: AnyStr, *, step: int = 0) -> Iterator[int]:
-    """Yield where an anchor occurs; overlaps are left out unless `step` says how far on the next may begin."""
+def places(text: str, anchor: str) -> Iterator[int]:
+    """Yield where an anchor occurs, overlaps left out."""
     at = text.find(anchor)
     while at >= 0:
         yield at
-        at = text.find(anchor, at + (step or len(anchor)))
+        at = text.find(anchor, at + len(anchor))
 
 
 def runs(drawing: bytes, mark: bytes, shortest: int) -> Iterator[tuple[int, int]]:
@@ -375,7 +375,10 @@ def find_cards(view: View) -> Iterator[Secret]:
     """Yield numbers of 13 to 19 digits, in one piece or in the groups printed on cards."""
     starts = [start for start, end in runs(view.digits, b"0", 13) if end - start <= 19]
     for drawing in _GROUPED:
-        starts.extend(places(view.digits, drawing, step=1))
+        at = view.digits.find(drawing)
+        while at >= 0:
+            starts.append(at)
+            at = view.digits.find(drawing, at + 1)
     for first in starts:
         match = _NUMBER.match(view.plain, first)
         if not match or not _is_card(re.sub("[ -]", "", match[0])):
