@@ -270,10 +270,16 @@ class Clauses:
             ends = ((left, rule.before), (right, rule.behind))
             if any(fitting_type(self.entities, phrase, types) is None for phrase, types in ends):
                 continue
-            relation = rule.relation
+            relation, lemma = rule.relation, group.form.lemma
             is_future = group.is_future or (rule.is_event and group.form.shape == "ing" and not group.is_past)
             if is_future and relation == "USES" and source.anaphor in ("we", "i"):
                 relation, is_future = "DECIDED", False
+            # How somebody or something is or was, not how that began or ended
+            is_change = rule.is_event or rule.is_end or group.is_start or group.is_end
+            is_state = rule.relation in _STATES and not is_change
+            is_participle = group.is_reduced and group.voice == "passive"
+            is_occasion = rule.before == _THINGS and lemma in ("hold", "take")
+            is_over = is_state and group.is_past and not (group.is_perfect or is_participle or is_occasion)
             return stated(
                 group,
                 left,
@@ -283,9 +289,9 @@ class Clauses:
                 target_types=rule.behind,
                 is_event=rule.is_event or group.is_start,
                 is_end=rule.is_end or group.is_end,
-                is_former=rule.is_once or _is_over(rule, group),
+                is_former=rule.is_once or is_over,
                 is_future=is_future,
-                is_ever=_is_state(rule, group) and group.is_perfect and group.form.shape != "ing",
+                is_ever=is_state and group.is_perfect and group.form.shape != "ing",
             )
         return None
 
@@ -419,15 +425,3 @@ class Clauses:
             if lower == "anymore" or (lower == "any" and tokens.at(place + 1) in ("more", "longer")):
                 return replace(group, is_end=True, is_negative=False)
         return None
-
-
-def _is_state(rule: Rule, group: VerbGroup) -> bool:
-    """Return whether a verb says how somebody or something is or was, not how that began or ended."""
-    return rule.relation in _STATES and not (rule.is_event or rule.is_end or group.is_start or group.is_end)
-
-
-def _is_over(rule: Rule, group: VerbGroup) -> bool:
-    """Return whether a verb says how somebody or something was, not that it goes on."""
-    is_participle = group.is_reduced and group.voice == "passive"
-    is_occasion = rule.before == _THINGS and group.form.lemma in ("hold", "take")
-    return _is_state(rule, group) and group.is_past and not (group.is_perfect or is_participle or is_occasion)

@@ -102,8 +102,17 @@ class Entities:
 
     def place_of(self, phrase: Phrase, *, type_: str = "") -> int | None:
         """Return the place of what a phrase means, added if new, or None if it means nothing."""
-        if phrase.anaphor:
-            place = self._place_of_anaphor(phrase)
+        place: int | None
+        if phrase.anaphor in SPEAKERS or phrase.anaphor == USER:
+            name = self.speaker if phrase.anaphor != USER else ""
+            name = name or (THE_USER if phrase.anaphor in ("i", "me", USER) else TEAM)
+            place = self._by_key.get(_key(name))
+            if place is None:
+                place = self._new(name, "organization" if name == TEAM else "person", 0.9)
+                self._remember_name(place, name)
+        elif phrase.anaphor:
+            meant = self._antecedent(phrase)
+            place = self.place_of(meant) if isinstance(meant, Phrase) else meant
         else:
             place = self._known(phrase)
             if place is None:
@@ -180,18 +189,6 @@ class Entities:
         if len(words) == 1 and words[0] in CLASS_NOUNS | _GROUPS:
             return self._last.get(kind_of_noun(words[0]))
         return None
-
-    def _place_of_anaphor(self, phrase: Phrase) -> int | None:
-        if phrase.anaphor not in SPEAKERS and phrase.anaphor != USER:
-            meant = self._antecedent(phrase)
-            return self.place_of(meant) if isinstance(meant, Phrase) else meant
-        name = self.speaker if phrase.anaphor != USER else ""
-        name = name or (THE_USER if phrase.anaphor in ("i", "me", USER) else TEAM)
-        place = self._by_key.get(_key(name))
-        if place is None:
-            place = self._new(name, "organization" if name == TEAM else "person", 0.9)
-            self._remember_name(place, name)
-        return place
 
     def _antecedent(self, phrase: Phrase) -> Phrase | int | None:
         """Return what a pronoun means: the nearest subject before it that fits, else the nearest name."""

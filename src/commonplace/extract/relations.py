@@ -110,14 +110,6 @@ def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Ment
     return next((date for date in reversed(dates) if date.end <= subject), None)
 
 
-def once(date: Mention | None, *, at: float) -> Validity:
-    """Return when something was so, by a verb that says neither how it began nor how it ended: `lived`."""
-    valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
-    if date is None or valid.since is None or _first_word(date) in _SINCE or not isfinite(date.until):
-        return valid
-    return Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
-
-
 def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:
     """Return when a fact holds.
 
@@ -204,6 +196,21 @@ def stated(group: VerbGroup, source: Phrase, target: Phrase, relation: str, end:
     return Statement(source, target, relation, group.verb, end, **tense | details)
 
 
+def _when(statement: Statement, date: Mention | None, at: float) -> tuple[Validity, bool]:
+    """Return when a statement holds by its date, and whether it only held once."""
+    # A date may say until when something was: `until May`, `from 2015 to 2019`.
+    first = "" if date is None else _first_word(date)
+    is_former = (statement.is_former or (statement.is_ever and date is None)) and first not in _UNTIL | _BETWEEN
+    if not is_former or statement.is_event:
+        how = {"is_event": statement.is_event, "is_end": statement.is_end, "is_past": statement.is_past}
+        return validity(date, at=at, **how), is_former
+    # `lived` says neither how it began nor how it ended.
+    valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
+    if date is not None and valid.since is not None and first not in _SINCE and isfinite(date.until):
+        valid = Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
+    return valid, is_former
+
+
 def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
     """Return the type of a phrase if it is among the wanted ones, or may become one of them; else None."""
     type_ = entities.type_of(phrase)
@@ -266,12 +273,7 @@ class Settler:
             # The fact itself says what it is of.
             is_coerced = phrase.type and type_ != phrase.type
             sure = min(sure, max(phrase.confidence, _COERCED_SURE) if is_coerced else phrase.confidence)
-        # A date may say until when something was: `until May`, `from 2015 to 2019`.
-        says_end = date is not None and _first_word(date) in _UNTIL | _BETWEEN
-        is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end
-        how = {"is_event": statement.is_event, "is_end": statement.is_end, "is_past": statement.is_past}
-        is_once = is_former and not statement.is_event
-        valid = once(date, at=self._at) if is_once else validity(date, at=self._at, **how)
+        valid, is_former = _when(statement, date, self._at)
         # What is to begin is not so yet, which no word of change need say.
         is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at
         doubt = statement.doubt if is_unsettled else ""
