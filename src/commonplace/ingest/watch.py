@@ -169,22 +169,20 @@ class Watch:
 
     def _settled(self) -> Look | CommonplaceError:
         """Look, and where something changed, again until nothing does."""
-        seen = self._seen()
-        waited_s = 0.0
-        while self._tried not in {None, _key(seen)} and waited_s < UNREST_S and not self._waiting.is_stopped:
-            pause_s = max(QUIET_S, _spared_s(seen))
+        waited_s, before = 0.0, None
+        while True:
+            seen: Look | CommonplaceError
+            try:
+                seen = self._look()
+            except CommonplaceError as error:
+                seen = error
+            key = _key(seen)
+            is_still = self._tried in {None, key} or key == before
+            if is_still or waited_s >= UNREST_S or self._waiting.is_stopped:
+                return seen
+            before, pause_s = key, max(QUIET_S, _spared_s(seen))
             self._waiting.rest(pause_s)
-            before, seen = seen, self._seen()
-            if _key(seen) == _key(before):
-                break
             waited_s += pause_s
-        return seen
-
-    def _seen(self) -> Look | CommonplaceError:
-        try:
-            return self._look()
-        except CommonplaceError as error:
-            return error
 
 
 def _key(seen: Look | CommonplaceError) -> Look | str:
