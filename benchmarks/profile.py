@@ -26,11 +26,11 @@ from commonplace.types import Document
 PARTS: Final = {
     "state of index and store": (
         ("commonplace.engine.maintenance", "IndexMaintenance.freshen"),
-        ("commonplace.search.recall", "DeltaReader.tail"),
+        ("commonplace.search.recall", "Recall._tail"),
         ("commonplace.index.generations", "Index.reader"),
     ),
     "analyse the query": (
-        ("commonplace.search.retrieve", "asked_times"),
+        ("commonplace.search.recall", "asked_times"),
         ("commonplace.search.retrieve", "prepare"),
     ),
     "embed it": (("commonplace.models.static", "StaticEmbedder.embed"),),
