@@ -25,7 +25,7 @@ from commonplace.benchmarks.harness import (
 )
 from commonplace.benchmarks.recall import LIMIT, Outcome, figures
 from commonplace.engine import Engine
-from commonplace.search.hits import is_likely
+from commonplace.search.result import is_likely
 
 EVERYDAY: Final = "everyday"
 FIRST: Final = 5

@@ -17,7 +17,7 @@ from commonplace.benchmarks.data import PersonalQuestion
 from commonplace.benchmarks.recall import Outcome, RecallOptions, figures
 from commonplace.benchmarks.report import sheets
 from commonplace.errors import UsageError
-from commonplace.search.hits import is_likely
+from commonplace.search.result import is_likely
 from commonplace.types import Hit
 
 if TYPE_CHECKING:

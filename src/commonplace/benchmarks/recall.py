@@ -12,7 +12,7 @@ from commonplace.benchmarks import measures
 from commonplace.benchmarks.data import PersonalQuestion, read_people, read_talk
 from commonplace.benchmarks.harness import describe, latency, open_engine, peak_memory_bytes, workspace
 from commonplace.dataclasses import dataclass
-from commonplace.search.hits import is_likely
+from commonplace.search.result import is_likely
 from commonplace.types import Progress
 
 LIMIT: Final = 5

@@ -23,9 +23,8 @@ from commonplace.search.context import (
     one_line_artifacts,
     with_text_under,
 )
-from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, Wishes, chosen
-from commonplace.search.result import SearchResult, joined, reference
+from commonplace.search.result import SearchResult, is_likely, joined, memory_hit, reference, without_secrets
 from commonplace.types import KINDS, Hit, Kind, Selection, Tier
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.patterns import late_pattern
-from commonplace.search.hits import without_secrets
-from commonplace.search.result import SearchResult, hit_json, label, reference
+from commonplace.search.result import SearchResult, hit_json, label, reference, without_secrets
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
 from commonplace.types import Hit, Passage

@@ -15,9 +15,10 @@ from commonplace.errors import ProviderError
 from commonplace.formats.escaping import harmless
 from commonplace.formats.fence import FenceItem, fence
 from commonplace.models.contract import Reranker
+from commonplace.redaction import find_secrets, redact
 from commonplace.search.time import AskedTime
-from commonplace.text.markdown import front_matter_end, plain_heading
-from commonplace.types import Confidence, Filter, Hit, Method, Stage
+from commonplace.text.markdown import front_matter_end, heading_slug, plain_heading
+from commonplace.types import Confidence, Filter, Hit, Method, Owner, Stage, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.text.snippet import Snippet
@@ -137,6 +138,47 @@ class SearchResult:
     def to_text(self) -> str:
         """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
         return fence(FenceItem(reference(hit), hit.text, label(hit)) for hit in self.hits)
+
+
+def owner_fields(owner: Owner, memory: StoredMemory | None) -> dict[str, Any]:
+    """Return what a hit tells of its owner."""
+    fields: dict[str, Any] = {
+        name: getattr(owner, name)
+        for name in ("kind", "title", "tags", "references", "summary", "at", "path", "type", "phase")
+    }
+    record = None if memory is None else memory.record
+    if record is not None:
+        fields |= {name: getattr(record, name) for name in ("tier", "source", "origin", "trust")}
+    elif owner.kind == "artifact":
+        fields["origin"] = "document"
+    return {**fields, "owner_id": owner.id}
+
+
+def memory_hit(stored: StoredMemory, score: float) -> Hit:
+    """Return a whole memory as a hit that no question found; its score is its retention."""
+    told = {**owner_fields(stored.owner, stored), "at": stored.at, "references": ()}
+    return Hit(id=stored.owner.id, text=stored.record.content, score=score, signals={"retention": score}, **told)
+
+
+def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits with placeholders for secrets that were stored before they were looked for.
+
+    All texts are searched as one, which is faster by far; only where that finds anything each is searched by itself.
+    """
+    each = [{name: getattr(hit, name) for name in ("text", "title", "heading", "summary", "source")} for hit in hits]
+    if not find_secrets("\n\n".join(text for texts in each for text in texts.values() if text)):
+        return tuple(hits)
+    cleaned: list[dict[str, Any]] = [{name: redact(text).text for name, text in texts.items()} for texts in each]
+    return tuple(
+        replace(hit, **texts, anchor=heading_slug(texts["heading"]) if hit.anchor else "")
+        for hit, texts in zip(hits, cleaned, strict=True)
+    )
+
+
+def is_likely(hit: Hit) -> bool:
+    """Return whether a hit is likely or sure; one that no word is said of is: it passed the cut on its score."""
+    word = getattr(hit, "confidence", None)
+    return word in (None, "", "likely", "sure")
 
 
 def reference(hit: Hit) -> str:
