@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.foreign import chats, cortexgraph, knowledge_graph, markdown, mem0, openclaw
+from commonplace.formats.foreign import chats, markdown, stores
 from commonplace.formats.foreign.reader import Foreign, Notes, load_json, markdown_files, read_text
 
 READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
@@ -18,11 +18,11 @@ READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
         "chat": chats.read_messages,
         "chatgpt": chats.read_chatgpt,
         "claude": chats.read_claude,
-        "cortexgraph": cortexgraph.read,
+        "cortexgraph": stores.read_cortexgraph,
         "markdown": markdown.read_notes,
-        "mcp-memory": knowledge_graph.read,
-        "mem0": mem0.read,
-        "openclaw": openclaw.read,
+        "mcp-memory": stores.read_mcp_memory,
+        "mem0": stores.read_mem0,
+        "openclaw": markdown.read_openclaw,
     }
 )
 """How each format is read, by its name: NotFoundError where nothing is there, UsageError where nothing can be read."""
@@ -62,12 +62,12 @@ def detect(path: Path) -> str:
 
 
 def _of_folder(folder: Path) -> str:
-    if (folder / cortexgraph.MEMORIES).is_file():
+    if (folder / stores.CORTEXGRAPH).is_file():
         return "cortexgraph"
-    days = folder / openclaw.DAYS
-    if any((folder / name).is_file() for name in openclaw.LONG_TERM):
+    days = folder / markdown.OPENCLAW_DAYS
+    if any((folder / name).is_file() for name in markdown.OPENCLAW_LONG_TERM):
         return "openclaw"
-    if days.is_dir() and any(openclaw.DAY.fullmatch(entry.name) for entry in days.iterdir()):
+    if days.is_dir() and any(markdown.OPENCLAW_DAY.fullmatch(entry.name) for entry in days.iterdir()):
         return "openclaw"
     looked_at = list(islice(markdown_files(folder, Notes()), _NOTES_LOOKED_AT))
     # Obsidian's notes link each other as basic-memory's do; only its own folder distinguishes them.
@@ -93,13 +93,13 @@ def _of_file(file: Path) -> str:
         if is_no_line and file.suffix.lower() in _JSON_SUFFIXES:
             remedy = "check that it is complete, or name the right file"
             raise UsageError(f"{file} cannot be read: {fault if first_line else 'it is empty'}", remedy=remedy)
-    entries = mem0.entries_of(value)
+    entries = stores.mem0_entries(value)
     first = entries[0] if entries else value
     if chats.is_export(chats.CHATGPT, value):
         return "chatgpt"
     if chats.is_export(chats.CLAUDE, value):
         return "claude"
-    if knowledge_graph.is_entry(value):
+    if stores.is_mcp_entry(value):
         return "mcp-memory"
     if chats.is_messages(value):
         return "chat"
@@ -107,4 +107,6 @@ def _of_file(file: Path) -> str:
         return "cortexgraph"
     if entries is None:
         return ""
-    return "mem0" if not entries or (isinstance(first, Mapping) and not first.keys().isdisjoint(mem0.TEXTS)) else ""
+    return (
+        "mem0" if not entries or (isinstance(first, Mapping) and not first.keys().isdisjoint(stores.MEM0_TEXTS)) else ""
+    )

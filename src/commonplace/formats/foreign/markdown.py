@@ -1,4 +1,4 @@
-"""Read a folder of Markdown notes: plain, of an Obsidian vault, or of basic-memory.
+"""Read a folder of Markdown notes: plain, of an Obsidian vault, of basic-memory, or of an OpenClaw workspace.
 
 A note is one memory, each link between two notes a link. basic-memory's notes hold observations (`- [kind] text #tag
 (context)`), each a memory that is linked to its note, and relations (`- type [[Note]]`), as docs.basicmemory.com
@@ -11,9 +11,9 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import unquote
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -33,6 +33,7 @@ from commonplace.formats.foreign.reader import (
 )
 from commonplace.formats.yaml import FrontMatter, parse_front_matter
 from commonplace.text.markdown import fenced_blocks, plain_heading
+from commonplace.types import Tier
 
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
@@ -291,3 +292,86 @@ def _links(notes: Sequence[_Note], problems: Notes) -> Iterator[ForeignLink]:
                 yield ForeignLink(note.memory.id, found, kind)
     if loose > MAX_NAMED_LINKS:
         problems.tell(".", f"{loose - MAX_NAMED_LINKS:,} more links lead to no note here")
+
+
+OPENCLAW_LONG_TERM: Final = ("MEMORY.md", "memory.md")
+OPENCLAW_DAYS: Final = "memory"
+OPENCLAW_DAY: Final = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_ ].*)?\.md", re.IGNORECASE)
+_CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})\b")
+_CATEGORIES: Final = {
+    "decisions": "decision",
+    "preferences": "preference",
+    "facts": "fact",
+    "lessons": "lesson",
+    "events": "event",
+}
+
+
+def read_openclaw(path: Path) -> Foreign:
+    """Read a workspace of OpenClaw (docs.openclaw.ai): `MEMORY.md`, and `memory/` with a file for each day.
+
+    Each list entry and paragraph becomes a memory: of `MEMORY.md` with tier long, of a day's file short with its date,
+    of other files with none.
+    """
+    folder = folder_of(path)
+    notes = Notes()
+    memories: list[ForeignMemory] = []
+    for place in sorted(entry.name for entry in folder.iterdir() if entry.name in {*OPENCLAW_LONG_TERM, OPENCLAW_DAYS}):
+        if (folder / place).is_symlink():
+            notes.add(place, "is a link, and links are not followed")
+            continue
+        for name in markdown_files(folder, notes, below=OPENCLAW_DAYS) if place == OPENCLAW_DAYS else (place,):
+            memories += _openclaw_memories(folder, name, notes)
+    return notes.result(path, "an OpenClaw workspace", memories)
+
+
+def _openclaw_memories(folder: Path, name: str, notes: Notes) -> Iterator[ForeignMemory]:
+    note = read_note(folder, name, notes)
+    if note is None:
+        return
+    front, lines = note
+    day = None
+    written = None if name in OPENCLAW_LONG_TERM else OPENCLAW_DAY.fullmatch(name.rpartition("/")[2])
+    if written:
+        try:
+            day = datetime.fromisoformat(written[1]).replace(tzinfo=UTC)
+        except ValueError:
+            notes.tell(name, f"is named after {written[1]}, which is not a date; its entries have none")
+    tier: Tier | Literal[""] = "long" if name in OPENCLAW_LONG_TERM else "short" if day else ""
+    for item in items_of(lines):
+        where = f"{name}:{item.line}"
+        content = notes.text(_without_comments(item.text).strip(), where, "the entry")
+        if not content:
+            notes.tell(where, "is a comment and was skipped")
+            continue
+        # An entry is of its file's day, at the hour with which a heading above it begins (`14:30 Review`).
+        inner_first = item.headings[::-1]
+        clock = next((match for heading in inner_first if (match := _CLOCK.match(heading))), None)
+        at = day
+        if day and clock and int(clock[1]) < 24 and int(clock[2]) < 60:
+            at = day + timedelta(hours=int(clock[1]), minutes=int(clock[2]))
+        categories = (_CATEGORIES.get(heading.lower(), "") for heading in inner_first)
+        about = {"line": item.line, "headings": list(item.headings), "front_matter": front.values}
+        yield ForeignMemory(
+            id=notes.made_id(name, content),
+            content=content,
+            title=item.headings[-1] if item.headings else "",
+            tags=hashtags(content),
+            entities=wikilinks(content),
+            created_at=at.timestamp() if at else None,
+            tier=tier,
+            category=next(filter(None, categories), ""),
+            source=name,
+            metadata=plain_mapping(about),
+        )
+
+
+def _without_comments(text: str) -> str:
+    """Return a text without its HTML comments; one that nothing closes is text."""
+    parts = text.split("<!--")
+    for at in range(1, len(parts)):
+        _, closing, rest = parts[at].partition("-->")
+        if not closing:
+            return "".join(parts[:at]) + "<!--" + "<!--".join(parts[at:])
+        parts[at] = rest
+    return "".join(parts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.foreign import cortexgraph
+from commonplace.formats.foreign import stores
 from commonplace.formats.foreign.reader import ForeignLink
 
 LINE = {
@@ -38,7 +38,7 @@ def folder_with(tmp_path: Path, memories: list[object], relations: list[object] 
 
 def test_every_documented_field_has_its_place(tmp_path: Path) -> None:
     """What retention is made of must survive the move."""
-    read = cortexgraph.read(folder_with(tmp_path, [LINE]))
+    read = stores.read_cortexgraph(folder_with(tmp_path, [LINE]))
     (memory,) = read.memories
     assert read.problems == ()
     assert (memory.id, memory.content, memory.status, memory.source) == (
@@ -72,7 +72,7 @@ def test_last_line_of_an_id_counts_and_deleted_ones_are_gone(tmp_path: Path) -> 
         {"id": "d", "status": "deleted"},
         {"id": "e", "content": "came back"},
     ]
-    read = cortexgraph.read(folder_with(tmp_path, list(lines)))
+    read = stores.read_cortexgraph(folder_with(tmp_path, list(lines)))
     assert [(memory.id, memory.content) for memory in read.memories] == [
         ("a", "new"),
         ("b", "stays"),
@@ -84,7 +84,7 @@ def test_last_line_of_an_id_counts_and_deleted_ones_are_gone(tmp_path: Path) -> 
 def test_relations_become_links_between_what_is_there(tmp_path: Path) -> None:
     """A link to nothing cannot be kept, and is named."""
     relation = {"id": "r1", "from_memory_id": "a", "to_memory_id": "b", "relation_type": "causes", "strength": 0.8}
-    read = cortexgraph.read(
+    read = stores.read_cortexgraph(
         folder_with(
             tmp_path,
             [{"id": "a", "content": "A"}, {"id": "b", "content": "B"}],
@@ -120,7 +120,7 @@ def test_broken_lines_are_problems_with_their_numbers(tmp_path: Path) -> None:
         {"id": "s", "content": "odd", "status": "sleeping", "use_count": -3, "strength": "much", "meta": 5},
         {"id": "v", "content": "vector", "embedding": [0.1]},
     ]
-    read = cortexgraph.read(folder_with(tmp_path, list(lines)))
+    read = stores.read_cortexgraph(folder_with(tmp_path, list(lines)))
     assert [memory.id for memory in read.memories] == ["mem-1", "s", "v"]
     odd = read.memories[1]
     assert (odd.status, odd.use_count, odd.strength) == ("active", 0, 1.0)
@@ -140,7 +140,7 @@ def test_broken_lines_are_problems_with_their_numbers(tmp_path: Path) -> None:
 def test_file_itself_may_be_named(tmp_path: Path) -> None:
     """The relations lie beside it."""
     folder_with(tmp_path, [LINE], [])
-    assert cortexgraph.read(tmp_path / "memories.jsonl") == cortexgraph.read(tmp_path)
+    assert stores.read_cortexgraph(tmp_path / "memories.jsonl") == stores.read_cortexgraph(tmp_path)
 
 
 def test_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ def test_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "sent").mkdir()
     (tmp_path / "sent" / "memories.jsonl").symlink_to(tmp_path / "outside" / "memories.jsonl")
     with pytest.raises(UsageError, match="cannot be read"):
-        cortexgraph.read(tmp_path / "sent")
+        stores.read_cortexgraph(tmp_path / "sent")
     (tmp_path / "sent" / "memories.jsonl").unlink()
     folder_with(tmp_path / "sent", [LINE])
     (tmp_path / "sent" / "relations.jsonl").symlink_to(tmp_path / "outside" / "relations.jsonl")
-    read = cortexgraph.read(tmp_path / "sent")
+    read = stores.read_cortexgraph(tmp_path / "sent")
     assert [problem.path for problem in read.problems] == ["relations.jsonl"]
     assert len(read.memories) == 1
 
@@ -162,6 +162,6 @@ def test_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
 def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
     """An import that brings nothing must not look like a success."""
     with pytest.raises(NotFoundError):
-        cortexgraph.read(tmp_path)
+        stores.read_cortexgraph(tmp_path)
     with pytest.raises(UsageError, match=r"memories\.jsonl:1: not JSON.*and 1 more problem"):
-        cortexgraph.read(folder_with(tmp_path, ["{", "}"]))
+        stores.read_cortexgraph(folder_with(tmp_path, ["{", "}"]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.formats.foreign import knowledge_graph
+from commonplace.formats.foreign import stores
 from commonplace.formats.foreign.reader import Foreign
 
 WHOLE = """{"type":"entity","name":"John_Smith","entityType":"person","observations":["Likes tea","John Smith is tall"]}
@@ -19,7 +19,7 @@ WHOLE = """{"type":"entity","name":"John_Smith","entityType":"person","observati
 def read(tmp_path: Path, text: str) -> Foreign:
     file = tmp_path / "memory.jsonl"
     file.write_text(text, encoding="utf-8")
-    return knowledge_graph.read(file)
+    return stores.read_mcp_memory(file)
 
 
 def test_observations_become_memories_and_relations_facts(tmp_path: Path) -> None:

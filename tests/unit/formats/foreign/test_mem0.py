@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.foreign import mem0, reader
+from commonplace.formats.foreign import reader, stores
 from commonplace.formats.foreign.reader import Foreign
 
 ENTRY = {
@@ -28,7 +28,7 @@ ENTRY = {
 def exported(tmp_path: Path, document: object) -> Foreign:
     file = tmp_path / "export.json"
     file.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
-    return mem0.read(file)
+    return stores.read_mem0(file)
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"results": m}, lambda m: {"memories": m}])
@@ -167,20 +167,20 @@ def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
     """Another encoding, a folder, a missing file and one over the limit each have their own remedy."""
     (tmp_path / "latin.json").write_bytes(b'["caf\xe9"]')
     with pytest.raises(UsageError, match="not UTF-8 at byte 5; save it as UTF-8"):
-        mem0.read(tmp_path / "latin.json")
+        stores.read_mem0(tmp_path / "latin.json")
     (tmp_path / "export.zip").write_bytes(b"PK\x03\x04\x14\x00\x00\x08\x08\x00\xe9")
     with pytest.raises(UsageError, match="is a ZIP archive; unpack it"):
-        mem0.read(tmp_path / "export.zip")
+        stores.read_mem0(tmp_path / "export.zip")
     with pytest.raises(UsageError, match="it is a directory"):
-        mem0.read(tmp_path)
+        stores.read_mem0(tmp_path)
     with pytest.raises(NotFoundError, match="there is no file"):
-        mem0.read(tmp_path / "none.json")
+        stores.read_mem0(tmp_path / "none.json")
     monkeypatch.setattr(reader, "LARGEST", 7)
     with pytest.raises(UsageError, match="more than 7 bytes, the limit; name a file that can be read; split"):
-        mem0.read(tmp_path / "latin.json")
+        stores.read_mem0(tmp_path / "latin.json")
 
 
 def test_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
     """Exports pass through editors."""
     (tmp_path / "a.json").write_bytes(b'\xef\xbb\xbf[\r\n{"memory": "A"}\r\n]')
-    assert [memory.content for memory in mem0.read(tmp_path / "a.json").memories] == ["A"]
+    assert [memory.content for memory in stores.read_mem0(tmp_path / "a.json").memories] == ["A"]

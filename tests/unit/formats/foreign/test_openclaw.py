@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.formats.foreign import openclaw
+from commonplace.formats.foreign import markdown
 
 LONG_TERM = """# Long-term memory
 
@@ -38,7 +38,7 @@ def workspace(place: Path, files: dict[str, str]) -> Path:
 
 def test_long_term_memory_is_cut_into_its_entries(tmp_path: Path) -> None:
     """One fact, one memory: it is found, faded and forgotten by itself."""
-    read = openclaw.read(workspace(tmp_path, {"MEMORY.md": LONG_TERM}))
+    read = markdown.read_openclaw(workspace(tmp_path, {"MEMORY.md": LONG_TERM}))
     assert [memory.content for memory in read.memories] == [
         "Use Postgres for [[billing]] #infra\n  - because everyone knows it",
         "Deploy on Mondays",
@@ -57,7 +57,7 @@ def test_long_term_memory_is_cut_into_its_entries(tmp_path: Path) -> None:
 
 def test_day_files_give_their_entries_their_date_and_hour(tmp_path: Path) -> None:
     """The file's name is all that tells when something happened."""
-    read = openclaw.read(
+    read = markdown.read_openclaw(
         workspace(
             tmp_path,
             {
@@ -85,11 +85,11 @@ def test_ids_are_the_same_at_every_reading_and_distinct(tmp_path: Path) -> None:
     """The same line may well stand in two days' files, and twice in one."""
     day = "- Ran tests\n- Ran tests\n"
     place = workspace(tmp_path, {"memory/2024-03-01.md": day, "memory/2024-03-02.md": day})
-    first = openclaw.read(place)
-    assert first == openclaw.read(place)
+    first = markdown.read_openclaw(place)
+    assert first == markdown.read_openclaw(place)
     assert len({memory.id for memory in first.memories}) == 4
     workspace(tmp_path, {"memory/2024-03-01.md": "- Began\n" + day})
-    assert {memory.id for memory in first.memories} < {memory.id for memory in openclaw.read(place).memories}
+    assert {memory.id for memory in first.memories} < {memory.id for memory in markdown.read_openclaw(place).memories}
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -98,14 +98,14 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     sent = workspace(tmp_path / "sent", {"memory/2024-03-01.md": "- Mine"})
     (sent / "MEMORY.md").symlink_to(outside / "MEMORY.md")
     (sent / "memory" / "2024-03-02.md").symlink_to(outside / "memory" / "2024-03-01.md")
-    read = openclaw.read(sent)
+    read = markdown.read_openclaw(sent)
     assert [memory.content for memory in read.memories] == ["Mine"]
     assert [problem.path for problem in read.problems] == ["MEMORY.md", "memory/2024-03-02.md"]
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / "memory").symlink_to(outside / "memory")
     with pytest.raises(UsageError, match="links are not followed"):
-        openclaw.read(linked)
+        markdown.read_openclaw(linked)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 )
 def test_comments_are_left_out_and_half_of_one_is_text(tmp_path: Path, text: str, content: str) -> None:
     """Also in a line that was made to take a pattern hours."""
-    assert openclaw.read(workspace(tmp_path, {"MEMORY.md": text})).memories[0].content == content
+    assert markdown.read_openclaw(workspace(tmp_path, {"MEMORY.md": text})).memories[0].content == content
 
 
 def test_broken_files_are_problems(tmp_path: Path) -> None:
@@ -127,6 +127,6 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
     place = workspace(tmp_path, {"MEMORY.md": "---\na: [1\n---\n- Kept\n"})
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "2024-03-01.md").write_bytes(b"\xff")
-    read = openclaw.read(place)
+    read = markdown.read_openclaw(place)
     assert [memory.content for memory in read.memories] == ["Kept"]
     assert [problem.path for problem in read.problems] == ["MEMORY.md", "memory/2024-03-01.md"]
