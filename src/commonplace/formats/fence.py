@@ -1,6 +1,6 @@
 r"""Wrap recalled text in a labelled fence, and remove such fences from text.
 
-A model that reads a recalled text must be able to tell where it ends, whatever is written in it, and that it is data.
+A model that reads a recalled text must be able to see where it ends, whatever is written in it, and that it is data.
 The fence is always the same, without a nonce: a text that imitates a marker of it has the marker escaped, by a
 backslash behind its `<` (`<\/recalled>`); one that is escaped already gets another, so that nothing is lost.
 """
@@ -41,7 +41,7 @@ class FenceItem:
 
 @dataclass(frozen=True, slots=True)
 class Unfenced:
-    """A text without its recalled blocks, and the texts that stood in them."""
+    """A text without its recalled blocks, and the texts that were in them."""
 
     text: str
     recalled: tuple[str, ...]
@@ -67,7 +67,7 @@ def unfence(text: str) -> Unfenced:
     """Take the recalled blocks out of a text, also where they are indented or quoted with `>`.
 
     Only what certainly was recalled is taken: of a block without its end the complete items. An item that is cut off
-    stays in the text with the line that opens the block, since nothing tells where the words of others begin.
+    stays in the text with the line that opens the block, since nothing shows where the words of others begin.
     A text without a block comes back unchanged; else blank lines about a block become one.
     """
     if OPENING not in text:

@@ -27,7 +27,7 @@ PROMPTS: Final = ("UserPromptSubmit", "BeforeAgent")
 COMPACTIONS: Final = ("PreCompact", "PreCompress")
 """Those that say that a conversation is about to lose what was injected into it."""
 _LOSING_SOURCES: Final = ("compact", "clear")
-"""Of the start of a session: what stood in the conversation before is gone."""
+"""Of the start of a session: what was in the conversation before is gone."""
 _FIELDS: Final = ("hook_event_name", "prompt", "cwd", "agent_type", "session_id", "agent_id", "source")
 
 _ASKING: Final = frozenset({"who", "whom", "whose", "where", "when", "which", "how"})

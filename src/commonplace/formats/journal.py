@@ -447,7 +447,7 @@ def parse_page(text: str, kind: PageKind = "day") -> Page:
     * A `## ` heading begins a block of a day's page, a `### ` heading one of the long-term page; not in fenced code. So
       does a heading of the other kind of page with its time or date. A block without an id is a new note; where it has
       nothing but a heading, that is its text.
-    * What stands behind an id comment up to the next heading or id comment is a block without a heading, but for tags,
+    * What follows an id comment up to the next heading or id comment is a block without a heading, but for tags,
       links and what has no word. A note that repeats an id of the page is a copy: its id is "".
     * In the long-term page each item of a list directly under a section's heading, or behind a finished entry, is a
       block, with what is indented under it.

@@ -42,7 +42,7 @@ Verdict = Literal["same", "take file", "take store", "conflict"]
 def digest(entry: Entry) -> str:
     """Return the SHA-256 of what an entry means.
 
-    The id does not count, nor do blanks that end a line, how many blank lines stand together, and the order of tags.
+    The id does not count, nor do blanks that end a line, how many blank lines follow each other, and the order of tags.
     """
     lines = [line.rstrip() for line in entry.text.strip().split("\n")]
     meaning = [
@@ -85,7 +85,7 @@ def conflict_copy(
 ) -> tuple[str, str]:
     """Return name and text of a file to put beside a page, for a person to read; it is never read as a page.
 
-    It tells what happened, when, to which memory, and both versions. The same conflict gives the same name:
+    It says what happened, when, to which memory, and has both versions. The same conflict gives the same name:
     `2026-11-21.conflict-1f0c3a9e.md`.
 
     Args:
@@ -123,7 +123,7 @@ class _PageEdit:
     Attributes:
         newline: how the page ends its lines.
         ranks: by memory, the order among what is of one day or minute.
-        replaced: first line of a block → (the line behind its last, what stands there instead).
+        replaced: first line of a block → (the line behind its last, what replaces it).
         inserted: line → what to put before it, each part set off by blank lines.
     """
 
@@ -259,7 +259,7 @@ def with_changes(
         stays = following is not None and wanted.get(following.entry.id, following) is not None
         is_next = following is not None and following.start_line == block.end_line + 1
         if following and is_next and stays and following.is_bare and not new:
-            # Else it would become a part of what stands before the block that goes; a section's heading parts them too.
+            # Else it would become a part of what precedes the block that goes; a section's heading parts them too.
             heading = write_topic(topic_of(following.entry.text))
             edits.replaced[block.start_line - 1] = (end, edits.lines_of(f"{'#' * LEVELS[kind]} {heading}\n\n"))
     added += [entry for entry in wanted.values() if entry is not None]

@@ -26,7 +26,7 @@ Names differ where a file system that takes no notice of capitals, or of how acc
 
 What would begin a section, hide what follows, or link somewhere gets a backslash, as in Markdown, and shows what the
 text says: headings of the first two levels and lines that make one of the line above; fences that nothing closes;
-`[[`, `%%`, `$$` and `<` before a tag. Text inside of fences that are closed is left as it is. Backslashes that stand
+`[[`, `%%`, `$$` and `<` before a tag. Text inside of fences that are closed is left as it is. Backslashes that are
 there already are doubled, so that they show. Invisible characters are written `&#8238;`.
 """
 

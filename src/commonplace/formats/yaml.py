@@ -164,7 +164,7 @@ _MAX_BRACKETS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What stood at the start of a text.
+    """What is at the start of a text.
 
     Attributes:
         values: by lower-case key; empty where there is no front matter or it is broken.

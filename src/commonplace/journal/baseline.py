@@ -23,7 +23,7 @@ _FORM: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a block came to stand on its page, and what of it people have had before their eyes. Seconds since the epoch.
+    """How a block came to its page, and what of it people have seen. Seconds since the epoch.
 
     Attributes:
         since: when it, or the id under a person's note, was written there; 0 where a person put it there.
@@ -47,7 +47,7 @@ class Baseline:
     """What both sides said of one memory.
 
     Attributes:
-        page: where its block stands; "" where it has none any more, but may come back from an editor left open.
+        page: where its block is; "" where it has none any more, but may come back from an editor left open.
         file, store: digests of what each side said.
         day, minutes, section: as the page said them; None and "" are unsaid.
         minute: what the store had for day and minutes.
@@ -114,7 +114,7 @@ def content_of(entry: Entry, stored: StoredMemory | None = None) -> str:
 
 
 def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[str], standing: Standing) -> Baseline:
-    """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same."""
+    """Return the agreement that a block, as it is on a page now, and the store, as it is now, say the same."""
     day, minutes = said_when(entry, page)
     file, store = digest(said_by_file(entry, page, None)), digest(meant_by_store(stored, store_links))
     return Baseline(page, file, store, day, minutes, entry.section, minute_of(stored.at), standing)
@@ -130,7 +130,7 @@ def differences(
 ) -> dict[str, Any]:
     """Return what a block says otherwise than the store, by the names of the store; links are left out.
 
-    A time and a section that stand there as they were agreed on are no difference, though this machine may have gone to
+    A time and a section that are still as they were agreed on are no difference, though this machine may have gone to
     another time zone since.
 
     Args:

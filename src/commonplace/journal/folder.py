@@ -25,7 +25,7 @@ MEMORY: Final = "memory"
 DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 NUL: Final = "\0"
-"""No editor writes it, and we write it as `&#0;`: where it stands, a disk or a program has lost what was there."""
+"""No editor writes it, and we write it as `&#0;`: where it is, a disk or a program has lost what was there."""
 
 _COPY: Final = late_pattern(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
 DAMAGED: Final = ".damaged-"
@@ -69,7 +69,7 @@ def directory_name(namespace: str) -> str:
     """Return the name of a namespace's directory, different for each, whatever a file system does to capitals.
 
     What is no small letter, digit, `_` or `-` is written as its UTF-8 bytes, `%2e`. A name that gets too long for a
-    file system is cut, and its SHA-256 tells it apart.
+    file system is cut, and its SHA-256 distinguishes it.
     """
     written = "".join(
         character if character in _PLAIN else "".join(f"%{byte:02x}" for byte in character.encode())
@@ -91,7 +91,7 @@ class Folder:
             self._pages /= directory_name(namespace)
 
     def path(self, name: str) -> Path:
-        """Return where a page, or a file beside it, lies."""
+        """Return where a page, or a file beside it, is."""
         is_outside = self._is_default and name.startswith(LONG_TERM_PAGE.removesuffix(".md"))
         return (self._directory if is_outside else self._pages) / name
 
@@ -137,10 +137,10 @@ class Folder:
         return PageFile(name, data, _stamp(status))
 
     def replace(self, old: PageFile, text: str) -> PageFile | None:
-        """Write a page anew, whole or not at all; None where it is no longer what was read, and nothing was written.
+        """Replace a page, whole or not at all; None where it is no longer what was read, and nothing was written.
 
         Raises:
-            OSError: it cannot be written; the page is as it was. A store's directory that is gone is not made anew.
+            OSError: it cannot be written; the page is as it was. A store's directory that is gone is not made again.
         """
         target = self.path(old.name)
         if target.parent != self._directory:

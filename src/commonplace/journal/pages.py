@@ -78,7 +78,7 @@ def heading_and_text(content: str) -> tuple[str, str]:
 
 
 def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sections: Iterable[str] = ()) -> Entry:
-    """Return a memory as it stands on a page.
+    """Return a memory as a page has it.
 
     Args:
         links: as the page is to write them.
@@ -143,7 +143,7 @@ class PageReader:
         return file.text.removeprefix("\ufeff")
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
-        """Return where memories stand on pages; those that stand on none, or on a very large one, are absent."""
+        """Return where memories are on pages; those that are on none, or on a very large one, are absent."""
         wanted = set(ids)
         if not wanted or self._folder.fault():
             return {}
@@ -156,7 +156,7 @@ class PageReader:
         return found
 
     def memory_at(self, path: str, line: int) -> str | None:
-        """Return the id of the memory that stands on a line of a page; None where none does, or there is no page."""
+        """Return the id of the memory at a line of a page; None where none is, or there is no page."""
         if path not in self.names():
             return None
         page = Path(path).name

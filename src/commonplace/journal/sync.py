@@ -217,7 +217,7 @@ class JournalSync:
     def forget(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the blocks of memories and the conflict copies that name one of them; return how many went.
 
-        What else stands on a page stays as it is, also what was not taken in yet. Nothing is written to the store.
+        What else is on a page stays as it is, also what was not taken in yet. Nothing is written to the store.
 
         Raises:
             StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.

@@ -54,7 +54,7 @@ class Engine:
     """What answers a step.
 
     Attributes:
-        name, model: as the result tells them.
+        name, model: as the result names them.
         generator: None where our own re-ranker answers.
         degraded: why our own re-ranker stands in for a model, or "".
     """
@@ -135,7 +135,7 @@ class _Called:
         options: Mapping[str, Any] | None = None,  # noqa: ARG002
         total_s: float | None = None,  # noqa: ARG002
     ) -> Generated:
-        """Call the function; earlier turns, for which it has no place, stand as JSON before the user's prompt."""
+        """Call the function; earlier turns, for which it has no place, precede the user's prompt as JSON."""
         system = "".join(message.content for message in messages[:1] if message.role == "system")
         turns = [{"role": each.role, "content": each.content} for each in messages[:-1] if each.role != "system"]
         user = messages[-1].content

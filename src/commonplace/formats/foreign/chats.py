@@ -108,7 +108,7 @@ class _Talk:
         if self._left_out:
             told = "; ".join(f"{what}: {count:,}" for what, count in sorted(self._left_out.items()))
             # Where nothing was taken in, what was left out is the reason.
-            (self.notes.tell if self._memories else self.notes.add)(self._file, f"left out: {told}")
+            (self.notes.notice if self._memories else self.notes.add)(self._file, f"left out: {told}")
         return self.notes.result(path, "conversations", self._memories.values())
 
 

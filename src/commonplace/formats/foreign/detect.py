@@ -55,7 +55,7 @@ def detect(path: Path) -> str:
         message = f"{path} is in no known format; looked for {LOOKED_FOR}"
         remedy = f"name the format: {', '.join(READERS)}; Graphiti's graph is for `commonplace graph import`"
         if (path / _CONVERSATIONS).is_file():
-            # An unpacked export of ChatGPT or Claude: pictures and pages lie around the one file.
+            # An unpacked export of ChatGPT or Claude: pictures and pages surround the one file.
             remedy = f"name the file: {path / _CONVERSATIONS}"
         raise UsageError(message, remedy=remedy)
     return name

@@ -159,7 +159,7 @@ def _read(path: Path, what: str, *, has_observations: bool) -> Foreign:
             continue
         front, lines = read
         if not front.values and not any(line.strip() for line in lines):
-            problems.tell(name, "is empty and was skipped")
+            problems.notice(name, "is empty and was skipped")
             continue
         note = _note(name, front.values, lines, notes, problems, has_observations=has_observations)
         notes[note.memory.id] = note
@@ -196,7 +196,7 @@ def _note(
     content = problems.text(body, name, "the note")
     id_ = problems.text(values.get("permalink"), name, "permalink")
     if id_ in taken:
-        problems.tell(name, f"has the permalink {id_!r} of another note, and was given an id of its own")
+        problems.notice(name, f"has the permalink {id_!r} of another note, and was given an id of its own")
         id_ = ""
     tags = [] if has_observations else [tag for item in items if not item.is_code for tag in hashtags(item.text)]
     memory = ForeignMemory(
@@ -286,12 +286,12 @@ def _links(notes: Sequence[_Note], problems: Notes) -> Iterator[ForeignLink]:
                 loose += 1
                 if loose <= MAX_NAMED_LINKS:
                     what = f"links [[{target}]], which is no note here: kept as text and entity alone"
-                    problems.tell(f"{note.name}:{line}", what)
+                    problems.notice(f"{note.name}:{line}", what)
             elif (note.memory.id, found, kind) not in seen:
                 seen.add((note.memory.id, found, kind))
                 yield ForeignLink(note.memory.id, found, kind)
     if loose > MAX_NAMED_LINKS:
-        problems.tell(".", f"{loose - MAX_NAMED_LINKS:,} more links lead to no note here")
+        problems.notice(".", f"{loose - MAX_NAMED_LINKS:,} more links lead to no note here")
 
 
 OPENCLAW_LONG_TERM: Final = ("MEMORY.md", "memory.md")
@@ -336,13 +336,13 @@ def _openclaw_memories(folder: Path, name: str, notes: Notes) -> Iterator[Foreig
         try:
             day = datetime.fromisoformat(written[1]).replace(tzinfo=UTC)
         except ValueError:
-            notes.tell(name, f"is named after {written[1]}, which is not a date; its entries have none")
+            notes.notice(name, f"is named after {written[1]}, which is not a date; its entries have none")
     tier: Tier | Literal[""] = "long" if name in OPENCLAW_LONG_TERM else "short" if day else ""
     for item in items_of(lines):
         where = f"{name}:{item.line}"
         content = notes.text(_without_comments(item.text).strip(), where, "the entry")
         if not content:
-            notes.tell(where, "is a comment and was skipped")
+            notes.notice(where, "is a comment and was skipped")
             continue
         # An entry is of its file's day, at the hour with which a heading above it begins (`14:30 Review`).
         inner_first = item.headings[::-1]

@@ -40,7 +40,7 @@ class ForeignMemory:
     """One memory of another system. Times are seconds since the epoch, None if the file gives none.
 
     Attributes:
-        id: the one given, or a UUIDv5 of where it stood and what it says: the same at every reading.
+        id: the one given, or a UUIDv5 of its place and what it says: the same at every reading.
         session, position: the conversation it was said in, and where; session "" is none.
         origin: who said it, if known.
         tier: "" if the other system has nothing like it.
@@ -130,12 +130,12 @@ class Notes:
         """Note what could not be read or kept."""
         self.problems.append(FileProblem(where, storable(reason)))
 
-    def tell(self, where: str, what: str) -> None:
+    def notice(self, where: str, what: str) -> None:
         """Note what was kept in another place, or holds nothing to be kept."""
         self.notices.append(FileProblem(where, storable(what)))
 
     def made_id(self, where: str, content: str) -> str:
-        """Return the id of a memory that has none: a UUIDv5 of where it stood, what it says and which of them it is."""
+        """Return the id of a memory that has none: a UUIDv5 of its place, what it says and which of them it is."""
         self._made[where, content] += 1
         return str(uuid.uuid5(_NAMES, f"{self._made[where, content]}\n{where}\n{content}"))
 

@@ -92,14 +92,14 @@ def mem0_entries(document: object) -> list[object] | None:
 
 def _mem0_memory(entry: Mapping[str, object], file: str, where: str, notes: Notes) -> ForeignMemory | None:
     if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
-        notes.tell(where, "is marked as deleted and was skipped")
+        notes.notice(where, "is marked as deleted and was skipped")
         return None
     content = notes.text(first_of(entry, MEM0_TEXTS), where, "the memory")
     if not content.strip():
         notes.add(where, f"has no text under {', '.join(MEM0_TEXTS)} and was skipped")
         return None
     if expires := entry.get("expiration_date"):
-        notes.tell(where, f"expires on {str(expires)[:60]}, which is kept in its metadata and not enforced")
+        notes.notice(where, f"expires on {str(expires)[:60]}, which is kept in its metadata and not enforced")
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         metadata = {"metadata": metadata}
@@ -179,7 +179,7 @@ def _cortexgraph_memory(line: Mapping[str, object], where: str, notes: Notes) ->
         name: value for name, value in line.items() if name not in _CORTEXGRAPH_OWN and not name.startswith("embed")
     }
     if any(name.startswith("embed") and value for name, value in line.items()):
-        notes.tell(where, "its embedding was skipped: a new one is made")
+        notes.notice(where, "its embedding was skipped: a new one is made")
     kept = {name: value for name, value in meta.items() if name not in {"tags", "source", "extra"}}
     extra = meta.get("extra")
     kept |= extra if isinstance(extra, Mapping) else {"extra": extra}
@@ -245,7 +245,7 @@ def read_mcp_memory(path: Path) -> Foreign:
     ends = {end for source, _, target in relations for end in (source, target)}
     for name, where in silent.items():
         if name not in ends:
-            notes.tell(where, f"the entity {name[:60]!r} has neither observations nor relations: nothing to keep")
+            notes.notice(where, f"the entity {name[:60]!r} has neither observations nor relations: nothing to keep")
     facts = (
         ForeignFact(where, _spaced(one), type_, _spaced(other), types.get(one, ""), types.get(other, ""))
         for (one, type_, other), where in relations.items()
