@@ -34,7 +34,7 @@ REQUEST_CODES: Final = frozenset(
 class SpecError(Exception):
     """What ends a run, at any point of it; `CODES` says when.
 
-    It never leaves the package: callers get its envelope.
+    It never leaves the package: callers get `{error, code, stage, task?}`.
     """
 
     def __init__(self, message: str, code: str, stage: str, task: str | None = None) -> None:
@@ -43,38 +43,25 @@ class SpecError(Exception):
         self.stage = stage
         self.task = task
 
-    def envelope(self) -> dict[str, Any]:
-        """Return the error as `{error, code, stage, task?}`."""
-        described: dict[str, Any] = {"error": str(self), "code": self.code, "stage": self.stage}
-        return described if self.task is None else {**described, "task": self.task}
-
 
 MAX_BYTES: Final = 1024 * 1024
 _WHAT: Final = "a spec"
 
 
-def read_spec(file: Path) -> Mapping[str, Any]:
-    """Return the document in a file of YAML or JSON."""
-    try:
-        document = read_document(file, MAX_BYTES, _WHAT)
-    except UsageError as error:
-        raise refused(str(error)) from None
-    return plain(document, str(file))
-
-
-def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
-    """Return the document that some bytes hold.
+def read_spec(source: Path | bytes, name: str = "") -> Mapping[str, Any]:
+    """Return the document in a file, or in some bytes, of YAML or JSON.
 
     Aliases, deep nesting, keys that occur twice, and values that JSON has no word for are refused.
 
     Args:
-        name: where they come from, for messages.
+        name: where bytes come from, for messages.
     """
     try:
-        document = parse_document(data, name, MAX_BYTES, _WHAT)
+        if isinstance(source, bytes):
+            return plain(parse_document(source, name, MAX_BYTES, _WHAT), name)
+        return plain(read_document(source, MAX_BYTES, _WHAT), str(source))
     except UsageError as error:
         raise refused(str(error)) from None
-    return plain(document, name)
 
 
 def plain(document: object, name: str) -> Mapping[str, Any]:

@@ -31,7 +31,6 @@ from commonplace.specs.document import (
     Task,
     choose,
     faults_in,
-    parse_spec,
     read_spec,
     refused,
     understand,
@@ -215,7 +214,7 @@ class Planner:
                 f"{reference} is not in {where}; put it there as {place} (setting specs.registry), "
                 "or allow the network with specs.network"
             )
-        return Source(address), parse_spec(_fetched(address), address)
+        return Source(address), read_spec(_fetched(address), address)
 
 
 def check_circles(spec: Spec, start: Task) -> None:

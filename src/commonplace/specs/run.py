@@ -295,8 +295,10 @@ def run(  # noqa: PLR0913 - the arguments of `commonplace.run_spec`, and what te
             if any(each.get("degraded") for each in chain.values()):
                 envelope["degraded"] = True
     except SpecError as fault:
-        envelope = fault.envelope()
-        envelope["error"] = redact(without_keys(envelope["error"], chosen)).text
+        error = redact(without_keys(str(fault), chosen)).text
+        envelope = {"error": error, "code": fault.code, "stage": fault.stage}
+        if fault.task is not None:
+            envelope["task"] = fault.task
     return envelope
 
 
