@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import accumulate, combinations, islice
-from typing import Any, Final
+from typing import Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import Moment, iso
@@ -19,7 +19,6 @@ from commonplace.graph.names import MAX_NAME_CHARACTERS
 from commonplace.graph.text import statement, when
 from commonplace.graph.views import EntityView, FoundRelations, RelationView
 from commonplace.memory.view import Memory
-from commonplace.search.result import SearchResult
 from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY, Parts
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
@@ -105,11 +104,7 @@ class Found:
 
 def recall(engine: Engine, parts: Parts) -> Response:
     """Find the memories that answer a topic."""
-    topic, limit, floor, also = _search_parts(parts)
-    result = engine.recall(topic, limit, as_of=None, min_score=floor, also=also)
-    engine.log_retrieval(result, "recall")
-    facts = facts_of(engine, topic, MAX_LINKS, floor)
-    return _told(engine, [_memory(engine, hit, topic, None) for hit in result.hits], result, facts)
+    return _search(engine, parts, None, None)
 
 
 def temporal_query(engine: Engine, parts: Parts) -> Response:
@@ -120,58 +115,30 @@ def temporal_query(engine: Engine, parts: Parts) -> Response:
             "temporal_query needs a time",
             remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
         )
-    topic, limit, floor, also = _search_parts(parts)
-    result = engine.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
-    engine.log_retrieval(result, "recall")
-    facts = facts_of(engine, topic, limit, floor, as_of=as_of, valid_at=valid_at)
-    memories = [_memory(engine, hit, topic, result.wanted.as_of) for hit in result.hits]
-    # A memory ranked before one that it may have overtaken stays there, whatever its own relevance.
-    places = list(accumulate((each.relevance for each in reversed(memories)), max))[::-1]
-    placed = list(zip(places, memories, strict=True))
-    for fact in facts:
-        state = f" ({'disputed, ' if fact.disputed else ''}{when(fact)})"
-        passage = Passage(fact.uuid, snippet(fact.fact, topic, limit=SNIPPET_CHARACTERS - len(state)).text + state)
-        scope = (fact.source_name, fact.target_name)
-        placed.append((fact.score, Found(Reference(FACT, fact.uuid), fact.score, passage, scope)))
-    placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
-    return _told(engine, [each for _, each in placed[:limit]], result, facts)
+    return _search(engine, parts, as_of, valid_at)
 
 
-def topics(memory: Memory) -> tuple[str, ...]:
-    """Return the tags and entities of a memory, each once, in their order."""
-    names = (name for name in (*memory.tags, *memory.entities) if len(name) <= MAX_TOPIC_LENGTH)
-    return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
-
-
-def rationale_of(notices: Iterable[str]) -> str:
-    """Return why an answer is only a part of what there may be."""
-    return "; ".join(dict.fromkeys(notices)) or "a part of the search could not be used"
-
-
-def _search_parts(parts: Parts) -> tuple[str, int, float, Any]:
-    """Take the topic, the number of hits, the least relevance and `also`, which are all that a search may have."""
+def _search(engine: Engine, parts: Parts, as_of: Moment | None, valid_at: Moment | None) -> Response:
+    """Return the memories that answer a topic, with how they are linked; at a time, facts that answer it as well."""
     topic, limit, floor = parts.topic(), parts.most_results(MAX_RESULTS), parts.share("min_relevance", MIN_RELEVANCE)
     also = parts.values("also").get("also")
     parts.finish()
-    return topic, limit, floor, also
-
-
-def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
-    id_ = hit.owner_id
-    passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
-    links = [Relation(each.source, each.target, True, each.strength) for each in engine.links(id_)]
-    scope: tuple[str, ...] = ()
-    pairs: list[Relation] = []
-    with suppress(NotFoundError):  # another process may have deleted it meanwhile
-        memory = engine.get(id_, as_of=as_of, touch=False)
-        scope = topics(memory)
-        together = islice(combinations(memory.entities, 2), MAX_LINKS)
-        pairs = [Relation(*pair, strength=hit.score) for pair in together]
-    return Found(Reference(MEMORY, id_), hit.score, passage, scope, links, pairs, hit.confidence or NONE)
-
-
-def _told(engine: Engine, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
-    """Return the response with as many of the best hits as there is room for."""
+    is_now = as_of is None and valid_at is None
+    result = engine.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
+    engine.log_retrieval(result, "recall")
+    facts = facts_of(engine, topic, MAX_LINKS if is_now else limit, floor, as_of=as_of, valid_at=valid_at)
+    found = [_memory(engine, hit, topic, None if is_now else result.wanted.as_of) for hit in result.hits]
+    if not is_now:
+        # A memory ranked before one that it may have overtaken stays there, whatever its own relevance.
+        places = list(accumulate((each.relevance for each in reversed(found)), max))[::-1]
+        placed = list(zip(places, found, strict=True))
+        for fact in facts:
+            state = f" ({'disputed, ' if fact.disputed else ''}{when(fact)})"
+            passage = Passage(fact.uuid, snippet(fact.fact, topic, limit=SNIPPET_CHARACTERS - len(state)).text + state)
+            scope = (fact.source_name, fact.target_name)
+            placed.append((fact.score, Found(Reference(FACT, fact.uuid), fact.score, passage, scope)))
+        placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
+        found = [each for _, each in placed[:limit]]
 
     def part(size: int) -> Response:
         response = _response(found[:size], facts)
@@ -188,6 +155,31 @@ def _told(engine: Engine, found: Sequence[Found], result: SearchResult, facts: F
         told = (response.rationale, *result.notices, *facts.notices)
         response = replace(response, status="PARTIAL", rationale=rationale_of(filter(None, told)))
     return response
+
+
+def topics(memory: Memory) -> tuple[str, ...]:
+    """Return the tags and entities of a memory, each once, in their order."""
+    names = (name for name in (*memory.tags, *memory.entities) if len(name) <= MAX_TOPIC_LENGTH)
+    return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
+
+
+def rationale_of(notices: Iterable[str]) -> str:
+    """Return why an answer is only a part of what there may be."""
+    return "; ".join(dict.fromkeys(notices)) or "a part of the search could not be used"
+
+
+def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
+    id_ = hit.owner_id
+    passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
+    links = [Relation(each.source, each.target, True, each.strength) for each in engine.links(id_)]
+    scope: tuple[str, ...] = ()
+    pairs: list[Relation] = []
+    with suppress(NotFoundError):  # another process may have deleted it meanwhile
+        memory = engine.get(id_, as_of=as_of, touch=False)
+        scope = topics(memory)
+        together = islice(combinations(memory.entities, 2), MAX_LINKS)
+        pairs = [Relation(*pair, strength=hit.score) for pair in together]
+    return Found(Reference(MEMORY, id_), hit.score, passage, scope, links, pairs, hit.confidence or NONE)
 
 
 def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
