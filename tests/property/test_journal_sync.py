@@ -37,7 +37,7 @@ SHAPES = (
     "{0}",
     "~~~\n{0}",
 )
-MAKERS = ("memory.content", "journal.import_edits")
+MAKERS = ("memory.admission", "journal.import_edits")
 PAGES = ("2026-11-20.md", "2026-11-21.md", LONG)
 picks = st.integers(0, 10_000)
 shapes = st.sampled_from(SHAPES)
