@@ -315,8 +315,11 @@ def cleaned(record: T, text: Callable[[str], str], value: Callable[[Any], Any]) 
             parsed = json.loads(given)
             clean = value(parsed)
             changed |= {} if clean == parsed else {column.name: json.dumps(clean, sort_keys=True)}
+        elif column.is_list and column.is_cleaned:
+            texts = tuple(map(text, given))
+            changed[column.name] = given if texts == given else tuple(dict.fromkeys(texts))
         elif column.is_cleaned:
-            changed[column.name] = tuple(dict.fromkeys(map(text, given))) if column.is_list else text(given)
+            changed[column.name] = text(given)
     return replace(record, **changed)  # type: ignore[type-var] # a dataclass
 
 
