@@ -93,8 +93,7 @@ if TYPE_CHECKING:
     from commonplace.engine.tokens import Tokens
     from commonplace.engine.upgrade import UpgradeReport
     from commonplace.erasure.receipt import ForgetReceipt
-    from commonplace.exchange.archive import KnownBackup
-    from commonplace.exchange.backup import BackupReport
+    from commonplace.exchange.backup import BackupReport, KnownBackup
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
     from commonplace.exchange.read import Source
@@ -1332,7 +1331,7 @@ class Engine:
 
     def backups(self) -> list[KnownBackup]:
         """Return the known backups of this store and the stores that it replaced, newest first."""
-        from commonplace.exchange.archive import known_backups
+        from commonplace.exchange.backup import known_backups
 
         return known_backups(self._runtime.store)
 

@@ -36,7 +36,7 @@ from commonplace.erasure.select import (
     plan_all_parts,
 )
 from commonplace.erasure.verify import clear_logs, prove, quoting_queries
-from commonplace.exchange.archive import BACKUP, STORE_SPACE, KnownBackup, known_backups
+from commonplace.exchange.backup import BACKUP, STORE_SPACE, KnownBackup, known_backups
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is, naming
 from commonplace.ledger.erase import forget as forget_in_ledger

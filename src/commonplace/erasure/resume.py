@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, UNPROVED, ForgetReceipt, Problem, receipt_of, values_of
 from commonplace.errors import StoreError
-from commonplace.exchange.archive import STORE_SPACE
+from commonplace.exchange.backup import STORE_SPACE
 from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index

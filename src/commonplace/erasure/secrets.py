@@ -36,7 +36,7 @@ from commonplace.erasure.resume import (
 from commonplace.erasure.scan import Collector, Patterns, Scan, files_below
 from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
-from commonplace.exchange.archive import BACKUP, STORE_SPACE
+from commonplace.exchange.backup import BACKUP, STORE_SPACE
 from commonplace.exchange.items import ChangeItem, Item, Known, MemoryItem, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact

@@ -29,7 +29,7 @@ from commonplace.erasure.scan import (
 )
 from commonplace.erasure.select import Plan
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.exchange.archive import BACKUP, known_backups
+from commonplace.exchange.backup import BACKUP, known_backups
 from commonplace.formats.beads import split_notes
 from commonplace.formats.journal import SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy

@@ -2,7 +2,7 @@
 
 A line is one JSON object in ASCII with exact numbers, so that every text and time round-trips. Two values have a
 special form: an infinite time is "inf" or "-inf", and a JSON text of a user's (metadata, attributes, details) is an
-object. What is derived, and what the line tells in which a record stands, is left out.
+object. What is derived, and what follows from the line that holds a record, is left out.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import MISSING, dataclass, fields, is_dataclass
-from commonplace.errors import UsageError
+from commonplace.errors import StoreDamagedError, UsageError
+from commonplace.formats.json_values import read_json
 from commonplace.memory.validate import one_of
 from commonplace.store.schema import SCHEMA
 from commonplace.types import KINDS, ORIGINS, STATUSES, TIERS
@@ -27,46 +27,27 @@ VERSION: Final = 2
 
 UNWRITTEN: Final = frozenset({"place", "secrets", "number", "made"})
 """Fields of items that are in no line."""
-_INT64 = 2**63
+
+_CHOICES: Final = {
+    "Kind": KINDS,
+    "Tier": TIERS,
+    "Status": STATUSES,
+    "Origin": ORIGINS,
+    "EpisodeSource": EPISODE_SOURCES,
+}
 
 T = TypeVar("T")
-Told = Mapping[str, str]
-"""What a line tells of the records in it, by the name of the field that they leave out."""
-
-
-def encoded(entries: Mapping[str, Any]) -> bytes:
-    return json.dumps(_plain(entries), separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
-
-
-def line_of(kind: str, what: Any) -> bytes:
-    """Return the line of an item, or of a version of a memory."""
-    return encoded({"type": kind, **{name: getattr(what, name) for name in shape_of(type(what)).types}})
-
-
-def decoded(line: bytes) -> dict[str, Any]:
-    """Return the entries of a line.
-
-    Raises:
-        UsageError: it is no JSON object.
-    """
-    try:
-        found = json.loads(line, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the line {line!r:.80} is not JSON: {error!s:.80}", remedy="export again") from error
-    if not isinstance(found, dict):
-        raise UsageError(f"the line {line!r:.80} is not a JSON object", remedy="export again")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How records of a class, or items, stand in a line.
+    """The fields of a record, or an item, in a line.
 
     Attributes:
         types: of the fields that are exported, by name, as the dataclass names them.
         required: the fields that must be there.
-        objects: the fields whose JSON text stands as an object.
-        told: the fields that the line tells.
+        objects: the fields whose JSON text is written as an object.
+        told: the fields whose values follow from the line.
         derived: the fields that follow from others, and have to be given a value all the same.
     """
 
@@ -77,18 +58,12 @@ class Shape:
     derived: tuple[str, ...] = ()
 
 
-def shape_of(cls: Any) -> Shape:
-    """Return how records of a class stand in a line: their exported columns, and the stamp of an owner."""
-    return _shape_of(cls)
-
-
-@cache
 def _shape_of(cls: Any) -> Shape:
-    table = next((table for table in SCHEMA.values() if table.record is cls), None)
-    types = {field.name: str(field.type) for field in fields(cls) if field.name not in UNWRITTEN}
-    if table is None:
-        return Shape(types, frozenset(types))
     types = {field.name: str(field.type) for field in fields(cls)}
+    table = next((table for table in SCHEMA.values() if table.record is cls), None)
+    if table is None:
+        types = {name: type_ for name, type_ in types.items() if name not in UNWRITTEN}
+        return Shape(types, frozenset(types))
     names = {column.name for column in table.exported} | {"stamp"}
     required = {field.name for field in fields(cls) if field.default is MISSING}
     # The ledger's JSON is another program's, and kept to the byte, as a text.
@@ -102,11 +77,67 @@ def _shape_of(cls: Any) -> Shape:
     )
 
 
-def built(cls: type[T], given: object, told: Told | None = None, *, what: str = "", **unwritten: Any) -> T:
-    """Return the record or item that stands in a line; a record's fields with a default may be absent.
+shape_of: Final[Callable[[Any], Shape]] = cache(_shape_of)
+"""Return the shape of a class: the exported columns of a record and the stamp of an owner, or an item's fields."""
+
+
+def encoded(entries: Mapping[str, Any], *, name: str = "the line") -> bytes:
+    """Return the line of some entries.
 
     Args:
-        told: what the line tells of the records in it; they may not say it themselves.
+        name: what messages call it.
+
+    Raises:
+        StoreDamagedError: a column that must hold a JSON object does not.
+    """
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if is_dataclass(value):
+            shape, found = shape_of(type(value)), dict[str, Any]()
+            for field in shape.types:
+                each = getattr(value, field)
+                found[field] = user_object(field, each) if field in shape.objects else plain(each)
+            return found
+        if isinstance(value, Mapping):
+            return {field: plain(each) for field, each in value.items()}
+        return [plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+    def user_object(field: str, text: str) -> dict[str, Any]:
+        try:
+            found = read_json(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise StoreDamagedError(
+                f"the {field} of {name:.120} is not a JSON object", remedy="update or forget it, or restore a backup"
+            )
+        return found
+
+    return json.dumps(plain(entries), separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+def decoded(line: bytes) -> dict[str, Any]:
+    """Return the entries of a line.
+
+    Raises:
+        UsageError: it is no JSON object.
+    """
+    try:
+        found = read_json(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the line {line!r:.80} is not JSON: {error!s:.80}", remedy="export again") from error
+    if not isinstance(found, dict):
+        raise UsageError(f"the line {line!r:.80} is not a JSON object", remedy="export again")
+    return found
+
+
+def built(cls: type[T], given: object, told: Mapping[str, str] | None = None, *, what: str = "", **unwritten: Any) -> T:
+    """Return the record or item of a line; a record's fields with a default may be absent.
+
+    Args:
+        told: the values that follow from the line for the records in it, by field; they may not give them themselves.
         what: what messages call it.
 
     Raises:
@@ -116,10 +147,14 @@ def built(cls: type[T], given: object, told: Told | None = None, *, what: str = 
     if not isinstance(given, dict):
         raise UsageError(f"{what} is {given!r:.80}", remedy="give an object")
     refuse_other_entries(what, given, tuple(shape.types), shape.required)
-    values = {
-        name: _object_of(name, value) if name in shape.objects else _reader(shape.types[name])(name, value, told)
-        for name, value in given.items()
-    }
+    values = dict[str, Any]()
+    for name, value in given.items():
+        if name in shape.objects:
+            if not isinstance(value, dict):
+                raise UsageError(f"{name} is {value!r:.80}", remedy="give a JSON object")
+            values[name] = json.dumps(value, sort_keys=True)
+        else:
+            values[name] = _value(name, shape.types[name], value, told)
     here = {name: told[name] for name in shape.told}
     return cls(**here, **dict.fromkeys(shape.derived, ""), **values, **unwritten)
 
@@ -138,84 +173,44 @@ def refuse_other_entries(what: str, given: Mapping[str, Any], known: tuple[str, 
             raise UsageError(f"{what} lacks {name!r}", remedy="export again")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if is_dataclass(value):
-        shape = shape_of(type(value))
-        found = {name: getattr(value, name) for name in shape.types}
-        return {name: _object(name, each) if name in shape.objects else _plain(each) for name, each in found.items()}
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+def _value(name: str, type_: str, given: object, told: Mapping[str, str]) -> Any:
+    """Return the value of a field.
 
+    Args:
+        type_: its type, as the dataclass names it.
 
-def _object(name: str, text: str) -> dict[str, Any]:
-    with suppress(ValueError):
-        found = json.loads(text, parse_constant=_refuse_constant)
-        if isinstance(found, dict):
-            return found
-    raise ValueError(name)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-Reader = Callable[[str, object, Told], Any]
-
-
-@cache
-def _reader(type_: str) -> Reader:
-    """Return what reads a field, by its type as the dataclass names it."""
-    if type_.endswith(" | None"):
-        some = _reader(type_.removesuffix(" | None"))
-        return lambda name, given, told: None if given is None else some(name, given, told)
-    if type_.startswith("tuple["):
-        each = _reader(type_.removeprefix("tuple[").removesuffix(", ...]"))
-        return lambda name, given, told: tuple(each(name, one, told) for one in _of_type(list, "list", name, given))
-    record = next((table.record for table in SCHEMA.values() if table.record and table.record.__name__ == type_), None)
-    if record is not None:
-        return lambda _, given, told: built(record, given, told)
-    return lambda name, given, _: _SCALARS[type_](name, given)
-
-
-def _of_type(cls: type[T], called: str, name: str, given: object) -> T:
-    if not isinstance(given, cls) or (isinstance(given, bool) and cls is not bool):
-        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a {called}")
-    return given
-
-
-def _object_of(name: str, given: object) -> str:
-    return json.dumps(_of_type(dict, "JSON object", name, given), sort_keys=True)
-
-
-def _whole(name: str, given: object) -> int:
-    if not -_INT64 <= _of_type(int, "whole number", name, given) < _INT64:
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give a whole number of at most 64 bits")
-    return given  # type: ignore[return-value] # an int
-
-
-def _time(name: str, given: object) -> float:
-    if given in ("inf", "-inf"):
-        return float(str(given))
-    try:
-        found = float(given) if isinstance(given, int | float) and not isinstance(given, bool) else math.nan
-    except OverflowError:
-        found = math.nan
-    if not math.isfinite(found):
+    Raises:
+        UsageError: it is of another type.
+    """
+    if type_ == "str":
+        wanted = "" if isinstance(given, str) else "text"
+    elif type_.endswith(" | None"):
+        return None if given is None else _value(name, type_.removesuffix(" | None"), given, told)
+    elif type_.startswith("tuple["):
+        if isinstance(given, list):
+            each = type_.removeprefix("tuple[").removesuffix(", ...]")
+            return tuple(_value(name, each, one, told) for one in given)
+        wanted = "list"
+    elif type_ == "float":
+        if given in ("inf", "-inf"):
+            return float(str(given))
+        if isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < math.inf:
+            try:
+                return float(given)
+            except OverflowError:
+                pass
         raise UsageError(f"{name} is {given!r:.80}", remedy='give a number, "inf" or "-inf"')
-    return found
-
-
-_SCALARS: Final[Mapping[str, Callable[[str, object], Any]]] = {
-    "str": partial(_of_type, str, "text"),
-    "bool": partial(_of_type, bool, "truth value: true or false"),
-    "int": _whole,
-    "float": _time,
-    "Kind": partial(one_of, choices=KINDS),
-    "Tier": partial(one_of, choices=TIERS),
-    "Status": partial(one_of, choices=STATUSES),
-    "Origin": partial(one_of, choices=ORIGINS),
-    "EpisodeSource": partial(one_of, choices=EPISODE_SOURCES),
-}
+    elif type_ == "bool":
+        wanted = "" if isinstance(given, bool) else "truth value: true or false"
+    elif type_ == "int":
+        wanted = "" if isinstance(given, int) and not isinstance(given, bool) else "whole number"
+        if not wanted and not -(2**63) <= given < 2**63:  # type: ignore[operator] # an int
+            wanted = "whole number of at most 64 bits"
+    elif type_ in _CHOICES:
+        return one_of(name, given, choices=_CHOICES[type_])
+    else:
+        record = next(table.record for table in SCHEMA.values() if table.record and table.record.__name__ == type_)
+        return built(record, given, told)
+    if wanted:
+        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a {wanted}")
+    return given

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TextIO
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import StoreDamagedError
-from commonplace.exchange.archive import counter, file_errors, refuse_occupied
-from commonplace.exchange.codec import FORMAT, VERSION, encoded, line_of
-from commonplace.exchange.items import EXPORTED, Item, MemoryItem, parts_of
+from commonplace.exchange.backup import counter, file_errors, refuse_occupied
+from commonplace.exchange.codec import FORMAT, VERSION, encoded, shape_of
+from commonplace.exchange.items import EXPORTED, MemoryItem, parts_of
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
@@ -72,7 +71,7 @@ def export(
     Args:
         directory: of the store, which a new file is noted in; None where it has none.
         kinds: some of `EXPORTED`; none is all.
-        progress: told of items.
+        progress: called with items.
     """
     if isinstance(target, Path):
         path = target.expanduser().absolute()
@@ -111,9 +110,11 @@ def _write(
         count = counter(progress, "Exporting", sum(totals.values()))
         for part in parts:
             for item in part.items:
-                for line in _lines(item):
-                    add(line)
-                counts["versions"] += len(item.versions) if isinstance(item, MemoryItem) else 0
+                written = item.versions if isinstance(item, MemoryItem) else (item,)
+                for each in written:
+                    entries = {name: getattr(each, name) for name in shape_of(type(each)).types}
+                    add(encoded({"type": item.kind, **entries}, name=item.name))
+                counts["versions"] += len(written) if isinstance(item, MemoryItem) else 0
                 count(1)
     sha256 = digest.hexdigest()
     end = encoded({"type": "end", "lines": counts["lines"], "sha256": sha256})
@@ -127,20 +128,6 @@ def _write(
         seconds=time.perf_counter() - begun,
         **totals,
     )
-
-
-def _lines(item: Item) -> list[bytes]:
-    """Return the lines of an item.
-
-    Raises:
-        StoreDamagedError: what should be a JSON object is none.
-    """
-    try:
-        return [line_of(item.kind, each) for each in (item.versions if isinstance(item, MemoryItem) else (item,))]
-    except ValueError as error:
-        raise StoreDamagedError(
-            f"the {error} of {item.name:.120} is not a JSON object", remedy="update or forget it, or restore a backup"
-        ) from error
 
 
 @contextmanager

@@ -67,7 +67,7 @@ class Writer:
     """Collects items by kind and writes those of which a batch is full; call `flush` at the end.
 
     Attributes:
-        notices: what was said of memories that say more than the graph takes, by how many it was said of.
+        notices: about memories that say more than the graph takes, with the number of these memories.
     """
 
     def __init__(self, into: ImportRuntime, *, is_replacing: bool) -> None:
@@ -89,20 +89,20 @@ class Writer:
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take an item, and write the batch that it fills; one that is there already is passed over."""
         # An episode that is replaced takes its mentions along: what hangs on it is compared when that is done.
-        if not (self._is_wanted(outcome) or (self._is_replacing and isinstance(item, GraphItem))):
-            self._note_skipped(item, outcome)
-        elif isinstance(item, OwnerItem):
+        if not (self._is_wanted(item, outcome) or (self._is_replacing and isinstance(item, GraphItem))):
+            return
+        if isinstance(item, OwnerItem):
             self._owners.add(PassageMaker(self._destination).keep(item.owner, item.passages))
-        else:
-            kind: Any = GraphItem if isinstance(item, GraphItem) else type(item)
-            self._waiting[kind].append(item)
-            contents = [each.content for each in item.records() if isinstance(each, MemoryRecord | Episode)]
-            self._sizes[kind] += len(contents) or 1
-            self._characters[kind] += sum(map(len, contents))
-            limit = BATCH_CHARACTERS if kind is MemoryItem and self._reader is not None else BATCH_BYTES
-            is_full = self._sizes[kind] >= BATCH or self._characters[kind] >= limit
-            if is_full and kind not in (IssueItem, LinkItem, FactItem):
-                self._write(kind)
+            return
+        kind: Any = GraphItem if isinstance(item, GraphItem) else type(item)
+        self._waiting[kind].append(item)
+        contents = [each.content for each in item.records() if isinstance(each, MemoryRecord | Episode)]
+        self._sizes[kind] += len(contents) or 1
+        self._characters[kind] += sum(map(len, contents))
+        limit = BATCH_CHARACTERS if kind is MemoryItem and self._reader is not None else BATCH_BYTES
+        is_full = self._sizes[kind] >= BATCH or self._characters[kind] >= limit
+        if is_full and kind not in (IssueItem, LinkItem, FactItem):
+            self._write(kind)
 
     def flush(self) -> None:
         for kind in self._waiting:
@@ -110,12 +110,11 @@ class Writer:
             if kind is MemoryItem:
                 self._owners.flush()
 
-    def _is_wanted(self, outcome: Outcome) -> bool:
-        return outcome == "added" or (outcome == "conflict" and self._is_replacing)
-
-    def _note_skipped(self, item: Item, outcome: Outcome) -> None:
-        if outcome == "conflict" and isinstance(item, MemoryItem):
+    def _is_wanted(self, item: Item, outcome: Outcome) -> bool:
+        """Return whether an item is to be written; the words of a memory that is not are kept for its episodes."""
+        if outcome == "conflict" and not self._is_replacing and isinstance(item, MemoryItem):
             self._skipped[item.key] = item.latest.record.content
+        return outcome == "added" or (outcome == "conflict" and self._is_replacing)
 
     def _write(self, kind: Any) -> None:
         if kind is GraphItem and self._waiting[kind]:
@@ -136,58 +135,51 @@ class Writer:
     def _put(self, items: Sequence[ChangeItem], texts: Texts) -> None:
         with self._change() as change:
             known = Known(self._into.store, self._into.namespace, change)
-            for item in map(self._as_here, items):
+            for given in items:
+                item = given
+                if isinstance(item, EpisodeItem):
+                    # One that a memory is speaks of the version that holds its words here, or holds them itself.
+                    episode = item.episode
+                    if episode.memory in self._skipped:
+                        words = self._skipped[episode.memory]
+                        episode = replace(episode, content=words, memory="", version=0, source="text")
+                    else:
+                        episode = replace(episode, version=self._versions_here.get(episode.memory, episode.version))
+                    item = replace(item, episode=episode)
                 was = item.stored(known)
                 # What it names may be gone since it was looked at.
-                if self._is_wanted(item.compared(was)) and all(known.has(*each) for each in item.needs):
+                if self._is_wanted(item, item.compared(was)) and all(known.has(*each) for each in item.needs):
                     item.put(change, texts, was)
 
-    def _as_here(self, item: ChangeItem) -> ChangeItem:
-        """Let an episode that a memory is speak of the version that holds its words here, or hold them itself."""
-        if not isinstance(item, EpisodeItem):
-            return item
-        episode = item.episode
-        if episode.memory in self._skipped:
-            words = self._skipped[episode.memory]
-            return replace(item, episode=replace(episode, content=words, memory="", version=0, source="text"))
-        version = self._versions_here.get(episode.memory, episode.version)
-        return replace(item, episode=replace(episode, version=version))
-
     def _put_memories(self, items: Sequence[MemoryItem], texts: Texts) -> None:
+        """Write what memories lack here."""
         feed = self._reader
         live = [item.made[-1] for item in items if item.latest.expired_at is None]
         readings = None if feed is None else feed.read(live, self._destination)
         with self._change() as change:
             for item in items:
-                is_written = self._put_memory(change, item, texts)
-                if is_written and feed is not None and readings is not None:
+                known = change.find(item.key)
+                if known is None:
+                    item.put(change, texts, None)
+                elif self._is_wanted(item, item.compared(replace(item, versions=(version_of(known),)))):
+                    now = max(self._into.now, known.created_at)
+                    stored = replaced(change, known, item.made[-1], now)
+                    self._versions_here[item.key] = stored.record.version
+                    if self._into.has_graph and self._into.feed is not None:
+                        self._into.feed.let_go(change, item.key)
+                    if item.latest.expired_at is not None:
+                        change.expire(stored.number, stored.record, now)
+                else:
+                    continue
+                if feed is not None and readings is not None:
                     feed.follow(change, [item.key], readings)
                     self.notices.update(readings.notices(item.latest.owner, item.latest.record))
-
-    def _put_memory(self, change: MemoryChange, item: MemoryItem, texts: Texts) -> bool:
-        """Write what a memory lacks here, and tell whether there was something to write."""
-        known = change.find(item.key)
-        if known is None:
-            item.put(change, texts, None)
-            return True
-        outcome = item.compared(replace(item, versions=(version_of(known),)))
-        if not self._is_wanted(outcome):
-            self._note_skipped(item, outcome)
-            return False
-        now = max(self._into.now, known.created_at)
-        stored = replaced(change, known, item.made[-1], now)
-        self._versions_here[item.key] = stored.record.version
-        if self._into.has_graph and self._into.feed is not None:
-            self._into.feed.let_go(change, item.key)
-        if item.latest.expired_at is not None:
-            change.expire(stored.number, stored.record, now)
-        return True
 
     def _put_issues(self, items: Sequence[IssueItem], texts: Texts) -> None:
         """Write issues in the place of those that are here; what undoes their changes keeps its order."""
         with self._change() as change:
             ledger, known = change.ledger, Known(self._into.store, self._into.namespace, change)
-            written = [item for item in items if self._is_wanted(item.compared(item.stored(known)))]
+            written = [item for item in items if self._is_wanted(item, item.compared(item.stored(known)))]
             for item in written:
                 item.put(change, texts, None)
                 ledger.drop_reversal(item.id)
@@ -320,62 +312,62 @@ def refuse_unfit(source: Source, *, skip_problems: bool) -> None:
 
 @dataclass(slots=True)
 class _Survey:
-    """What was found by a look at every item, against the others and against the store; nothing is written.
+    """What a look at every item found, against the others and against the store; nothing is written.
 
     Attributes:
         found: what becomes of each item, in their order; None for one that cannot be kept.
         outcomes: by the entry of the report and outcome.
     """
 
-    known: Known
     found: list[Outcome | None] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter)
     secrets: Counter[str] = field(default_factory=Counter)
-    keys: set[tuple[str, ...]] = field(default_factory=set)
-
-    def take(self, number: int, item: Item) -> None:
-        try:
-            self._refuse_alone(item)
-            outcome = item.compared(item.stored(self.known))
-        except UsageError as error:
-            self.problems.append(Problem(item.place, item.name, str(error)))
-            return
-        self.found[number] = outcome
-        self.keys.update(item.keys)
-        self.outcomes[item.counted, outcome] += 1
-        if outcome == "conflict":
-            self.conflicts.append(f"{item.name:.200}")
-        self.secrets.update(set(item.secrets))
-
-    def _refuse_alone(self, item: Item) -> None:
-        """Refuse an item that comes twice, or that lacks what it needs of the others."""
-        if not self.keys.isdisjoint(item.keys):
-            raise UsageError("it comes twice", remedy="give each once, the versions of a memory one after the other")
-        for kind, id_ in item.needs:
-            if (kind, id_) not in self.keys and not self.known.has(kind, id_):
-                before = ", before this one" if isinstance(item, GraphItem) else ""
-                raise UsageError(f"there is no {kind} {id_!r:.80}", remedy=f"import it too{before}")
 
 
 def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
-    """Look at all items; links come last, when it is known which memories there are."""
-    survey, links = _Survey(known), list[tuple[int, LinkItem]]()
+    survey, keys = _Survey(), set[tuple[str, ...]]()
+
+    def take(number: int, item: Item) -> None:
+        error, outcome = None, None
+        missing = next((each for each in item.needs if each not in keys and not known.has(*each)), None)
+        if not keys.isdisjoint(item.keys):
+            remedy = "give each once, the versions of a memory one after the other"
+            error = UsageError("it comes twice", remedy=remedy)
+        elif missing is not None:
+            before = ", before this one" if isinstance(item, GraphItem) else ""
+            error = UsageError(f"there is no {missing[0]} {missing[1]!r:.80}", remedy=f"import it too{before}")
+        else:
+            try:
+                outcome = item.compared(item.stored(known))
+            except UsageError as refused:
+                error = refused
+        if outcome is None:
+            survey.problems.append(Problem(item.place, item.name, str(error)))
+            return
+        survey.found[number] = outcome
+        keys.update(item.keys)
+        survey.outcomes[item.counted, outcome] += 1
+        if outcome == "conflict":
+            survey.conflicts.append(f"{item.name:.200}")
+        survey.secrets.update(set(item.secrets))
+
+    links = list[tuple[int, LinkItem]]()
     for number, item in enumerate(source.items()):
         survey.found.append(None)
-        match item:
-            case Problem():
-                survey.problems.append(item)
-            case str():
-                survey.remarks.append(item)
-            case LinkItem():
-                links.append((number, item))
-            case _:
-                survey.take(number, item)
+        if isinstance(item, Problem):
+            survey.problems.append(item)
+        elif isinstance(item, str):
+            survey.remarks.append(item)
+        elif isinstance(item, LinkItem):
+            links.append((number, item))
+        else:
+            take(number, item)
+    # Links come last, when it is known which memories there are.
     for number, link in links:
-        survey.take(number, link)
+        take(number, link)
     if survey.problems and not skip_problems:
         raise UsageError(
             f"{_items(survey.problems)} cannot be stored, nothing was imported: {_some(survey.problems)}",

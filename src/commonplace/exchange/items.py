@@ -409,7 +409,14 @@ class MemoryItem(ChangeItem):
 
     def is_said_by(self, stored: Self) -> bool:
         """Compare the words and what was said about them, not how they were used since."""
-        return _said(self.latest) == _said(stored.latest)
+
+        def said(version: Version) -> tuple[object, ...]:
+            owner, record = version.owner, version.record
+            about = (record.category, record.entities, record.source, record.origin, record.derived_from)
+            words = (record.content, json.loads(record.metadata))
+            return (*words, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)
+
+        return said(self.latest) == said(stored.latest)
 
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
@@ -435,13 +442,6 @@ class MemoryItem(ChangeItem):
 
 def version_of(stored: StoredMemory) -> Version:
     return Version(stored.created_at, stored.expired_at, stored.owner, stored.record)
-
-
-def _said(version: Version) -> tuple[object, ...]:
-    owner, record = version.owner, version.record
-    about = (record.category, record.entities, record.source, record.origin, record.derived_from)
-    words = (record.content, json.loads(record.metadata))
-    return (*words, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)
 
 
 def _refuse_early(name: str, time: float | None, created_at: float) -> None:
@@ -855,7 +855,14 @@ class EntityItem(GraphItem):
     def checked(self, max_bytes: int) -> Self:
         if not self.entity.name.strip() or not self.entity.type.strip():
             raise UsageError("the entity has no name, or no type", remedy="give both")
-        _readable("attributes", _refuse_odd_merged, self.entity)
+        if not all(
+            isinstance(each, str)
+            for each in _readable("attributes", lambda entity: [*merged_into(entity)], self.entity)
+        ):
+            raise UsageError(
+                "attributes cannot be read: what was merged into it is named otherwise than by ids",
+                remedy="export again",
+            )
         refuse_many_names(self.aliases)
         _refuse_odd_history(self.mentions, self.happenings)
         return super().checked(max_bytes)
@@ -863,7 +870,13 @@ class EntityItem(GraphItem):
     def cleaned(self, cleaner: Cleaner) -> Self:
         entity = cleaner.entity(self.entity)
         names = cleaner.aliases(entity, self.aliases)
-        return replace(self, entity=entity, aliases=names, **_clean_history(self, cleaner))
+        return replace(
+            self,
+            entity=entity,
+            aliases=names,
+            mentions=cleaner.mentions(self.mentions),
+            happenings=cleaner.happenings(self.happenings),
+        )
 
     def is_said_by(self, stored: Self) -> bool:
         """Return whether it is the stored one, or was before that was named and mentioned further."""
@@ -875,9 +888,7 @@ class EntityItem(GraphItem):
         names = names_among(self.aliases)
         change.graph.erase_entities([self.key])
         change.graph.put_entity(self.entity, texts.of_entity(self.entity, names) if self.text else ())
-        for alias in self.aliases:
-            change.graph.put(alias)
-        _put_history(change, self)
+        change.graph.put(*self.aliases, *self.mentions, *self.happenings)
 
 
 @dataclass(frozen=True)
@@ -910,7 +921,12 @@ class RelationItem(GraphItem):
         return super().checked(max_bytes)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        return replace(self, relation=cleaner.relation(self.relation), **_clean_history(self, cleaner))
+        return replace(
+            self,
+            relation=cleaner.relation(self.relation),
+            mentions=cleaner.mentions(self.mentions),
+            happenings=cleaner.happenings(self.happenings),
+        )
 
     def is_said_by(self, stored: Self) -> bool:
         """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
@@ -919,7 +935,7 @@ class RelationItem(GraphItem):
     def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
         change.graph.erase_relations([self.key])
         change.graph.put_relation(self.relation, texts.of_relation(self.relation))
-        _put_history(change, self)
+        change.graph.put(*self.mentions, *self.happenings)
 
 
 def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:
@@ -938,14 +954,6 @@ def _is_within(
     )
 
 
-def _clean_history(item: EntityItem | RelationItem, cleaner: Cleaner) -> dict[str, Any]:
-    return {"mentions": cleaner.mentions(item.mentions), "happenings": cleaner.happenings(item.happenings)}
-
-
-def _put_history(change: MemoryChange, item: EntityItem | RelationItem) -> None:
-    change.graph.put(*item.mentions, *item.happenings)
-
-
 def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happening]) -> None:
     for mention in mentions:
         if not 0 <= mention.start <= mention.end:
@@ -954,15 +962,10 @@ def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happen
         _readable("detail", refuse_odd_detail, happening)
 
 
-def _refuse_odd_merged(entity: Entity) -> None:
-    if not all(isinstance(each, str) for each in merged_into(entity)):
-        raise TypeError("what was merged into it is named otherwise than by ids")
-
-
-def _readable(name: str, read: Callable[[Any], Any], what: object) -> None:
-    """Refuse a JSON text that does not follow the rules of ours by which it is read."""
+def _readable(name: str, read: Callable[[Any], Any], what: object) -> Any:
+    """Return what `read` makes of a JSON text; one that does not follow our rules is refused."""
     try:
-        read(what)
+        return read(what)
     except (ConfigError, TypeError, ValueError, AttributeError, KeyError) as error:
         raise UsageError(f"{name} cannot be read: {error!s:.80}", remedy="export again") from error
 

@@ -13,7 +13,7 @@ from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import FORMAT, VERSION, built, decoded, refuse_other_entries
 from commonplace.exchange.items import ITEMS, FactItem, Item, LinkItem, MemoryItem, Version
 from commonplace.formats.foreign import detect as systems
-from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignMemory
+from commonplace.formats.foreign.reader import Foreign, ForeignMemory
 from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type
@@ -21,13 +21,10 @@ from commonplace.graph.names import checked, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.memory.validate import TRUST, json_object, one_of
 from commonplace.redaction import redact
-from commonplace.types import Link, MemoryRecord, Owner, Tier
+from commonplace.types import Link, MemoryRecord, Owner
 
 MAX_LINE_BYTES: Final = 256 * 2**20
-_START_BYTES = 4096
 _AGAIN: Final = "export it again"
-_HEADER: Final = ("format", "version", "commonplace", "namespace", "kinds", "counts")
-_END: Final = ("type", "lines", "sha256")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class Problem:
 
     Attributes:
         place: the line, and the file where there are several.
-        name: what it is about, as far as that can be told.
+        name: what it is about, as far as that can be known.
         reason: the value, the limit and what to do.
     """
 
@@ -63,11 +60,6 @@ class Source:
 
     format: str
     items: Callable[[], Iterator[Found]]
-
-
-def is_export(path: Path) -> bool:
-    with path.open("rb") as file:
-        return f'"{FORMAT}"'.encode() in file.read(_START_BYTES)
 
 
 def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
@@ -123,18 +115,23 @@ def _item(lines: list[dict[str, Any]], place: str) -> Item:
         return MemoryItem(tuple(built(Version, each, what=what) for each in entries), place=place)
     main = entries[0].get(kind)
     id_ = str(entries[0].get("id") or (main.get("id") if isinstance(main, dict) else ""))
-    # An alias tells its entity so, a mention or happening its kind and subject, an event its issue.
+    # What the line says for its aliases (their entity), mentions and happenings (kind and subject) and events (issue).
     told = {"kind": kind, **dict.fromkeys(("entity", "subject", "issue"), id_)}
     return built(ITEMS[kind], entries[0], told, what=what, place=place)
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number, entries) of the lines between the first and the last, which are checked."""
-    digest = hashlib.sha256()
-    number = 0
+    digest, number = hashlib.sha256(), 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
-        entries = _decoded(name, number, line)
+        if not line.endswith(b"\n"):
+            what = f"has more than {MAX_LINE_BYTES:,} bytes" if len(line) > MAX_LINE_BYTES else "is cut off"
+            raise UsageError(f"line {number} of {name} {what}", remedy=_AGAIN)
+        try:
+            entries = decoded(line)
+        except UsageError as error:
+            raise UsageError(f"line {number} of {name} is broken: {error.args[0]}", remedy=_AGAIN) from error
         if entries.get("type") == "end":
             _check_end(name, number, entries, digest.hexdigest())
             if file.read(1):
@@ -150,16 +147,6 @@ def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]
     raise UsageError(f"{name} is cut off after {number} lines: its last line is missing", remedy=_AGAIN)
 
 
-def _decoded(name: str, number: int, line: bytes) -> dict[str, Any]:
-    if not line.endswith(b"\n"):
-        what = f"has more than {MAX_LINE_BYTES:,} bytes" if len(line) > MAX_LINE_BYTES else "is cut off"
-        raise UsageError(f"line {number} of {name} {what}", remedy=_AGAIN)
-    try:
-        return decoded(line)
-    except UsageError as error:
-        raise UsageError(f"line {number} of {name} is broken: {error.args[0]}", remedy=_AGAIN) from error
-
-
 def _check_header(name: str, entries: Mapping[str, Any]) -> None:
     if entries.get("format") != FORMAT:
         raise UsageError(f"{name} is not an export of Commonplace", remedy="name its format")
@@ -171,11 +158,13 @@ def _check_header(name: str, entries: Mapping[str, Any]) -> None:
             f"{name} has version {version} of the format, this Commonplace knows version {VERSION}",
             remedy="upgrade Commonplace",
         )
-    refuse_other_entries(f"the first line of {name}", entries, _HEADER, frozenset())
+    known = ("format", "version", "commonplace", "namespace", "kinds", "counts")
+    refuse_other_entries(f"the first line of {name}", entries, known, frozenset())
 
 
 def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) -> None:
-    refuse_other_entries("a line of the type end", entries, _END, frozenset(_END))
+    known = ("type", "lines", "sha256")
+    refuse_other_entries("a line of the type end", entries, known, frozenset(known))
     if number == 1:
         raise UsageError(f"{name} has no first line", remedy=_AGAIN)
     if entries["lines"] != number - 1:
@@ -187,7 +176,7 @@ def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) 
 
 
 def _name_of(line: Mapping[str, Any]) -> str:
-    """Return what a line is about, as far as that can be told."""
+    """Return what a line is about, as far as that can be known."""
     link = line.get("link")
     if isinstance(link, dict):
         return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"
@@ -219,9 +208,11 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
     try:
         if not path.exists():
             raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
-        is_own = path.is_file() and is_export(path)
-        if is_own and format_ in (AUTO, OWN):
-            return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
+        if format_ in (AUTO, OWN) and path.is_file():
+            with path.open("rb") as file:
+                is_own = f'"{FORMAT}"'.encode() in file.read(4096)
+            if is_own:
+                return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
         if format_ == OWN:
             raise UsageError(
                 f"{path} is not an export of Commonplace", remedy="name a file that `commonplace export` wrote"
@@ -231,10 +222,6 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="make it readable") from error
     return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
-
-
-TIER: Final[Tier] = "medium"
-"""What another system kept is worth more than a day's note, and not for ever."""
 
 
 def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Iterator[Found]:
@@ -263,9 +250,27 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
         yield LinkItem(Link(link.source, link.target, type_, link.strength, now), place=format_)
     for fact in foreign.facts:
         try:
-            yield _fact(fact, kinds)
+            ends = [redact(checked(name, each)) for name, each in (("source", fact.source), ("target", fact.target))]
+            source, target = (each.text for each in ends)
+            if normal(source) == normal(target):
+                raise itself(source)
         except UsageError as error:
             yield Problem(fact.place, "", str(error))
+            continue
+        # The fact gets a type of ours; the sentence that says it keeps the other system's word for the relation.
+        words = redact(" ".join(fact.type.replace("_", " ").split()) or "is related to")
+        given = FactInput(
+            source,
+            relation_type(fact.type, kinds),
+            target,
+            source_type=entity_type(fact.source_type, kinds) if fact.source_type else "",
+            target_type=entity_type(fact.target_type, kinds) if fact.target_type else "",
+            fact=f"{source} {words.text} {target}",
+            valid_from=fact.valid_from,
+            trust=TRUST["document"],
+        )
+        secrets = tuple(kind for each in (*ends, words) for kind in each.kinds)
+        yield FactItem(given, place=fact.place, secrets=secrets)
 
 
 def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
@@ -281,7 +286,7 @@ def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
     has_title = not title or first.strip().casefold() == title.casefold()
     record = MemoryRecord(
         content=content if has_title else f"{title}\n\n{content}",
-        tier=memory.tier or TIER,
+        tier=memory.tier or "medium",  # what another system kept is worth more than a day's note, and not for ever
         status=memory.status,
         category=memory.category,
         entities=memory.entities,
@@ -296,24 +301,3 @@ def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
     )
     expired_at = last_known if memory.status == "archived" else None
     return MemoryItem((Version(known_at, expired_at, owner, record),), place=format_)
-
-
-def _fact(fact: ForeignFact, kinds: Kinds) -> FactItem:
-    """Return a fact of a type of ours; the sentence that says it keeps the other system's word for the relation."""
-    ends = [redact(checked(name, each)) for name, each in (("source", fact.source), ("target", fact.target))]
-    source, target = (each.text for each in ends)
-    if normal(source) == normal(target):
-        raise itself(source)
-    words = redact(" ".join(fact.type.replace("_", " ").split()) or "is related to")
-    given = FactInput(
-        source,
-        relation_type(fact.type, kinds),
-        target,
-        source_type=entity_type(fact.source_type, kinds) if fact.source_type else "",
-        target_type=entity_type(fact.target_type, kinds) if fact.target_type else "",
-        fact=f"{source} {words.text} {target}",
-        valid_from=fact.valid_from,
-        trust=TRUST["document"],
-    )
-    secrets = tuple(kind for each in (*ends, words) for kind in each.kinds)
-    return FactItem(given, place=fact.place, secrets=secrets)

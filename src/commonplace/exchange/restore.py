@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -22,14 +22,14 @@ from zipfile import ZipFile
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
-from commonplace.exchange.archive import (
+from commonplace.exchange.backup import (
+    BACKUP,
     Manifest,
     backup_note,
     counter,
     database_errors,
     examined,
     file_errors,
-    noted_in,
     opened,
     put_notes,
     unpack,
@@ -40,61 +40,18 @@ from commonplace.settings import load
 from commonplace.settings.paths import DATABASE, STORE_FILE, STORE_NAME, address_of, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
-from commonplace.types import Progress
+from commonplace.store.store import Store
+from commonplace.types import Note, Progress
 
 _HERE = -100
 """AT_FDCWD of Linux."""
 _EXCHANGE = 2
 """RENAME_EXCHANGE of renameat2(2) on Linux, and RENAME_SWAP of renamex_np(2) on macOS."""
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-
-
-def put_in_place(new: Path, directory: Path, aside: Path) -> Path:
-    """Move `new` to `directory`, and `directory` to `aside`; return the latter's path. All are siblings.
-
-    Where the system can exchange two directories, a crash at any moment leaves one of them whole at `directory`. Where
-    it cannot, a crash between two renames leaves none there, and both whole beside it.
-
-    Raises:
-        OSError: nothing was moved.
-    """
-    if _exchange(new, directory):
-        try:
-            return new.rename(aside)
-        except OSError:
-            return new
-    directory.rename(aside)
-    try:
-        new.rename(directory)
-    except OSError:
-        aside.rename(directory)
-        raise
-    return aside
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two directories change places; return False where the system or the file system cannot do that."""
-    system = ctypes.CDLL(None, use_errno=True)
-    first, second = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "darwin":
-        call, values = getattr(system, "renamex_np", None), (first, second, _EXCHANGE)
-    else:
-        call, values = getattr(system, "renameat2", None), (_HERE, first, _HERE, second, _EXCHANGE)
-    if call is None:
-        return False
-    if call(*values) == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in _CANNOT:
-        return False
-    raise OSError(number, os.strerror(number), str(other))
-
-
 _IGNORE: Final = ".gitignore"
 _CARRIED: Final = (_IGNORE, STORE_FILE)
 """What a place keeps whatever store it holds."""
 
-_ANOTHER: Final = "take another backup"
 _TRIES, _PAUSE_S = 20, 0.05
 _LOCK_S = 10.0
 
@@ -140,7 +97,7 @@ def restore(
         source: a file that `Engine.backup` wrote.
         path: the store's directory; None is the one that `commonplace.open` would take.
         replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
-        progress: told of bytes.
+        progress: called with bytes.
         clock: returns seconds since the epoch.
 
     Raises:
@@ -151,7 +108,15 @@ def restore(
         StoreError: there is a store, or something else, at the place, or it cannot be written. Nothing was changed.
     """
     begun = time.perf_counter()
-    backup, directory = Path(source).expanduser().absolute(), _place(path)
+    if path is None:
+        path = load().store.path
+    if address_of(path) is not None:
+        raise StoreError(
+            f"a backup cannot be restored to {address_of(path)}",
+            remedy="restore it to a directory, and move it by `commonplace export` and `commonplace import`",
+        )
+    # Links are followed: what is moved is the directory itself.
+    backup, directory = Path(source).expanduser().absolute(), Path(path).expanduser().resolve()
     writing = f"cannot restore to {directory}"
     with (
         file_errors(writing, remedy="make its parent writable, or name another place"),
@@ -160,22 +125,27 @@ def restore(
         is_store = _refuse_occupied(directory, is_replacing=replace)
         clear_drafts(directory)
         now = datetime.fromtimestamp(clock(), UTC)
-        aside = _name_aside(directory, now)
+        named = f"{directory.name}.{now:%Y-%m-%dT%H-%M-%SZ}"
+        asides = (directory.with_name(f"{named}{f'.{number}' if number else ''}.replaced") for number in count())
+        aside = next(each for each in asides if not os.path.lexists(each))
         directory.parent.mkdir(parents=True, exist_ok=True)
         with (
             restore_draft(directory, aside) as new,
             database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"),
         ):
             _unpack_all(new, directory, archive, manifest, progress)
-            found = examined(new / DATABASE, "the store in the backup is damaged", _ANOTHER)
+            another = "take another backup"
+            found = examined(new / DATABASE, "the store in the backup is damaged", another)
             if found != (manifest.store, manifest.change):
                 raise StoreDamagedError(
-                    "the store in the backup is not the one that its manifest names", remedy=_ANOTHER
+                    "the store in the backup is not the one that its manifest names", remedy=another
                 )
             put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
-            kept = _replaced(new, directory, aside, now) if is_store else None
-            if not is_store:
-                _placed(new, directory, aside)
+            if is_store:
+                kept = _replace_store(new, directory, aside, now)
+            else:
+                kept = None
+                _place_store(new, directory, aside)
     return RestoreReport(
         directory=directory,
         store=manifest.store,
@@ -185,18 +155,6 @@ def restore(
         kept=kept,
         seconds=time.perf_counter() - begun,
     )
-
-
-def _place(path: str | Path | None) -> Path:
-    """Return the directory that a store's path means, links followed: what is moved is the directory itself."""
-    if path is None:
-        path = load().store.path
-    if address_of(path) is not None:
-        raise StoreError(
-            f"a backup cannot be restored to {address_of(path)}",
-            remedy="restore it to a directory, and move it by `commonplace export` and `commonplace import`",
-        )
-    return Path(path).expanduser().resolve()
 
 
 def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
@@ -248,21 +206,7 @@ def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest
         os.utime(target, ns=(member.mtime_ns, member.mtime_ns))
 
 
-def _sync_all(new: Path) -> None:
-    for place, _, names in os.walk(new, topdown=False):
-        for name in names:
-            sync(Path(place, name))
-        sync(Path(place))
-
-
-def _name_aside(directory: Path, now: datetime) -> Path:
-    """Return a free name for what is replaced, with the time in it."""
-    time_ = now.strftime("%Y-%m-%dT%H-%M-%SZ")
-    names = (f"{directory.name}.{time_}{f'.{number}' if number else ''}.replaced" for number in count())
-    return next(path for path in map(directory.with_name, names) if not os.path.lexists(path))
-
-
-def _placed(new: Path, directory: Path, aside: Path) -> None:
+def _place_store(new: Path, directory: Path, aside: Path) -> None:
     """Put a store where none is: at most what it carries was there."""
     _sync_all(new)
     if directory.exists():
@@ -275,40 +219,84 @@ def _placed(new: Path, directory: Path, aside: Path) -> None:
     sync(directory.parent)
 
 
-def _replaced(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
+def _replace_store(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
     """Put a store where another one is, and return where that is kept.
 
     What is forgotten later is still in the other one, and in the copies that it knew: the new one takes them over.
     """
-    put_notes(new / DATABASE, [*noted_in(directory / DATABASE), backup_note(aside, now, replaced=True)])
+    database, known = directory / DATABASE, list[Note]()
+    with suppress(StoreError), closing(Store.open(database, create=False)) as store:  # it may be unreadable
+        known = store.notes(None, BACKUP)
+    put_notes(new / DATABASE, [*known, backup_note(aside, now, replaced=True)])
     _sync_all(new)
-    with FileLock(lock_path(directory / DATABASE)).hold(_LOCK_S):
-        _close_off(directory / DATABASE)
+    with FileLock(lock_path(database)).hold(_LOCK_S):
+        # Only where nobody else has a database open does SQLite let it leave the log's mode. That folds the log into
+        # it, too. A damaged one cannot be checked.
+        for left in reversed(range(_TRIES if database.exists() else 0)):
+            try:
+                with driver_errors(database), closing(connect(database, 0)) as db:
+                    db.execute("PRAGMA journal_mode = DELETE").fetchone()
+                break
+            except StoreBusyError as error:
+                if not left:
+                    raise StoreBusyError(
+                        f"another program has the store {database} open",
+                        remedy="close every program that uses it, servers of agents too, and restore again",
+                    ) from error
+                time.sleep(_PAUSE_S)
+            except StoreDamagedError:
+                break
         take_over_notes(directory, new)
         kept = put_in_place(new, directory, aside)
     sync(directory.parent)
     if kept != aside:
-        put_notes(directory / DATABASE, [backup_note(kept, now, replaced=True)])
+        put_notes(database, [backup_note(kept, now, replaced=True)])
     return kept
 
 
-def _close_off(database: Path) -> None:
-    """Refuse a database that is open anywhere, and fold its log into it. A damaged one cannot be checked.
+def _sync_all(new: Path) -> None:
+    for place, _, names in os.walk(new, topdown=False):
+        for name in names:
+            sync(Path(place, name))
+        sync(Path(place))
 
-    Only where nobody else has a database open does SQLite let it leave the log's mode.
+
+def put_in_place(new: Path, directory: Path, aside: Path) -> Path:
+    """Move `new` to `directory`, and `directory` to `aside`; return the latter's path. All are siblings.
+
+    Where the system can exchange two directories, a crash at any moment leaves one of them whole at `directory`. Where
+    it cannot, a crash between two renames leaves none there, and both whole beside it.
+
+    Raises:
+        OSError: nothing was moved.
     """
-    for left in reversed(range(_TRIES if database.exists() else 0)):
+    if _exchange(new, directory):
         try:
-            with driver_errors(database), closing(connect(database, 0)) as db:
-                db.execute("PRAGMA journal_mode = DELETE").fetchone()
-        except StoreBusyError as error:
-            if not left:
-                raise StoreBusyError(
-                    f"another program has the store {database} open",
-                    remedy="close every program that uses it, servers of agents too, and restore again",
-                ) from error
-            time.sleep(_PAUSE_S)
-        except StoreDamagedError:
-            return
-        else:
-            return
+            return new.rename(aside)
+        except OSError:
+            return new
+    directory.rename(aside)
+    try:
+        new.rename(directory)
+    except OSError:
+        aside.rename(directory)
+        raise
+    return aside
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two directories change places; return False where the system or the file system cannot do that."""
+    system = ctypes.CDLL(None, use_errno=True)
+    first, second = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "darwin":
+        call, values = getattr(system, "renamex_np", None), (first, second, _EXCHANGE)
+    else:
+        call, values = getattr(system, "renameat2", None), (_HERE, first, _HERE, second, _EXCHANGE)
+    if call is None:
+        return False
+    if call(*values) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(other))

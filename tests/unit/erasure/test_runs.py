@@ -23,7 +23,7 @@ from commonplace.erasure.receipt import RECEIPT, ForgetReceipt
 from commonplace.erasure.resume import FORGETTING, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.exchange.archive import STORE_SPACE
+from commonplace.exchange.backup import STORE_SPACE
 from commonplace.types import Document, JournalBlock, Note
 
 

@@ -30,7 +30,7 @@ from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.resume import FORGETTING
 from commonplace.erasure.secrets import was_cut_short
 from commonplace.errors import StoreError
-from commonplace.exchange.archive import STORE_SPACE, backup_note
+from commonplace.exchange.backup import STORE_SPACE, backup_note
 from commonplace.logs import RetrievalLog
 from commonplace.types import Filter
 

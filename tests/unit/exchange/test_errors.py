@@ -17,7 +17,7 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import StoreDamagedError, StoreError
-from commonplace.exchange import archive, restore
+from commonplace.exchange import backup, restore
 from commonplace.store.store import Store
 
 HEX = re.compile(r"[0-9a-f]{32}")
@@ -126,7 +126,7 @@ def test_a_file_that_is_no_backup_is_named(tmp_path: Path, content: bytes) -> No
 
 def test_a_backup_whose_medium_fails_is_named(book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book.backup(tmp_path / "b.zip")
-    monkeypatch.setattr(archive.zipfile.ZipExtFile, "read", failing(errno.EIO))
+    monkeypatch.setattr(backup.zipfile.ZipExtFile, "read", failing(errno.EIO))
     error = refused(lambda: commonplace.restore(tmp_path / "b.zip", tmp_path / "new"))
     assert error.args[0] == f"cannot read {tmp_path / 'b.zip'}: {os.strerror(errno.EIO)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from commonplace.erasure import verify
 from commonplace.erasure.scan import Collector
 from commonplace.erasure.select import Plan, add_rows
 from commonplace.erasure.verify import still_stored
-from commonplace.exchange import codec
 from commonplace.exchange.codec import built, decoded, encoded
 from commonplace.redaction import redact
 from commonplace.store import check, dialect, memories, schema
@@ -40,7 +39,7 @@ NotedLink.__name__ = Link.__name__  # as the lines of exports call it
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
+def use(monkeypatch: pytest.MonkeyPatch) -> Use:
     """Put a table in the place of the one of its name, wherever the list of tables is read."""
 
     def put(table: Table) -> None:
@@ -49,9 +48,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
         for module in (schema, check, dialect, memories, verify):
             monkeypatch.setattr(module, "TABLES", tables)
 
-    codec._reader.cache_clear()
-    yield put
-    codec._reader.cache_clear()
+    return put
 
 
 def with_column(name: str, column: Column) -> Table:
