@@ -13,7 +13,7 @@ from tests.unit.erasure.test_secrets import GONE, OTHER, TOKEN, holding, spoil, 
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.erasure.secrets import was_cut_short
+from commonplace.erasure.secrets import interrupted_run
 from commonplace.logs import RetrievalLog
 from commonplace.types import Selection
 
@@ -52,7 +52,7 @@ def kill(filled: Path, generations: tuple[str, ...], moment: int) -> str:
     shutil.copytree(filled, store)
     assert run(SCRIPT, "die", store, moment).returncode == -signal.SIGKILL
     with commonplace.open(store) as book, commonplace.open(store, namespace="theirs") as theirs:
-        begun = was_cut_short(book._runtime.store)
+        begun = interrupted_run(book._runtime.store) is not None
         report = book.doctor()
         assert report.is_healthy, report.findings
         outcome = "unfinished" if begun else "finished"

@@ -58,9 +58,9 @@ class Doctor(Service):
     def examine(self, *, mend: bool, secrets: bool) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
         from commonplace.engine.upgrade import EmbedderApi
-        from commonplace.erasure.secrets import PART, was_cut_short
+        from commonplace.erasure.secrets import PART, interrupted_run
 
-        is_wanted = secrets or (mend and was_cut_short(self._store))
+        is_wanted = secrets or (mend and interrupted_run(self._store) is not None)
         of_secrets = self._secrets(mend) if is_wanted else []
         findings = self._rows(mend)
         # A text of another length than it had lets its bytes be counted wrong, too.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
 from uuid import uuid4
 
 from commonplace.dataclasses import replace
@@ -36,8 +35,7 @@ from commonplace.erasure.select import (
     plan_all_parts,
 )
 from commonplace.erasure.verify import clear_logs, prove, quoting_queries
-from commonplace.exchange.backup import BACKUP, STORE_SPACE, KnownBackup, known_backups
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.exchange.backup import BACKUP, STORE_SPACE, known_backups
 from commonplace.ledger.erase import all_there_is, naming
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
@@ -49,9 +47,6 @@ from commonplace.text.similarity import signature
 from commonplace.types import LEFT_OUT, Note, StoredMemory
 
 _LOCK_WAIT_S = 60.0
-_TOLD = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
-_ACTOR = "forget"
-"""Who it was, in the history of issues that named what is forgotten."""
 
 
 def forget(
@@ -65,7 +60,7 @@ def forget(
     """Forget what is wanted, in one namespace.
 
     Args:
-        in_process: memories of this process that match as well; whoever calls lets them go.
+        in_process: memories of this process that match as well; the caller removes them.
         dry_run: return the receipt of what would go, and change nothing.
 
     Raises:
@@ -76,9 +71,10 @@ def forget(
     if dry_run:
         with place.store.snapshot():
             has_parts = any(choose(place.store, namespace, wanted, in_process=in_process).parts.values())
-        with _undone(place, namespace) if has_parts else nullcontext() as change:
+        with _rolled_back(place, namespace) if has_parts else nullcontext() as change:
             plan = _planned(place, change, namespace, wanted, in_process)
-        return _rehearsed(place, namespace, plan)
+        receipt = _receipt(place, namespace, plan, "", place.clock())
+        return receipt.counted(log_lines=clear_logs(place, plan, dry_run=True))
     with _alone(place, namespace):
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
@@ -104,17 +100,23 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
         StoreBusyError: another process forgets, or holds the store.
         StoreError: the store cannot be written.
     """
-    if dry_run:
-        plan = _planned_whole(place, namespace)
-        return replace(_left(place, _rehearsed(place, namespace, plan), plan), ids=())
-    with _alone(place, namespace):
-        plan = _planned_whole(place, namespace)
-        id_, at = str(uuid4()), place.clock()
-        # First, while the episodes and groups that Graphiti may have are still known here.
-        receipt = replace(_left(place, _receipt(place, namespace, plan, id_, at), plan), ids=())
-        receipt = receipt.counted(log_lines=clear_logs(place, plan))
-        pending = Pending(id_, at, namespace, plan.memories, is_namespace=True)
-        # As long as this mark stands in the namespace itself, nothing was erased.
+    with nullcontext() if dry_run else _alone(place, namespace):
+        with place.store.snapshot():
+            plan = all_of(place.store, namespace, place.is_served)
+            add_rows(plan, place.store, namespace)
+            plan.naming = all_there_is(place.store.ledger(namespace))
+            plan_all_parts(plan, place.store, namespace)
+        receipt = _receipt(place, namespace, plan, "" if dry_run else str(uuid4()), place.clock())
+        # An outside graph comes first, while the episodes and groups that it may have are still known here.
+        if place.leave is not None and (plan.told or plan.gone["relations"]):
+            left = place.leave(namespace, plan.told.keys(), dry_run)
+            notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
+            receipt = replace(receipt, notices=notices, outside=outside, found=left.found)
+        receipt = replace(receipt, ids=()).counted(log_lines=clear_logs(place, plan, dry_run=dry_run))
+        if dry_run:
+            return receipt
+        pending = Pending(receipt.id, receipt.at, namespace, plan.memories, is_namespace=True)
+        # As long as this mark is in the namespace itself, nothing was erased.
         with place.store.change_memories(namespace) as change:
             change.put(pending.note())
         with place.store.change_memories(STORE_SPACE) as change:
@@ -139,21 +141,14 @@ def _planned(
         plan = choose(place.store, namespace, wanted, in_process=in_process)
         add_rows(plan, place.store, namespace)
         if change is not None and any(plan.parts.values()):
-            erase_parts(plan, place.store, change, _ground(place))
+            assert place.ground is not None, "deleting parts of a graph needs its runtime"
+            erase_parts(plan, place.store, change, place.ground())
         ledger = place.store.ledger(namespace) if change is None else change.ledger
         found = naming(ledger, plan.memories)
         plan.naming = found.with_issues(quoting_queries(place, namespace, ledger, plan))
     if plan.told and place.untell is not None:
-        plan.outside = (*plan.outside, _TOLD)
-    return plan
-
-
-def _planned_whole(place: ErasureRuntime, namespace: str) -> Plan:
-    with place.store.snapshot():
-        plan = all_of(place.store, namespace, place.is_served)
-        add_rows(plan, place.store, namespace)
-        plan.naming = all_there_is(place.store.ledger(namespace))
-        plan_all_parts(plan, place.store, namespace)
+        copies = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
+        plan.outside = (*plan.outside, copies)
     return plan
 
 
@@ -165,23 +160,19 @@ def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Pl
     if place.untell is not None:
         for episode, group in plan.told.items():
             place.untell(change, episode, group)
-    forget_in_ledger(change.ledger, plan.memories, Doer(_ACTOR, now), plan.naming)
-    _revive(place, change, plan.revived, now)
-    erase_injected(place.store, namespace, change, plan.ids)
-    change.drop(Note, kind=ANSWER)
-    change.drop(Note, kind=LEFT_OUT)
-
-
-def _revive(place: ErasureRuntime, change: MemoryChange, ids: Sequence[str], now: float) -> None:
-    """Make archived memories active again. They count as used now, so that they do not fade at once."""
-    for id_ in ids:
+    forget_in_ledger(change.ledger, plan.memories, Doer("forget", now), plan.naming)
+    for id_ in plan.revived:
         known = change.find(id_)
         if known is not None and known.expired_at is not None:
+            # It counts as used now, so that it does not fade at once.
             record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
             bands = () if known.owner.session else signature(known.record.content).bands
             change.revive(known.number, record, bands=bands)
-    if ids and place.follow is not None:
-        place.follow(change, ids)
+    if plan.revived and place.follow is not None:
+        place.follow(change, plan.revived)
+    erase_injected(place.store, namespace, change, plan.ids)
+    change.drop(Note, kind=ANSWER)
+    change.drop(Note, kind=LEFT_OUT)
 
 
 @contextmanager
@@ -195,53 +186,39 @@ def _alone(place: ErasureRuntime, namespace: str) -> Iterator[None]:
         yield
 
 
-class _UndoneError(Exception):
-    """Raised in a change that is to be rolled back."""
-
-
 @contextmanager
-def _undone(place: ErasureRuntime, namespace: str) -> Iterator[MemoryChange]:
+def _rolled_back(place: ErasureRuntime, namespace: str) -> Iterator[MemoryChange]:
     """Give a change that is rolled back at the end of the block."""
-    with suppress(_UndoneError), place.store.change_memories(namespace) as change:
+
+    class DoneError(Exception):
+        pass
+
+    with suppress(DoneError), place.store.change_memories(namespace) as change:
         yield change
-        raise _UndoneError
-
-
-def _ground(place: ErasureRuntime) -> GraphRuntime:
-    assert place.ground is not None, "deleting parts of a graph needs its runtime"
-    return place.ground()
+        raise DoneError
 
 
 def _receipt(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
-    short = plan.traces.too_short
-    notice = f"{short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
+    """Return the receipt of a plan; of a dry run, which has no id, it counts the vault notes that would go."""
+    notices, counts = plan.notices, plan.counts()
+    if short := plan.traces.too_short:
+        notices += (f"{short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files",)
+    if not id_:
+        counts["vault_notes"] = len(vault_notes(place, namespace, plan.memories, plan.vault_paths))
     return ForgetReceipt(
         namespace=namespace,
         at=at,
         id=id_,
+        dry_run=not id_,
         ids=plan.ids,
-        counts=plan.counts(),
+        counts=counts,
         outside=(*plan.outside, *_copies(place)),
-        notices=(*plan.notices, *([notice] if short else [])),
+        notices=notices,
     )
 
 
-def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan) -> ForgetReceipt:
-    receipt = replace(_receipt(place, namespace, plan, "", place.clock()), dry_run=True)
-    notes = vault_notes(place, namespace, plan.memories, plan.vault_paths)
-    return receipt.counted(log_lines=clear_logs(place, plan, dry_run=True), vault_notes=len(notes))
-
-
-def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
-    """Delete a namespace in an outside graph that may have copies of it; return the receipt with the outcome."""
-    if place.leave is None or not (plan.told or plan.gone["relations"]):
-        return receipt
-    left = place.leave(receipt.namespace, plan.told.keys(), receipt.dry_run)
-    notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
-    return replace(receipt, notices=notices, outside=outside, found=left.found)
-
-
 def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
+    """Remove the copies of what was erased, look for what is left, and store the receipt."""
     counts = dict(receipt.counts)
     waiting = remove_pages(place, pending, counts, plan.vault_paths)
     waiting += rewrite_files(place, thorough=False)
@@ -254,16 +231,14 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
 
 def _copies(place: ErasureRuntime) -> list[str]:
     """List the copies elsewhere; first those being written, which may become backups at any moment."""
-    live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
-    written = [f"what another process is writing to {path}" for path in live]
-    on_server = [ON_SERVER] if place.store.is_on_server else []
-    noted = [_sentence(place.directory / each.path, each) for each in reversed(known_backups(place.store))]
-    return [*written, *dict.fromkeys(noted), *on_server, ELSEWHERE]
-
-
-def _sentence(path: Path, copy: KnownBackup) -> str:
-    """Describe a copy. One that is gone may have been moved, and still holds its content."""
-    when, is_there = iso(copy.at.replace(microsecond=0)), os.path.lexists(path)
-    if copy.is_replaced:
-        return f"the store that was replaced at {when}, {'kept' if is_there else 'no longer'} at {copy.path}"
-    return f"the backup {copy.path} of {when}" + ("" if is_there else ", no longer there")
+    drafts = clear_drafts(place.directory, remove=False)
+    found = [f"what another process is writing to {each.target}" for each in drafts if each.state == "live"]
+    for copy in reversed(known_backups(place.store)):
+        # One that is gone may have been moved, and still holds its content.
+        when, is_there = iso(copy.at.replace(microsecond=0)), os.path.lexists(place.directory / copy.path)
+        if copy.is_replaced:
+            kept = "kept" if is_there else "no longer"
+            found.append(f"the store that was replaced at {when}, {kept} at {copy.path}")
+        else:
+            found.append(f"the backup {copy.path} of {when}" + ("" if is_there else ", no longer there"))
+    return [*dict.fromkeys(found), *([ON_SERVER] if place.store.is_on_server else []), ELSEWHERE]

@@ -127,9 +127,6 @@ class Waiting:
         return f"{self.files}: {self.why}"
 
 
-_OTHER_WRITER: Final = Waiting(INDEX, "another process is writing it")
-
-
 def remove_pages(
     place: ErasureRuntime, pending: Pending, counts: dict[str, int], vault_paths: Sequence[str] = ()
 ) -> list[Waiting]:
@@ -169,7 +166,23 @@ def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
         thorough: write the whole database anew.
     """
 
-    def compact() -> Sequence[Waiting]:
+    def index() -> Sequence[Waiting]:
+        """Rewrite the index, and remove the older generations."""
+        other_writer = [Waiting(INDEX, "another process is writing it")]
+        if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
+            return other_writer
+        place.index.reader()  # so that this process has no older one open
+        if not place.index.claim(_INDEX_WAIT_S):
+            return other_writer
+        try:
+            give_up = time.monotonic() + _HELD_WAIT_S
+            while (held := place.index.remove_older()) and time.monotonic() < give_up:
+                time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
+        finally:
+            place.index.release()
+        return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in held]
+
+    def database() -> Sequence[Waiting]:
         is_clean = place.store.compact(thorough=thorough)
         return () if is_clean else [Waiting(DATABASE, "another process still reads the state before")]
 
@@ -177,8 +190,8 @@ def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
         left = [each for each in clear_drafts(place.directory) if each.state == "unreachable"]
         return [Waiting(each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy) for each in left]
 
-    index = () if place.store.is_on_server else _done(INDEX, lambda: _purge_index(place))
-    return [*index, *_done(DATABASE, compact), *_done(DATABASE, drafts)]
+    waiting = [] if place.store.is_on_server else _done(INDEX, index)
+    return [*waiting, *_done(DATABASE, database), *_done(DATABASE, drafts)]
 
 
 def _done(files: str, act: Callable[[], Sequence[Waiting]]) -> Sequence[Waiting]:
@@ -187,22 +200,6 @@ def _done(files: str, act: Callable[[], Sequence[Waiting]]) -> Sequence[Waiting]
         return act()
     except StoreError as error:
         return [Waiting(files, error.args[0], error.remedy or "see that it can be written")]
-
-
-def _purge_index(place: ErasureRuntime) -> Sequence[Waiting]:
-    """Rewrite the index, and remove the older generations."""
-    if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
-        return [_OTHER_WRITER]
-    place.index.reader()  # so that this process has no older one open
-    if not place.index.claim(_INDEX_WAIT_S):
-        return [_OTHER_WRITER]
-    try:
-        give_up = time.monotonic() + _HELD_WAIT_S
-        while (held := place.index.remove_older()) and time.monotonic() < give_up:
-            time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
-    finally:
-        place.index.release()
-    return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in held]
 
 
 def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
@@ -317,49 +314,37 @@ def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]
 
 def finish_held(place: ErasureRuntime) -> list[Problem]:
     """Finish unfinished runs for a caller that holds the lock."""
-    found, erased = [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
-    for run in pending_runs(place.store):
-        receipt = _receipt_of(place.store, run)
-        if receipt is None:
-            found.append(_called_off(place.store, run))
-        else:
+    store, found, erased = place.store, [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
+    for run in pending_runs(store):
+        # A namespace to be deleted holds a note of its own, which is erased with it.
+        is_marked = run.is_namespace and bool(store.notes(run.namespace, FORGETTING, run.id))
+        receipts = [] if is_marked else store.notes(run.space, RECEIPT, run.id)
+        if receipts:
+            receipt = receipt_of(receipts[0])
             counts = dict(receipt.counts)
             waiting = remove_pages(place, run, counts)
             notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNPROVED)))
             erased.append((run, replace(receipt, counts=counts, notices=notices), waiting))
+        else:  # the run ended before it erased anything
+            for space in {run.namespace, run.space}.intersection(store.namespaces()):
+                with store.change_memories(space) as change:
+                    change.drop(Note, kind=FORGETTING, id=run.id)
+                    change.drop(Note, kind=RECEIPT, id=run.id)
+            problem = f"to forget namespace {run.namespace!r} was begun, and nothing was erased"
+            found.append(Problem(FORGETTING, problem, "forget it again", mended=True))
+    # One pass over the files serves all runs: what one has to wait for, the others have to.
+    shared = rewrite_files(place, thorough=True) if erased else []
+    for run, receipt, own in erased:
+        waiting = [*own, *shared]
+        left = settle(place, receipt, run, waiting).waiting
+        remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
+        if left:
+            found.append(_problem(run, left[0].removesuffix(FINISHES), remedy))
+        else:
+            found.append(_problem(run, "", "finish it", mended=True))
     if erased:
-        # One pass over the files serves all runs: what one has to wait for, the others have to.
-        shared = rewrite_files(place, thorough=True)
-        found += [_finished(place, run, receipt, [*waiting, *shared]) for run, receipt, waiting in erased]
         place.forget_caches()
     return found
-
-
-def _finished(place: ErasureRuntime, run: Pending, receipt: ForgetReceipt, waiting: Sequence[Waiting]) -> Problem:
-    left = settle(place, receipt, run, waiting).waiting
-    if not left:
-        return _problem(run, "", "finish it", mended=True)
-    remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
-    return _problem(run, left[0].removesuffix(FINISHES), remedy)
-
-
-def _receipt_of(store: Store, run: Pending) -> ForgetReceipt | None:
-    """Return the receipt of a run, None where it was ended before it erased anything.
-
-    A namespace to be deleted holds a note of its own, which is erased with it.
-    """
-    is_marked = run.is_namespace and bool(store.notes(run.namespace, FORGETTING, run.id))
-    notes = [] if is_marked else store.notes(run.space, RECEIPT, run.id)
-    return receipt_of(notes[0]) if notes else None
-
-
-def _called_off(store: Store, run: Pending) -> Problem:
-    for space in {run.namespace, run.space}.intersection(store.namespaces()):
-        with store.change_memories(space) as change:
-            change.drop(Note, kind=FORGETTING, id=run.id)
-            change.drop(Note, kind=RECEIPT, id=run.id)
-    problem = f"to forget namespace {run.namespace!r} was begun, and nothing was erased"
-    return Problem(FORGETTING, problem, "forget it again", mended=True)
 
 
 def _problem(run: Pending, why: str, remedy: str, *, mended: bool = False) -> Problem:

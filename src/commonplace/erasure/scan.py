@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.formats.escaping import strings
@@ -136,28 +135,24 @@ class Collector:
             self._add_forms(part, LABEL)
 
     def add_array(self, data: bytes, kind: str) -> None:
-        for piece in _pieces(data):
-            if len(set(piece)) >= _MIN_VALUES:
-                self._add(piece, kind)
+        self._add((piece for piece in _pieces(data) if len(set(piece)) >= _MIN_VALUES), kind)
 
     def add_digest(self, digits: str) -> None:
-        self._add(digits.encode(), DIGEST)
+        self._add((digits.encode(),), DIGEST)
 
     def add_id(self, id_: str) -> None:
-        for form in forms(id_):
-            self._add(form, ID)
+        self._add(forms(id_), ID)
 
     def patterns(self) -> Patterns:
         return Patterns(self._kinds)
 
     def _add_forms(self, text: str, kind: str) -> None:
-        for form in forms(text):
-            for piece in _pieces(form):
-                self._add(piece, kind)
+        self._add((piece for form in forms(text) for piece in _pieces(form)), kind)
 
-    def _add(self, pattern: bytes, kind: str) -> None:
-        if len(pattern) >= MIN_LENGTH:
-            self._kinds.setdefault(pattern, kind)
+    def _add(self, patterns: Iterable[bytes], kind: str) -> None:
+        for pattern in patterns:
+            if len(pattern) >= MIN_LENGTH:
+                self._kinds.setdefault(pattern, kind)
 
 
 class Patterns:
@@ -204,7 +199,12 @@ class Patterns:
             return
         for begin in range(min(8, max(0, len(data) - 7))):
             windows = np.frombuffer(data, "<u8", (len(data) - begin) // 8, begin)
-            for place, anchor in self._anchored(windows):
+            # The windows whose slot is taken, then those that are an anchor indeed.
+            places = np.flatnonzero(self._table[(windows * _MULTIPLIER) >> self._shift])
+            values = windows[places]
+            nearest = np.minimum(np.searchsorted(self._anchors, values), len(self._anchors) - 1)
+            exact = self._anchors[nearest] == values
+            for place, anchor in zip(places[exact].tolist(), values[exact].tolist(), strict=True):
                 middle = begin + 8 * place
                 for length in self._lengths[anchor]:
                     start = middle - _anchor(length)
@@ -218,14 +218,6 @@ class Patterns:
 
     def found(self, data: bytes) -> set[bytes]:
         return {pattern for _, pattern in self.places(data)}
-
-    def _anchored(self, windows: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-        """Yield (place, anchor) of the windows that are anchors."""
-        places = np.flatnonzero(self._table[(windows * _MULTIPLIER) >> self._shift])
-        values = windows[places]
-        nearest = np.minimum(np.searchsorted(self._anchors, values), len(self._anchors) - 1)
-        exact = self._anchors[nearest] == values
-        yield from zip(places[exact].tolist(), values[exact].tolist(), strict=True)
 
 
 def _anchor(length: int) -> int:
@@ -259,11 +251,6 @@ class Scan:
     def all_hits(self) -> set[bytes]:
         return set().union(*self.hits.values())
 
-    def pass_over(self, name: str) -> None:
-        """Leave out what was found in a file, or that it could not be read."""
-        self.hits.pop(name, None)
-        self.unread = [each for each in self.unread if each[0] != name]
-
 
 def files_below(directory: Path) -> list[str]:
     """Return the names of all regular files below a directory, sorted; links are not followed."""
@@ -277,17 +264,21 @@ def scan(
     names: Iterable[str],
     patterns: Patterns,
     *,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
     """Search files for patterns; a file that vanishes meanwhile is skipped. `progress` counts files."""
-    result, listed = Scan(), list(names)
+    result, listed, overlap = Scan(), list(names), max(0, patterns.longest - 1)
     for done, name in enumerate(listed):
-        progress(done, len(listed))
-        size, hits = 0, set[bytes]()
+        if progress is not None:
+            progress(done, len(listed))
+        size, hits, kept = 0, set[bytes](), b""
         try:
-            for block, fresh in _blocks(directory / name, max(0, patterns.longest - 1)):
-                size += fresh
-                hits |= patterns.found(block)
+            for block in file_blocks(directory / name, _BLOCK):
+                size += len(block)
+                # Each block begins with the end of the last, so that no pattern is cut in two.
+                whole = kept + block
+                hits |= patterns.found(whole)
+                kept = whole[-overlap:] if overlap else b""
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -296,13 +287,6 @@ def scan(
         result.sizes[name] = size
         if hits:
             result.hits[name] = hits
-    progress(len(listed), len(listed))
+    if progress is not None:
+        progress(len(listed), len(listed))
     return result
-
-
-def _blocks(path: Path, overlap: int) -> Iterator[tuple[bytes, int]]:
-    """Yield (block, how much of it is new): each begins with the end of the last, so that no pattern is cut in two."""
-    kept = b""
-    for block in file_blocks(path, _BLOCK):
-        yield kept + block, len(block)
-        kept = (kept + block)[-overlap:] if overlap else b""

@@ -189,12 +189,8 @@ _NO_FILE: Final = "it is no file of the store: remove it, or edit it"
 _NAMED: Final = "names are not replaced: delete it or rename it, and change the secret where it is used"
 
 
-def was_cut_short(store: Store) -> bool:
-    """Return whether a run was ended before it had replaced what it found."""
-    return _begun(store) is not None
-
-
-def _begun(store: Store) -> Pending | None:
+def interrupted_run(store: Store) -> Pending | None:
+    """Return a run that ended before it had replaced what it found."""
     for run in pending_runs(store, STORE_SPACE):
         receipts = store.notes(STORE_SPACE, RECEIPT, run.id)
         if not run.is_namespace and not (receipts and receipt_of(receipts[0]).checked):
@@ -202,94 +198,90 @@ def _begun(store: Store) -> Pending | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
 class Secrets:
     """Looks through all namespaces of one store, and the Markdown and the logs below its directory.
 
-    Args:
+    Attributes:
         destination: what makes passages; asked for when something is written anew.
         sync: brings the Markdown of a namespace and its memories together, where it has any.
     """
 
-    def __init__(
-        self,
-        place: ErasureRuntime,
-        destination: Callable[[], Destination],
-        sync: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._place = place
-        self._store = place.store
-        self._directory = place.directory
-        self._destination = destination
-        self._sync = sync
+    place: ErasureRuntime
+    destination: Callable[[], Destination]
+    sync: Callable[[str], None]
 
     def examine(self, *, mend: bool) -> list[Problem]:
         """Return what holds secrets; with `mend`, rewrite it without them and remove every copy.
 
         What cannot be read or mended is a problem too, not an error.
         """
-        found = Found(nothing_known)
+        found, place = Found(nothing_known), self.place
         try:
-            if not mend or self._store.is_read_only:
+            if not mend or place.store.is_read_only:
                 return list(self._look().problems(mended=False))
-            with self._store.lock(self._directory / LOCK).hold(_LOCK_WAIT_S):
-                found, begun = self._look(), _begun(self._store)
+            with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+                found, begun = self._look(), interrupted_run(place.store)
                 if begun is None and all(holder.is_name for holder in found.holders):
                     return list(found.problems(mended=False))
-                if damage := self._store.check():
+                if damage := place.store.check():
                     damaged = f"nothing was replaced in a damaged store: {damage[0]}"
                     return [*found.problems(mended=False), Problem(PART, damaged, "restore a backup")]
                 return self._mend(found, begun)
         except CommonplaceError as error:
             return [*found.problems(mended=False), Problem.of(PART, error)]
 
-    def _look(self) -> Found:
+    def _look(self, known: Finder = nothing_known) -> Found:
         """Return what holds secrets, also those that are only known from elsewhere."""
-        found = self._look_for(nothing_known)
-        return self._look_for(known_secrets(found.secrets)) if found.secrets else found
-
-    def _look_for(self, known: Finder) -> Found:
-        found = Found(known)
-        for namespace in self._store.namespaces():
+        found, store = Found(known), self.place.store
+        for namespace in store.namespaces():
             found.look_at_names(f"namespace {namespace!r}", (namespace,))
-            with self._store.snapshot():
-                for item in chain.from_iterable(part.items for part in parts_of(self._store, namespace)):
+            with store.snapshot():
+                for item in chain.from_iterable(part.items for part in parts_of(store, namespace)):
                     where = f"{item.name} of namespace {namespace!r}"
                     found.look_at_names(where, item.names())
                     found.look(where, item.cleaned, namespace=namespace, item=item)
-            for note in self._store.notes(namespace, RECEIPT):
+            for note in store.notes(namespace, RECEIPT):
                 found.look(f"the receipt {note.id}", partial(Cleaner.record, record=note), namespace=namespace)
-            for note in self._store.notes(namespace, BACKUP):
+            for note in store.notes(namespace, BACKUP):
                 found.look_at_names(f"a backup of namespace {namespace!r}", (note.id, note.body))
         self._look_at_files(found, found.named)
-        return found
+        return self._look(known_secrets(found.secrets)) if found.secrets and known is nothing_known else found
 
     def _look_at_files(self, found: Found, kept: Collection[str]) -> None:
         """Add the pages and logs that hold secrets, but for ids, which are a memory's name there too."""
-        for name in files_below(self._directory):
+        directory = self.place.directory
+        for name in files_below(directory):
             is_log = name.startswith(f"{LOGS}/") and ".jsonl" in name
             if is_log or name.endswith(_PAGE):
-                data = _read(self._directory / name)
+                data = _read(directory / name)
                 texts = [_text(piece) for piece in (data.splitlines() if is_log else [data])]
                 where = f"the {'log' if is_log else 'page'} {name}"
                 found.look(where, partial(Cleaner.all_texts, texts=texts), kept=kept)
 
     def _mend(self, found: Found, begun: Pending | None) -> list[Problem]:
         """Erase what was found as forgetting does: logs, store, pages, index and files, which are searched then."""
-        place, patterns = self._place, patterns_of(found.secrets)
+        place, patterns = self.place, patterns_of(found.secrets)
+
+        def places(data: bytes) -> Iterator[int]:
+            """Yield where a line of a log holds one of these secrets, or any other."""
+            yield from patterns.offsets(data)
+            yield from (offset for offset, line in lines_of(data) if find_secrets(_text(line)))
+
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
-        self._clear_logs(patterns)
+        blank_where(place, places)
         pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE)
         receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
-        with self._store.change_memories(STORE_SPACE) as change:
+        with place.store.change_memories(STORE_SPACE) as change:
             change.put(receipt.note())
             change.put(pending.note())
         problems = self._replace(found)
         waiting = rewrite_files(place, thorough=True)
         place.forget_caches()
-        self._clear_logs(patterns)
+        blank_where(place, places)
         still = Found(found.known)
         self._look_at_files(still, found.named)
-        scanned, stored = search(place, files_below(self._directory), patterns, waiting)
+        scanned, stored = search(place, files_below(place.directory), patterns, waiting)
         left = list(_left(found, scanned, stored))
         receipt = replace(
             receipt,
@@ -303,9 +295,10 @@ class Secrets:
 
     def _replace(self, found: Found) -> list[Problem]:
         """Rewrite what is stored, sync the pages, and clean what people wrote on them."""
+        store, directory = self.place.store, self.place.directory
         spaces = {holder.namespace for holder in found.holders if isinstance(holder.item, MemoryItem)}
-        # Edits that were not taken in yet come first: afterwards both sides would have changed.
-        problems = _tried(self._sync, sorted(spaces))
+        # Edits that were not imported yet come first: afterwards both sides would have changed.
+        problems = _tried(self.sync, sorted(spaces))
         for holder in found.holders:
             if holder.item is not None:
                 try:
@@ -313,49 +306,36 @@ class Secrets:
                 except EmbedderMismatchError:  # another process changed the store's embedder meanwhile
                     self._rewrite(holder.namespace, holder.item, found.known)
         for namespace in {holder.namespace for holder in found.holders}:
-            for note in self._store.notes(namespace, RECEIPT):
+            for note in store.notes(namespace, RECEIPT):
                 clean = Cleaner(known=found.known).record(note)
                 if clean != note:
-                    with self._store.change_memories(namespace) as change:
+                    with store.change_memories(namespace) as change:
                         change.put(clean)
-        due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
-        problems += _tried(self._sync, sorted(spaces | due))
-        with FileLock(self._directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
-            names = files_below(self._directory)
+        due = {namespace for namespace in store.namespaces() if store.due(namespace)}
+        problems += _tried(self.sync, sorted(spaces | due))
+        with FileLock(directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
+            names = files_below(directory)
             for name in names:
                 if name.endswith(_PAGE + PAGE_DRAFT):  # left by a process that was killed while it wrote a page
                     with suppress(OSError):
-                        (self._directory / name).unlink()
-            pages = [self._directory / name for name in names if name.endswith(_PAGE)]
+                        (directory / name).unlink()
+            pages = [directory / name for name in names if name.endswith(_PAGE)]
             return [*problems, *_tried(partial(_clean, known=found.known, kept=frozenset(found.named)), pages)]
 
     def _rewrite(self, namespace: str, item: Item, known: Finder) -> None:
         """Write an item without secrets, as it is now."""
-        texts, cleaner = Texts(replace(self._destination(), namespace=namespace)), Cleaner(known=known)
+        texts, cleaner = Texts(replace(self.destination(), namespace=namespace)), Cleaner(known=known)
+        store = self.place.store
         if isinstance(item, OwnerItem):
-            if (was := item.stored(Known(self._store, namespace))) is not None:
+            if (was := item.stored(Known(store, namespace))) is not None:
                 was.cleaned(cleaner).put_owner(texts)
             return
-        stamp = texts.destination.embedder.stamp
-        with self._store.change_memories(namespace, made_by=stamp) as change:
+        with store.change_memories(namespace, made_by=texts.destination.embedder.stamp) as change:
             # Nobody else can write now: what is read here is what is replaced.
-            stored = item.stored(Known(self._store, namespace, change))
+            stored = item.stored(Known(store, namespace, change))
             if isinstance(stored, ChangeItem):
                 [clean] = stored.prepared([stored.cleaned(cleaner)], texts)
                 clean.mend(change, texts, stored)
-
-    def _clear_logs(self, patterns: Patterns) -> None:
-        """Blank the lines of logs that hold a secret, one of these or any other.
-
-        Raises:
-            StoreError: a log cannot be read or written.
-        """
-
-        def places(data: bytes) -> Iterator[int]:
-            yield from patterns.offsets(data)
-            yield from (offset for offset, line in lines_of(data) if find_secrets(_text(line)))
-
-        blank_where(self._place, places)
 
 
 def _left(found: Found, scanned: Scan, stored: set[bytes]) -> Iterator[Problem]:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from commonplace.graph.facts import facts_of, key_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.ledger.erase import Naming
-from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph import GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import plain_owners
@@ -116,11 +116,8 @@ class Plan:
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all that goes, each once."""
-        owners, of_graph = (
-            (owner.id for owner in self.owners.values()),
-            (id_ for ids in self.gone.values() for id_ in ids),
-        )
-        return tuple(dict.fromkeys((*self.memories, *owners, *of_graph, *self.in_process)))
+        owners = (owner.id for owner in self.owners.values())
+        return tuple(dict.fromkeys((*self.memories, *owners, *chain(*self.gone.values()), *self.in_process)))
 
     def counts(self) -> dict[str, int]:
         items = self.rows["knowledge_items"]
@@ -156,50 +153,91 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     if wanted.archived_by is not None:
         archived = tuple(archived_by(store, namespace, wanted.archived_by))
         return Plan(archived, owners=_owners(store, namespace, wanted, ()), parts=_parts(graph, (), archived))
-    context = None if wanted.agent is None else store.knowledge(namespace).context(wanted.agent)
-    asked = _memories(store, namespace, wanted)
+    context, asked = None, list[str]()
+    if wanted.agent is not None:
+        context = store.knowledge(namespace).context(wanted.agent)
+    elif wanted.ids:
+        asked = [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
+    elif wanted.path is None:
+        asked = [memory.owner.id for memory in store.memories(namespace, selection(wanted))]
     owners = _owners(store, namespace, wanted, asked)
-    named = _parts(graph, wanted.ids, ())
-    of_graph = (id_ for ids in named.values() for id_ in ids)
+    of_graph = (id_ for ids in _parts(graph, wanted.ids, ()).values() for id_ in ids)
     never_stored = [each.owner.id for each in in_process]
     known = {*asked, *never_stored, *(owner.id for owner in owners.values()), *of_graph}
     missing = [id_ for id_ in wanted.ids if id_ not in known]
     if missing or not (known or context):
-        what = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
         raise NotFoundError(
-            f"{what} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
+            f"{_nothing(wanted, missing)} in namespace {namespace!r}; nothing was forgotten",
+            remedy="see `commonplace list`",
         )
+    plan = _with_derived(store, namespace, wanted, asked)
+    plan.owners = owners
+    plan.outside = tuple(
+        f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is ignored"
+        for path in sorted(owner.path for owner in owners.values() if owner.path)
+    )
+    plan.contexts = () if context is None else (context.name,)
+    plan.in_process = tuple(never_stored)
+    # Memories that were never stored leave traces too: a log may quote them. An id comes before words: a text that is
+    # also the id stands in the receipt, and betrays no more than that.
+    for record in (record for memory in in_process for record in (memory.owner, memory.record)):
+        columns = table_of(type(record)).record_columns
+        plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
+    return plan
+
+
+def _with_derived(store: Store, namespace: str, wanted: Wanted, asked: Sequence[str]) -> Plan:
+    """Return the plan for some memories, with all that is derived from them, and for the wanted parts of the graph."""
+    graph = store.graph(namespace)
     sources, live = _merged_from(store, namespace, asked)
     roots = [*asked, *sources]
-    derived = _derived(store, namespace, roots)
+    made_from: defaultdict[str, set[str]] = defaultdict(set)
+    for id_, its_sources in store.derivations(namespace):
+        for source in its_sources:
+            made_from[source].add(id_)
+    derived = sorted(_reached(roots, made_from) - set(roots))
     parts = _parts(graph, wanted.ids, [*roots, *derived])
     revived, left = _left_behind(store, namespace, {*roots, *derived})
-    told = (
+    tagged = Filter(tags=(wanted.tag,), kinds=("artifact",)) if wanted.tag is not None else None
+    files = [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
+    mentions = chain(
+        graph.mentions("entity", families(graph, parts["entities"])).values(),
+        graph.mentions("relation", parts["relations"]).values(),
+    )
+    mentioning = sorted({each.episode for some in mentions for each in some}.difference(parts["episodes"]))
+    notices = (
         ("archived memories that it was merged from are deleted too", sources),
         ("memories derived from it are deleted too, even if they have other sources", derived),
         ("it was derived from memories that are still live and stay", live),
         ("other memories that it was merged with become active again", revived),
         ("other memories that it was made from stay archived; `commonplace memory restore` brings them back", left),
-        ("indexed files have that tag too and stay; forget them by path", _tagged_files(store, namespace, wanted)),
-        ("episodes that mention it stay; forget them by their ids", _staying(graph, parts)),
+        ("indexed files have that tag too and stay; forget them by path", files),
+        ("episodes that mention it stay; forget them by their ids", mentioning),
     )
-    plan = Plan(
+    return Plan(
         memories=(*roots, *derived),
         derived=len(sources) + len(derived),
-        owners=owners,
-        contexts=() if context is None else (context.name,),
         revived=tuple(revived),
         parts=parts,
-        notices=tuple(f"{what}: {_listed(ids)}" for what, ids in told if ids),
-        outside=tuple(
-            f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is"
-            " ignored"
-            for path in sorted(owner.path for owner in owners.values() if owner.path)
-        ),
-        in_process=tuple(never_stored),
+        notices=tuple(f"{what}: {_listed(ids)}" for what, ids in notices if ids),
     )
-    _add_in_process(plan, in_process)
-    return plan
+
+
+def _nothing(wanted: Wanted, missing: Sequence[str]) -> str:
+    if missing:
+        return f"there is nothing with the id {missing[0]!r:.80}"
+    if wanted.agent is not None:
+        return f"nothing is known of an agent {wanted.agent!r:.80}"
+    for name in ("tag", "source", "session", "path"):
+        value = getattr(wanted, name)
+        if value is not None:
+            return f"nothing has the {name} {value!r:.80}"
+    return "nothing was named"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
@@ -237,15 +275,6 @@ def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
 def archived_by(store: Store, namespace: str, by: float) -> list[str]:
     archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
     return [each.owner.id for each in archived if each.expired_at is not None and each.expired_at <= by]
-
-
-def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
-    """Return the requested memories, live and archived; those requested by id in that order."""
-    if wanted.ids:
-        return [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
-    if wanted.path is not None or wanted.agent is not None:
-        return []
-    return [memory.owner.id for memory in store.memories(namespace, selection(wanted))]
 
 
 def selection(wanted: Wanted) -> Selection:
@@ -313,15 +342,6 @@ def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[li
     return sorted(archived), sorted(live)
 
 
-def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
-    """Return the memories any version of which was made from one of the roots, directly or through others."""
-    made_from: defaultdict[str, set[str]] = defaultdict(set)
-    for id_, sources in store.derivations(namespace):
-        for source in sources:
-            made_from[source].add(id_)
-    return sorted(_reached(roots, made_from) - set(roots))
-
-
 def _reached(ids: Iterable[str], beside: Mapping[str, set[str]]) -> set[str]:
     """Return the ids with all that can be reached from them."""
     reached = set(ids)
@@ -356,42 +376,6 @@ def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[list[str
     return sorted(carried - gone), sorted(archived - carried - gone)
 
 
-def _tagged_files(store: Store, namespace: str, wanted: Wanted) -> list[str]:
-    tagged = Filter(tags=(wanted.tag,), kinds=("artifact",)) if wanted.tag is not None else None
-    return [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
-
-
-def _staying(graph: GraphReading, parts: Parts) -> list[str]:
-    """Return the episodes that mention the requested parts, and stay."""
-    entities = graph.mentions("entity", families(graph, parts["entities"])).values()
-    found = [*entities, *graph.mentions("relation", parts["relations"]).values()]
-    return sorted({mention.episode for some in found for mention in some}.difference(parts["episodes"]))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _described(wanted: Wanted) -> str:
-    if wanted.agent is not None:
-        return f"is known of an agent {wanted.agent!r:.80}"
-    for name in ("tag", "source", "session", "path"):
-        value = getattr(wanted, name)
-        if value is not None:
-            return f"has the {name} {value!r:.80}"
-    return "was named"
-
-
-def _add_in_process(plan: Plan, memories: Sequence[StoredMemory]) -> None:
-    """Collect the traces of memories that were never stored: a log may quote them."""
-    for memory in memories:
-        # An id comes before words: a text that is also the id stands in the receipt, and betrays no more than that.
-        for record in (memory.owner, memory.record):
-            columns = table_of(type(record)).record_columns
-            plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
-
-
 def add_rows(plan: Plan, store: Store, namespace: str) -> None:
     """Count the rows that go with the chosen memories, owners and contexts, and collect their traces."""
     versions = [row["owner"] for _, row in store.rows_of([(SCHEMA["memories"], {"id": plan.memories})], namespace)]
@@ -420,6 +404,43 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
     plan.vault_paths = tuple(sorted(paths - {""}))
 
 
+def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRuntime) -> None:
+    """Remove the chosen parts from a graph under change; the plan collects what went, and its traces.
+
+    Args:
+        store: what it reads is as it was before the change.
+    """
+    graph, parts = change.graph, plan.parts
+    # All that may change when these parts are removed is read before and after.
+    mentioned = [mention for some in graph.mentioned(parts["episodes"]).values() for mention in some]
+    subjects = {kind: [each.subject for each in mentioned if each.kind == kind] for kind in GRAPH_KINDS}
+    entities = families(graph, [*subjects["entity"], *parts["entities"]])
+    about = [*parts["relations"], *facts_about(graph, families(graph, parts["entities"]))]
+    facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *about]))).values()
+    keys = dict.fromkeys(key_of(each, ground.kinds) for each in facts)
+    changing = {
+        "episodes": parts["episodes"],
+        "entities": tuple(dict.fromkeys(entities)),
+        "relations": tuple(dict.fromkeys(each.id for key in keys for each in facts_of(graph, key))),
+    }
+    before = list(change.rows_of(_rows_asked(changing)))
+    for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True):
+        space = texts_of(ground.namespace, kind)
+        _add_texts(plan, store, space, list(store.owner_numbers(space, kind, changing[name]).values()))
+    if parts["episodes"]:
+        take_out(graph, ground, parts["episodes"])
+    remove_facts(graph, ground, parts["relations"])
+    remove_entities(graph, ground, parts["entities"])
+    _add_gone(plan, before, list(change.rows_of(_rows_asked(changing))))
+
+
+def plan_all_parts(plan: Plan, store: Store, namespace: str) -> None:
+    """Plan that the whole graph of a namespace goes."""
+    for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
+        _add_texts(plan, store, space, store.matching_owners(space, Filter()))
+    _add_gone(plan, list(store.rows_of(_rows_asked(plan.parts), namespace)), [])
+
+
 def _add_texts(plan: Plan, store: Store, space: str, owners: Sequence[int]) -> None:
     """Collect the passages of a graph's texts, with their tokens and vectors."""
     numbers = plan.passages[space] = tuple(store.passages_of(space, owners))
@@ -429,49 +450,7 @@ def _add_texts(plan: Plan, store: Store, space: str, owners: Sequence[int]) -> N
             plan.traces.add_array(tokens.vector, VECTOR)
 
 
-def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRuntime) -> None:
-    """Remove the chosen parts from a graph under change; the plan collects what went, and its traces.
-
-    Args:
-        store: what it reads is as it was before the change.
-    """
-    graph = change.graph
-    changing = _may_change(graph, ground, plan.parts)
-    before = _rows_of_parts(change, changing)
-    for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True):
-        space = texts_of(ground.namespace, kind)
-        _add_texts(plan, store, space, list(store.owner_numbers(space, kind, changing[name]).values()))
-    if plan.parts["episodes"]:
-        take_out(graph, ground, plan.parts["episodes"])
-    remove_facts(graph, ground, plan.parts["relations"])
-    remove_entities(graph, ground, plan.parts["entities"])
-    _learn(plan, before, _rows_of_parts(change, changing))
-
-
-def plan_all_parts(plan: Plan, store: Store, namespace: str) -> None:
-    """Plan that the whole graph of a namespace goes."""
-    for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
-        _add_texts(plan, store, space, store.matching_owners(space, Filter()))
-    _learn(plan, list(store.rows_of(_asked_of(plan.parts), namespace)), [])
-
-
-def _may_change(graph: GraphChange, ground: GraphRuntime, parts: Parts) -> Parts:
-    """Return all parts that may change when some of a graph are removed."""
-    mentioned = [mention for some in graph.mentioned(parts["episodes"]).values() for mention in some]
-    subjects = {kind: [each.subject for each in mentioned if each.kind == kind] for kind in GRAPH_KINDS}
-    entities = families(graph, [*subjects["entity"], *parts["entities"]])
-    asked = [*parts["relations"], *facts_about(graph, families(graph, parts["entities"]))]
-    facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
-    keys = dict.fromkeys(key_of(each, ground.kinds) for each in facts)
-    relations = dict.fromkeys(each.id for key in keys for each in facts_of(graph, key))
-    return {"episodes": parts["episodes"], "entities": tuple(dict.fromkeys(entities)), "relations": tuple(relations)}
-
-
-def _rows_of_parts(change: MemoryChange, parts: Parts) -> Rows:
-    return list(change.rows_of(_asked_of(parts)))
-
-
-def _asked_of(parts: Parts) -> list[Asked]:
+def _rows_asked(parts: Parts) -> list[Asked]:
     """Return the queries for the rows of parts of a graph, and for those that belong to them."""
     asked: list[Asked] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
     for table in SCHEMA.values():
@@ -485,15 +464,22 @@ def _asked_of(parts: Parts) -> list[Asked]:
     return asked
 
 
-def _learn(plan: Plan, before: Rows, after: Rows) -> None:
+def _add_gone(plan: Plan, before: Rows, after: Rows) -> None:
     """Collect what was there before and is gone afterwards."""
+
+    def values(rows: Rows) -> Iterator[tuple[Table, str, Any]]:
+        for table, row in rows:
+            for column in table.columns:
+                if column.is_erased and column.name != "id":
+                    yield table, column.name, row[column.name]
+
     left = {(table.name, row["id"]) for table, row in after if table.name in NO_PARTS}
     of_parts = [(table.name, row) for table, row in before if (table.name, row.get("id")) not in left]
     plan.gone = {name: tuple(sorted(row["id"] for of, row in of_parts if of == name)) for name in NO_PARTS}
-    for id_ in (id_ for ids in plan.gone.values() for id_ in ids):
+    for id_ in chain.from_iterable(plan.gone.values()):
         plan.traces.add_id(id_)
-    kept = {value for _, _, value in _values(after)}
-    for table, column, value in dict.fromkeys(_values(before)):
+    kept = {value for _, _, value in values(after)}
+    for table, column, value in dict.fromkeys(values(before)):
         if value not in kept:
             plan.traces.add_row((table[column],), {column: value})
     said = {row["subject"] for table, row in before if table.name == "mentions" and row["kind"] == "relation"}
@@ -502,10 +488,3 @@ def _learn(plan: Plan, before: Rows, after: Rows) -> None:
         for of, row in of_parts
         if (of == "episodes" and not row["memory"]) or (of == "relations" and row["id"] not in said)
     }
-
-
-def _values(rows: Rows) -> Iterable[tuple[Table, str, Any]]:
-    for table, row in rows:
-        for column in table.columns:
-            if column.is_erased and column.name != "id":
-                yield table, column.name, row[column.name]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
 from commonplace.index.files import IN_USE, ChunkRecord, FileRecord, Manifest, encode
 from commonplace.ledger.rules import GOLDEN
-from commonplace.search.recall import Parts, parts_of
+from commonplace.search.recall import parts_of
 from commonplace.settings import Settings
 from commonplace.settings.paths import INDEX, LOGS, LONG_TERM_PAGE
 from commonplace.store.dialect import initial_sql
@@ -74,17 +75,15 @@ def clear_logs(place: ErasureRuntime, plan: Plan, *, dry_run: bool = False) -> i
 
     def places(data: bytes) -> Iterator[int]:
         yield from quoting.offsets(data)
-        asked = {offset: _telling(_question(line), plan) for offset, line in lines_of(data) if b'"query"' in line}
+        asked = dict[int, set[str]]()
+        for offset, line in lines_of(data):
+            if b'"query"' in line:
+                with suppress(ValueError, AttributeError):  # it is not one of our lines
+                    asked[offset] = _telling(str(json.loads(line).get("query", "")), plan)
         lost = _lost(place, plan.passages, spaces, set().union(*asked.values()))
         yield from (offset for offset, words in asked.items() if not lost.isdisjoint(words))
 
     return blank_where(place, places, dry_run=dry_run)
-
-
-def _question(line: bytes) -> str:
-    with suppress(ValueError, AttributeError):  # it is not one of our lines
-        return str(json.loads(line).get("query", ""))
-    return ""
 
 
 def _telling(question: str, plan: Plan) -> set[str]:
@@ -148,16 +147,14 @@ def search(
     What is known to be a copy, or has to wait, is passed over.
     """
 
-    def report(done: int, total: int) -> None:
-        if place.progress is not None:
-            place.progress("looking for what was forgotten", done, total)
-
-    scanned = scan(place.directory, names, patterns, progress=report)
+    progress = None if place.progress is None else partial(place.progress, "looking for what was forgotten")
+    scanned = scan(place.directory, names, patterns, progress=progress)
     copies = {place.directory / each.path for each in known_backups(place.store)}
     waits = tuple(each.files for each in waiting)
     for name in [*scanned.hits, *(name for name, _ in scanned.unread)]:
         if place.directory / name in copies or (waits and name.startswith(waits)):
-            scanned.pass_over(name)
+            scanned.hits.pop(name, None)
+            scanned.unread = [each for each in scanned.unread if each[0] != name]
     # The receipt, which stands in the database, names the ids.
     for name in _database(place) & scanned.hits.keys():
         scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
@@ -230,20 +227,18 @@ def _answers(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]
         ]
         if any(not set(passages.tolist()).isdisjoint(numbers) for passages, numbers in found):
             yield "a passage of it"
-        if any(_has_vector(place, generation, space, numbers) for space, numbers in groups):
+        if store.postings is not None:
+            has_vector = any(store.postings.owners(space, numbers) for space, numbers in groups)
+        else:
+            kept = (generation.dense.owners(np.array(numbers, np.int64)) >= 0 for _, numbers in groups)
+            has_vector = any(each.any() for each in kept)
+        if has_vector:
             yield "its vector"
         spaces = sorted(gone) if store.is_on_server else store.namespaces(with_texts=True)
         listed = generation.lexical.listed(terms, spaces).items()
     # A word that many passages hold is certainly held by one that remains, or the passages asked for tell.
     if _lost(place, gone, spaces, {term for term, count in listed if 0 < count <= _RARE}):
         yield "a word that nothing else has"
-
-
-def _has_vector(place: ErasureRuntime, generation: Parts, space: str, numbers: Sequence[int]) -> bool:
-    """Return whether the index still has a vector of one of these passages."""
-    if place.store.postings is not None:
-        return bool(place.store.postings.owners(space, numbers))
-    return bool((generation.dense.owners(np.array(numbers, np.int64)) >= 0).any())
 
 
 def own_words() -> bytes:
@@ -264,55 +259,40 @@ def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
     Or in the files of any store whatever it holds, or in the name of a namespace that a receipt is of. Names also where
     the store tells of itself: a tag may be the same word as the id, page or path that a receipt gives.
     """
-    found: set[bytes] = set()
-    for batch in _batches(_held(store)):
-        found |= patterns.found(batch)
-        if len(found) == len(patterns):
-            return found
+    found, batch, size = set[bytes](), list[bytes](), 0
+    for piece in chain(_held(store), (b"",)):
+        # In large blocks, of which no pattern reaches over a border, for it holds no run of NUL.
+        batch.append(piece)
+        size += len(piece)
+        if size >= _BATCH_BYTES or not piece:
+            found |= patterns.found(b"\0\0".join(batch))
+            batch, size = [], 0
+            if len(found) == len(patterns):
+                return found
     runs = (json.loads(note.body) for kind in (RECEIPT, FORGETTING) for note in store.notes(None, kind))
     found |= patterns.found(own_words())
     found |= patterns.found(b"\0\0".join(_forms(str(run.get("namespace", "")) for run in runs)))
-    return found | patterns.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
+    # What the store has of itself: receipts, what is pending, copies elsewhere, pages.
+    notes = (note for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS) for note in store.notes(None, kind))
+    noted = [f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in notes]
+    noted += _forms(page.page for namespace in store.namespaces() for page in store.pages(namespace))
+    return found | patterns.of_kinds(LABEL).found(b"\0\0".join(noted))
 
 
 def _held(store: Store) -> Iterator[bytes]:
     """Yield everything that is stored but what the store notes of itself."""
-    erased = {
-        table.name: [column for column in table.columns if column.is_erased]
-        for table in TABLES
-        if table.name not in _OF_ITSELF
-    }
-    before: dict[tuple[str, str], Any] = {}
-    tables = (table for table in TABLES if erased.get(table.name))
     with store.snapshot():
         # Table by table: of a server, all rows of all tables would be in memory at once.
-        for table, row in chain.from_iterable(store.rows_of([(table, {})]) for table in tables):
-            for column in erased[table.name]:
-                place, value = (table.name, column.name), row[column.name]
-                if value and value != before.get(place):  # of a kind or a tier, most rows have the same
-                    yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
-                    before[place] = value
-
-
-def _noted(store: Store) -> Iterator[bytes]:
-    """Yield what the store has of itself: receipts, what is pending, copies elsewhere, pages."""
-    for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS):
-        yield from (f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
-    for namespace in store.namespaces():
-        yield from _forms(page.page for page in store.pages(namespace))
+        for table in TABLES:
+            columns = [column for column in table.columns if column.is_erased and table.name not in _OF_ITSELF]
+            before: dict[str, Any] = {}
+            for _, row in store.rows_of([(table, {})]) if columns else ():
+                for column in columns:
+                    value = row[column.name]
+                    if value and value != before.get(column.name):  # of a kind or a tier, most rows have the same
+                        yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
+                        before[column.name] = value
 
 
 def _forms(texts: Iterable[str]) -> Iterator[bytes]:
     return (form for text in texts for form in forms(text))
-
-
-def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what is to be looked through in large blocks; no pattern reaches over a border, for it holds no NUL run."""
-    batch, size = [], 0
-    for piece in pieces:
-        batch.append(piece)
-        size += len(piece)
-        if size >= _BATCH_BYTES:
-            yield b"\0\0".join(batch)
-            batch, size = [], 0
-    yield b"\0\0".join(batch)

@@ -28,7 +28,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.resume import FORGETTING
-from commonplace.erasure.secrets import was_cut_short
+from commonplace.erasure.secrets import interrupted_run
 from commonplace.errors import StoreError
 from commonplace.exchange.backup import STORE_SPACE, backup_note
 from commonplace.logs import RetrievalLog
@@ -90,7 +90,7 @@ class TestWhatIsLeft:
                 ("forgetting", False),
             }
             assert [name.removesuffix("-wal") for name in holding(book)] == ["store.db"]
-        assert not was_cut_short(book._runtime.store)
+        assert interrupted_run(book._runtime.store) is None
         assert [finding.part for finding in book.doctor().findings] == ["forgetting"]
         assert holding(book) == []
         assert book.doctor(secrets=True).is_healthy
@@ -130,7 +130,7 @@ class TestWhatIsLeft:
             patched.setattr(items, "writes_of", once)
             book.doctor(secrets=True)
         book.sync()
-        assert was_cut_short(book._runtime.store)
+        assert interrupted_run(book._runtime.store) is not None
         assert [finding.part for finding in book.doctor(mend=False).findings] == ["forgetting"]
         report = book.doctor()
         assert [(each.problem, each.mended) for each in report.findings] == [
@@ -139,7 +139,7 @@ class TestWhatIsLeft:
             ("an earlier run was ended before it had replaced all", True),
         ]
         assert holding(book) == []
-        assert not was_cut_short(book._runtime.store)
+        assert interrupted_run(book._runtime.store) is None
         assert book._runtime.store.notes(None, FORGETTING) == []
         assert book.doctor().findings == ()
 
