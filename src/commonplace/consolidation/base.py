@@ -27,7 +27,6 @@ from commonplace.ledger import rules
 from commonplace.ledger.ledger import Ledger, actor_of
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ERASE, Doer, Draft
-from commonplace.store.ledger import LedgerReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory
 from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueEvent, IssueSelection, Reversal, Urgency
@@ -45,40 +44,27 @@ UNLINK: Final = "unlink"
 LINK: Final = "link"
 PAGE: Final = "page"
 
-_LISTS: Final = ("entities", "uses", "derived_from")
-
-
 TRIES: Final = 5
-"""So often a plan is made anew where others change its memories meanwhile."""
-_PROPOSED: Final = ("open", "blocked")
+"""So often a plan is made again where others change its memories meanwhile."""
 _MOOT: Final = "nothing is left to do: "
 """How the reason begins for which an agent closes what nobody turned down."""
 
 
 class ChangeRecorder:
-    """The acts of one change, in one transaction."""
+    """The acts of one change, in one transaction.
+
+    Attributes:
+        steps: what undoes each act, in the order of the acts.
+        touched: the ids of the memories that were changed, made or archived.
+        inactive: the ids of the memories that are not active any more: no agent works on them.
+    """
 
     def __init__(self, change: MemoryChange, now: float) -> None:
         self.change = change
         self.now = now
-        self._steps: list[dict[str, Any]] = []
-        self._touched: set[str] = set()
-        self._inactive: set[str] = set()
-
-    @property
-    def steps(self) -> str:
-        """The steps that undo what was done, as JSON, in the order in which they undo."""
-        return json.dumps(self._steps[::-1], sort_keys=True)
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """The ids of the memories that were changed, made or archived, sorted."""
-        return tuple(sorted(self._touched))
-
-    @property
-    def inactive(self) -> tuple[str, ...]:
-        """The ids of the memories that are not active any more, sorted: no agent works on them."""
-        return tuple(sorted(self._inactive))
+        self.steps: list[dict[str, Any]] = []
+        self.touched: set[str] = set()
+        self.inactive: set[str] = set()
 
     def add(self, write: MemoryWrite) -> None:
         self.change.add(write, created_at=self.now)
@@ -88,7 +74,7 @@ class ChangeRecorder:
         """Take a live memory out of finding. It can be brought back as any archived memory."""
         record = replace(memory.record, status="archived")
         self.change.expire(memory.number, record, max(self.now, memory.created_at))
-        self._inactive.add(memory.owner.id)
+        self.inactive.add(memory.owner.id)
         self._did(memory.owner.id, do=REVIVE, record=packed(memory.record))
 
     def revise(self, memory: StoredMemory, record: MemoryRecord) -> None:
@@ -97,9 +83,9 @@ class ChangeRecorder:
         changed = [name for name in before if before[name] != after[name]]
         self.change.revise(memory.number, record)
         if record.status != "active":
-            self._inactive.add(memory.owner.id)
-        pairs = {name: [before[name], after[name]] for name in changed}
-        self._did(memory.owner.id, do=REVISE, version=memory.record.version, changed=pairs)
+            self.inactive.add(memory.owner.id)
+        values = {name: [before[name], after[name]] for name in changed}
+        self._did(memory.owner.id, do=REVISE, version=memory.record.version, changed=values)
 
     def link(self, link: Link) -> None:
         """Link two memories, in the place of a link of the same type between them."""
@@ -115,22 +101,23 @@ class ChangeRecorder:
         self._did(id_, do=PAGE, path=path, sha256=sha256)
 
     def _did(self, *ids: str, **step: Any) -> None:
-        self._touched.update(ids)
-        self._steps.append({"id": ids[0], **step})
+        self.touched.update(ids)
+        self.steps.append({"id": ids[0], **step})
 
 
 def packed(record: MemoryRecord) -> dict[str, Any]:
     """Return a record as JSON has it, without the words of the memory."""
-    values = json.loads(json.dumps(asdict(record)))
+    values = asdict(record)
     del values["content"]
-    return dict(values)
+    return dict(json.loads(json.dumps(values)))
 
 
 def unpacked(values: Mapping[str, Any], known: MemoryRecord) -> MemoryRecord:
     """Return a record with the values that were packed, and the rest as it is known."""
     names = {field.name for field in fields(MemoryRecord)} - {"content"}
+    lists = ("entities", "uses", "derived_from")
     kept: dict[str, Any] = {
-        name: tuple(value) if name in _LISTS else value for name, value in values.items() if name in names
+        name: tuple(value) if name in lists else value for name, value in values.items() if name in names
     }
     return replace(known, **kept)
 
@@ -261,27 +248,23 @@ class ConsolidationAgent(ABC, Generic[T]):
 
         Each item is one operation of the rate limit, which is waited for; not in a dry run.
         """
-
-        def paced(item: str) -> T:
-            if not self.dry_run:
-                self._count_operation()
-            return self.process_item(item)
-
         self.failures, self.skipped = [], 0
-        return self._each(self.scan(), paced)
+        return self._each(self.scan(), self.process_item, is_paced=not self.dry_run)
 
-    def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
+    def _each(self, items: Sequence[str], process: Callable[[str], T], *, is_paced: bool = False) -> list[T]:
         results: list[T] = []
         for done, item in enumerate(items):
             self._runtime.progress(self.name, done, len(items))
             try:
+                if is_paced:
+                    self._count_operation()
                 results.append(process(item))
             except (NoRelation, NotFoundError) as error:
                 # What was there at the scan and is not there now was processed, or taken away, by others.
                 _log.debug("%s skipped %s: %s", self.name, item, error)
                 self.skipped += 1
             except Exception as error:
-                self._fail(item, error)
+                self.failures.append(failure_of(self.name, item, error))
         return results
 
     def _count_operation(self) -> None:
@@ -292,9 +275,6 @@ class ConsolidationAgent(ABC, Generic[T]):
     @property
     def _pace(self) -> RateLimiter:
         return self._runtime.pace(self.rate_limit)
-
-    def _fail(self, item: str, error: Exception) -> None:
-        self.failures.append(failure_of(self.name, item, error))
 
 
 class PlannedAgent(ConsolidationAgent[R]):
@@ -318,7 +298,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         """
 
     def item_of(self, issue: Issue) -> str:
-        """Return the item that an issue of this agent is about: a memory, where it says nothing else.
+        """Return the item that an issue of this agent is about: a memory, unless overridden.
 
         Raises:
             UsageError: it names more memories, or fewer, than an item has.
@@ -326,7 +306,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         return self._named(issue, 1)[0]
 
     def due(self) -> list[str]:
-        """Return the issues of this agent that waited for a time that has come: none, where it says nothing else."""
+        """Return the issues of this agent that waited for a time that has come: none, unless overridden."""
         return []
 
     def process_item(self, memory_id: str) -> R:
@@ -341,7 +321,16 @@ class PlannedAgent(ConsolidationAgent[R]):
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_item(memory_id), None)
         for _ in range(TRIES):
-            plan = self._planned(memory_id)
+            try:
+                plan = self.plan(memory_id)
+            except (NoRelation, NotFoundError):
+                raise
+            except Exception as error:
+                # An open issue for which nothing can be planned is blocked.
+                is_ours = self.takes_issues and self._runtime.issues.get(memory_id).agent == self.name
+                if is_ours and self._ledger.claim(memory_id):
+                    self._block(memory_id, error)
+                raise
             if not plan.is_filed or (not self.takes_issues and self._was_turned_down(plan)):
                 _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
                 return _not_done(plan.result)
@@ -352,9 +341,11 @@ class PlannedAgent(ConsolidationAgent[R]):
                     return result
                 continue
             issue = memory_id if self.takes_issues else self._propose(plan)
+            if issue is not None and acts:
+                return self._settle(memory_id, issue, plan, is_new=not self.takes_issues)
             if issue is not None:
-                is_new = not self.takes_issues
-                return self._settle(memory_id, issue, plan, is_new=is_new) if acts else self._waiting(plan, issue)
+                _log.debug("%s: %s %s: waiting: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
+                return with_issue(_not_done(plan.result), issue)
         raise self._outrun()
 
     def process_issue(self, issue_id: str) -> R:
@@ -433,19 +424,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         try:
             act()
         except Exception as error:
-            self._fail(item, error)
-
-    def _planned(self, item: str) -> Plan[R]:
-        """Return the plan of an item; if it is an open issue and nothing can be planned for it, block that."""
-        try:
-            return self.plan(item)
-        except (NoRelation, NotFoundError):
-            raise
-        except Exception as error:
-            is_ours = self.takes_issues and self._runtime.issues.get(item).agent == self.name
-            if is_ours and self._ledger.claim(item):
-                self._block(item, error)
-            raise
+            self.failures.append(failure_of(self.name, item, error))
 
     def _propose(self, plan: Plan[R]) -> str | None:
         """File an issue, unless an unfinished one is about the same; return its id, None if the plan is outdated."""
@@ -457,10 +436,6 @@ class PlannedAgent(ConsolidationAgent[R]):
             return known.id
         with self._pace.change() as change:
             return rules.file(change.ledger, plan.draft, self._doer) if _is_current(change, plan) else None
-
-    def _waiting(self, plan: Plan[R], issue: str) -> R:
-        _log.debug("%s: %s %s: waiting: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
-        return with_issue(_not_done(plan.result), issue)
 
     def _settle(self, item: str, issue: str, plan: Plan[R] | None, *, is_new: bool = False) -> R:
         """Claim an issue, apply what it asks for and close it; block it if that fails.
@@ -499,40 +474,33 @@ class PlannedAgent(ConsolidationAgent[R]):
         Args:
             issue: the plan's, claimed; None files one.
         """
-        external = self._runtime.external
+        external, actor, why = self._runtime.external, actor_of(self.name), plan.why or plan.action
+        assert plan.apply is not None
         with self._pace.change(1 + (issue is None), self._runtime.stamp()) as change:
             if not _is_current(change, plan):
                 return None
-            result, issue, inactive = self._write(change, plan, issue)
+            acts, ledger = ChangeRecorder(change, self._runtime.now()), change.ledger
+            issue = issue or rules.file(ledger, plan.draft, self._doer)
+            result = plan.apply(acts)
+            # Nobody can do what is proposed for memories that are not active any more.
+            inactive = tuple(sorted(acts.inactive))
+            moot = IssueSelection(statuses=("open", "blocked"), memory_ids=inactive)
+            for each, reason in _moot(ledger.issues(moot) if inactive else (), inactive, issue):
+                rules.close(ledger, each, reason, self._doer)
+            steps = json.dumps(acts.steps[::-1], sort_keys=True)
+            ledger.put_reversal(Reversal(issue, self.run_id, acts.now, tuple(sorted(acts.touched)), steps))
+            ledger.add_event(IssueEvent(issue, acts.now, actor, "applied", why))
+            if external is None:
+                rules.close(ledger, issue, why, self._doer)
         if external is not None:
-            self._close_outside(external, issue, plan.why or plan.action)
-            moot = external.selected(IssueSelection(statuses=_PROPOSED, memory_ids=inactive)) if inactive else ()
-            for each, why in _moot(moot, inactive, issue):
+            self._close_outside(external, issue, why)
+            for each, reason in _moot(external.selected(moot) if inactive else (), inactive, issue):
                 self._count_operation()
-                self._close_outside(external, each, why)
+                self._close_outside(external, each, reason)
         self._runtime.after()
         # Not the issue: that of a dry run is on a copy, and leads nowhere.
         _log.debug("%s: %s %s: applied: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
         return with_issue(result, issue)
-
-    def _write(self, change: MemoryChange, plan: Plan[R], issue: str | None) -> tuple[R, str, tuple[str, ...]]:
-        """Write what a plan does; return the result, its issue, and the memories that are not active any more."""
-        assert plan.apply is not None
-        acts, ledger = ChangeRecorder(change, self._runtime.now()), change.ledger
-        if issue is None:
-            issue = rules.file(ledger, plan.draft, self._doer)
-        result = plan.apply(acts)
-        if acts.inactive:
-            # Nobody can do what is proposed for memories that are not active any more.
-            moot = ledger.issues(IssueSelection(statuses=_PROPOSED, memory_ids=acts.inactive))
-            for each, reason in _moot(moot, acts.inactive, issue):
-                rules.close(ledger, each, reason, self._doer)
-        ledger.put_reversal(Reversal(issue, self.run_id, acts.now, acts.touched, acts.steps))
-        why = plan.why or plan.action
-        ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
-        if self._runtime.external is None:
-            rules.close(ledger, issue, why, self._doer)
-        return result, issue, acts.inactive
 
     def _outrun(self) -> StoreBusyError:
         return StoreBusyError(
@@ -551,18 +519,16 @@ class PlannedAgent(ConsolidationAgent[R]):
         Args:
             is_moot: what it asks for cannot be done any more, which does not turn it down for later.
         """
-
-        def is_open(ledger: LedgerReading) -> bool:
-            known = ledger.issue(issue)
-            return known is not None and known.status == "open"
-
         reason = f"{_MOOT}{why}" if is_moot else why
         if self._runtime.external is not None:
             self._count_operation()
             self._close_outside(self._runtime.external, issue, reason)
-        elif is_open(self._runtime.store.ledger(self._runtime.namespace)):
+            return
+        known = self._runtime.store.ledger(self._runtime.namespace).issue(issue)
+        if known is not None and known.status == "open":
             with self._pace.change() as change:
-                if is_open(change.ledger):
+                known = change.ledger.issue(issue)  # others may have been faster
+                if known is not None and known.status == "open":
                     rules.close(change.ledger, issue, reason, self._doer)
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -45,36 +45,61 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             found = groups_of(self._runtime, memories)
             linked = linked_pairs(self._runtime, (id_ for group in found for id_ in group.ids))
         found.sort(key=lambda group: (-group.cohesion, group.ids))
-        return [json.dumps(ids) for group in found for ids in _parts(group, linked)]
+        items = list[tuple[str, ...]]()
+        for group in found:
+            if clustering.action_of(group.cohesion) == "merge" and not group.has_turns:
+                items.append(group.ids)
+                continue
+            # The group, where something is to be done with it as a whole, and the pairs to ask a person about.
+            contradicting = {} if _are_linked(group.alike, linked) else _contradicting(group)
+            if not _are_linked((pair for pair in group.alike if pair[:2] not in contradicting), linked):
+                items.append(group.ids)
+            items += [pair for pair in contradicting if frozenset(pair) not in linked]
+        return [json.dumps(ids) for ids in items]
 
     def plan(self, item: str) -> Plan[ClusterResult]:
         """Return what is to be done with a group, given by its members or by one of them."""
-        ids = _members(item)
-        found = [self._active(id_) for id_ in ids]
+        ids = listed_ids(item)
+        if not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
+            ids = [item]
+        if len(ids) > clustering.MAX_GROUP:
+            raise UsageError(
+                f"the group has {len(ids)} memories, the limit is {clustering.MAX_GROUP}", remedy="name fewer memories"
+            )
+        found = [self._active(id_) for id_ in sorted(ids)]
         group = best_group(self._runtime, found[0]) if len(found) == 1 else group_of(self._runtime, found)
-        plan = self._merging(group) if self._action(group) == "merge" else self._linking(group)
+        plan = self._merging(group) if self._is_to_merge(group) else self._linking(group)
+        if item in ids or len(ids) > 1:
+            return plan
+
         # Only an issue names a single memory by an array: it asks for the group, and is closed with what it finds.
-        return plan if item in ids or len(ids) > 1 else _answering(plan)
+        def answer(acts: ChangeRecorder) -> ClusterResult:
+            if plan.apply is not None:
+                return plan.apply(acts)
+            if plan.action == "merge":
+                rules.file(acts.change.ledger, plan.draft, rules.Doer(actor_of("cluster"), acts.now))
+            return plan.result
+
+        return replace(plan, apply=answer, needs_a_person=True)
 
     def item_of(self, issue: Issue) -> str:
         """Return the members of the group that an issue is about; one that names a single memory asks for its group."""
         return json.dumps(issue.memory_ids)
 
-    def _action(self, group: Group) -> clustering.Action:
-        """Return what is to be done: what may not be merged is linked."""
-        action = clustering.action_of(group.cohesion)
-        if action != "merge":
-            return action
+    def _is_to_merge(self, group: Group) -> bool:
+        """Return whether a group is to be merged; what may not be merged is linked."""
+        if clustering.action_of(group.cohesion) != "merge" or group.has_turns:
+            return False
         size = sum(len(memory.record.content.encode("utf-8", "surrogatepass")) for memory in group.memories)
+        if size > self._runtime.max_bytes:
+            return False
         # A member merges in one group only, the most cohesive.
-        merges_elsewhere = any(
+        merging = IssueSelection(agents=("merge",), statuses=UNFINISHED, memory_ids=group.ids)
+        return not any(
             set(group.ids) != set(issue.memory_ids) and (stated_share(issue, "cohesion") or 1.0) >= group.cohesion
-            for issue in self._runtime.issues.selected(
-                IssueSelection(agents=("merge",), statuses=UNFINISHED, memory_ids=group.ids)
-            )
+            for issue in self._runtime.issues.selected(merging)
             if len(issue.memory_ids) > 1
         )
-        return "link" if size > self._runtime.max_bytes or group.has_turns or merges_elsewhere else "merge"
 
     def _merging(self, group: Group) -> Plan[ClusterResult]:
         conflicts = merge(sources_of(group.memories)).conflicts
@@ -172,17 +197,6 @@ def _why(group: Group) -> str:
     return f"{len(group.ids)} memories with a mean similarity of {group.cohesion:.2f}"
 
 
-def _parts(group: Group, linked: set[frozenset[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the group, where something is to be done with it as a whole, and the pairs to ask a person about."""
-    if clustering.action_of(group.cohesion) == "merge" and not group.has_turns:
-        yield group.ids
-        return
-    contradicting = {} if _are_linked(group.alike, linked) else _contradicting(group)
-    if not _are_linked((pair for pair in group.alike if pair[:2] not in contradicting), linked):
-        yield group.ids
-    yield from (pair for pair in contradicting if frozenset(pair) not in linked)
-
-
 def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[str]]) -> bool:
     return all(frozenset(pair[:2]) in linked for pair in pairs)
 
@@ -192,19 +206,6 @@ def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
     return contradictions(sources_of(group.memories), [pair[:2] for pair in group.alike])
 
 
-def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
-    """Return the plan that answers an issue: the group is linked, its merge proposed, or left alone."""
-
-    def answer(acts: ChangeRecorder) -> ClusterResult:
-        if plan.apply is not None:
-            return plan.apply(acts)
-        if plan.action == "merge":
-            rules.file(acts.change.ledger, plan.draft, rules.Doer(actor_of("cluster"), acts.now))
-        return plan.result
-
-    return replace(plan, apply=answer, needs_a_person=True)
-
-
 def listed_ids(item: str) -> list[Any]:
     """Return what stands in an item that is a JSON array, nothing for any other item."""
     try:
@@ -212,15 +213,3 @@ def listed_ids(item: str) -> list[Any]:
     except (ValueError, RecursionError):
         ids = None
     return ids if isinstance(ids, list) else []
-
-
-def _members(item: str) -> list[str]:
-    """Return the ids that an item names, sorted: those of a JSON array of different texts, else the item itself."""
-    ids = listed_ids(item)
-    if not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
-        return [item]
-    if len(ids) > clustering.MAX_GROUP:
-        raise UsageError(
-            f"the group has {len(ids)} memories, the limit is {clustering.MAX_GROUP}", remedy="name fewer memories"
-        )
-    return sorted(ids)

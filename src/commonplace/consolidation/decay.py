@@ -73,8 +73,13 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
 
     def plan(self, item: str) -> Plan[DecayResult]:
         """Return what is to be done with a memory of a tier that fades."""
-        memory, now = self._memory(item), self._runtime.now()
+        memory, now = self._active(item), self._runtime.now()
         record = memory.record
+        if record.tier not in ARCHIVE_AFTER_S:
+            raise NotFoundError(
+                f"memory {item!r:.80} is of the tier {record.tier}, which does not fade",
+                remedy="name a memory of a tier that fades",
+            )
         score = self._score(record, now)
         action = self._asked or self._action(memory, score)
         confidence = SURE if score < SURE_MAX else LESS_SURE
@@ -114,21 +119,18 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         for below, uses in USES_WORTH_KEEPING.items():
             if score < below:
                 return "reinforce" if record.use_count >= uses else "gc"
-        if score < CONSOLIDATE_MAX:
-            return "consolidate" if self._has_like(memory) else "reinforce"
-        return "promote" if record.strength >= STRENGTH_TO_PROMOTE else "reinforce"
-
-    def _has_like(self, memory: StoredMemory) -> bool:
-        """Return whether another active memory says much the same."""
+        if score >= CONSOLIDATE_MAX:
+            return "promote" if record.strength >= STRENGTH_TO_PROMOTE else "reinforce"
         if self._alike is None:
             now, memories = self._runtime.now(), self._runtime.memories(tiers=TIERS_THAT_FADE)
             faded = [each for each in memories if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX]
             self._alike = self._with_like(faded)
         if memory.owner.id not in self._alike:
             self._alike.update(self._with_like([memory]))
-        return self._alike[memory.owner.id]
+        return "consolidate" if self._alike[memory.owner.id] else "reinforce"
 
     def _with_like(self, memories: Sequence[StoredMemory]) -> dict[str, bool]:
+        """Return of each memory, by id, whether another active one says much the same."""
         active = self._runtime.memories()
         vectors, rows = vectors_of(self._runtime, active), {each.owner.id: row for row, each in enumerate(active)}
         least = min_cosine(self._runtime.calibrated, LIKE)
@@ -157,15 +159,6 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
 
     def _selection(self, ids: Iterable[str]) -> Selection:
         return replace(super()._selection(ids), tiers=TIERS_THAT_FADE)
-
-    def _memory(self, id_: str) -> StoredMemory:
-        memory = self._active(id_)
-        if memory.record.tier not in ARCHIVE_AFTER_S:
-            raise NotFoundError(
-                f"memory {id_!r:.80} is of the tier {memory.record.tier}, which does not fade",
-                remedy="name a memory of a tier that fades",
-            )
-        return memory
 
 
 _ISSUES_OF: Final[dict[str, Agent]] = {

@@ -85,7 +85,7 @@ def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -
 
 
 def worth_comparing(turns: Sequence[str]) -> list[bool]:
-    """Tell of each turn whether it says enough of its own to be compared with others."""
+    """Return of each turn whether it says enough of its own to be compared with others."""
     said = [frozenset(analyse(turn)) for turn in turns]
     common = hubs(said)
     return [len(words - common) >= MIN_WORDS for words in said]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
@@ -24,7 +23,7 @@ from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL
 from commonplace.memory.validate import reject_invalid
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
-from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
+from commonplace.types import Link, MemoryWrite
 from commonplace.types.ledger import Agent, Issue, IssueSelection
 
 CONSOLIDATED_FROM: Final = "consolidated_from"
@@ -65,10 +64,20 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         confidence = confidence_of(cohesion, len(memories), merged.conflicts)
         if stated is not None:
             confidence = min(stated, confidence) if merged.conflicts else stated
-        id_ = self._free_id(issue.memory_ids)
+        taken = 0  # by how many memories the ids are that would stand for this merge
+        while self._runtime.store.memory(self._runtime.namespace, merged_id(issue.memory_ids, taken)) is not None:
+            taken += 1
+        id_ = merged_id(issue.memory_ids, taken)
         owner, record = combined(memories, id_, merged.text, cohesion)
         reject_invalid(merged.text, max_bytes=self._runtime.max_bytes, force=True)
-        result = _result(id_, memories, record)
+        result = MergeResult(
+            new_memory_id=id_,
+            source_ids=[memory.owner.id for memory in memories],
+            relation_ids=[link_id(id_, memory.owner.id) for memory in memories],
+            content_diff=diff(sources_of(memories), record.content, id_),
+            entities_preserved=len(record.entities),
+            success=True,
+        )
         trusts = [memory.record.trust for memory in memories]
         settled = linked_pairs(self._runtime, issue.memory_ids, SETTLED, judged=True)
         is_settled = any(pair <= set(issue.memory_ids) for pair in settled)
@@ -103,21 +112,3 @@ class SemanticMerge(PlannedAgent[MergeResult]):
 
     def item_of(self, issue: Issue) -> str:
         return issue.id
-
-    def _free_id(self, source_ids: Sequence[str]) -> str:
-        """Return the id of the memory that is made of these: another one where that stands for a memory already."""
-        taken = 0
-        while self._runtime.store.memory(self._runtime.namespace, merged_id(source_ids, taken)) is not None:
-            taken += 1
-        return merged_id(source_ids, taken)
-
-
-def _result(id_: str, memories: Sequence[StoredMemory], record: MemoryRecord) -> MergeResult:
-    return MergeResult(
-        new_memory_id=id_,
-        source_ids=[memory.owner.id for memory in memories],
-        relation_ids=[link_id(id_, memory.owner.id) for memory in memories],
-        content_diff=diff(sources_of(memories), record.content, id_),
-        entities_preserved=len(record.entities),
-        success=True,
-    )

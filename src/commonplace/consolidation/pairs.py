@@ -123,13 +123,13 @@ def strongest_forest(codes: Codes, cosines: NDArray[np.float32], count: int) -> 
         np.minimum.at(best, tree[second[ranks]], ranks)
         chosen = np.unique(best[best < len(order)])
         taken.append(chosen)
-        tree = _united(tree, tree[first[chosen]], tree[second[chosen]])
+        tree = _joined(tree, tree[first[chosen]], tree[second[chosen]])
         ranks = ranks[tree[first[ranks]] != tree[second[ranks]]]
     kept = order[np.sort(np.concatenate(taken))]
     return codes[kept], cosines[kept]
 
 
-def _united(tree: Codes, ones: Codes, others: Codes) -> Codes:
+def _joined(tree: Codes, ones: Codes, others: Codes) -> Codes:
     """Return the number of each row's tree, where trees were joined: the least of them."""
     parent = np.arange(len(tree))
     while True:
@@ -281,75 +281,64 @@ def pairs(
             name less.
         waiting: what was found before; it counts among the 5 with one row, but takes no place from what will not wait.
     """
-    rows = _Rows(names, tags, doubles, known, turns)
-    least = min_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
-    codes, ranks = np.zeros(0, np.int64), np.zeros(0)
-    for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        tiles = [np.concatenate(each) for each in zip(*_alike_tiles(vectors, top, least, _MAX_SIMILAR), strict=True)]
-        order = np.argsort(tiles[0])
-        alike, similarity = tiles[0][order], calibrated(tiles[1][order])
-        end = min(top + _ROWS_AT_ONCE, len(names))
-        for begin in range(top, end, _ROWS_WEIGHED):
-            more, their_ranks = rows.weighed(begin, min(begin + _ROWS_WEIGHED, end), alike, similarity)
-            codes, ranks = np.concatenate([codes, more]), np.concatenate([ranks, their_ranks])
-            if len(codes) > 2 * _MAX_HELD:
-                kept = np.lexsort((codes, ranks))[:_MAX_HELD]
-                codes, ranks = codes[kept], ranks[kept]
-    order = np.lexsort((codes, ranks))
-    taken = Counter[int]()
-    found: list[tuple[int, int]] = []
-    are_acted_on = True
-    for code, rank in zip(codes[order].tolist(), ranks[order].tolist(), strict=True):
-        if are_acted_on and rank > -max(waiting.below, MIN_CONFIDENCE):
-            taken.update(waiting.pairs)
-            are_acted_on = False
-        one, other = divmod(code, len(names))
-        if taken[one] < MAX_PER_ROW and taken[other] < MAX_PER_ROW:
-            found.append((one, other))
-            taken.update((one, other))
-            if len(found) == MAX_PAIRS:
-                break
-    return found
-
-
-class _Rows:
-    """What pairs of rows share, for some rows at a time. The arguments are those of `pairs`."""
-
-    def __init__(
-        self,
-        names: Sequence[Collection[str]],
-        tags: Sequence[Collection[str]],
-        doubles: Sequence[Collection[str]],
-        known: Collection[tuple[int, int]],
-        turns: Collection[int],
-    ) -> None:
-        self._count = len(names)
-        self._names, self._tags, self._doubles = Sharing(names), Sharing(tags), Sharing(doubles or [()] * len(names))
-        self._left_out = np.array(sorted(first * self._count + second for first, second in known), np.int64)
-        self._is_turn = np.zeros(self._count, np.bool_)
-        self._is_turn[list(turns)] = True
+    count = len(names)
+    by_names, by_tags, by_doubles = Sharing(names), Sharing(tags), Sharing(doubles or [()] * count)
+    left_out = np.array(sorted(first * count + second for first, second in known), np.int64)
+    is_turn = np.zeros(count, np.bool_)
+    is_turn[list(turns)] = True
 
     def weighed(
-        self, begin: int, end: int, alike: Codes, similarity: NDArray[np.float32]
+        begin: int, end: int, alike: Codes, similarity: NDArray[np.float32]
     ) -> tuple[Codes, NDArray[np.float64]]:
         """Return the candidates whose first row is one of these, and their ranks: the surest has the lowest.
 
         Args:
             alike: pairs that are alike enough to count, ascending, and their similarities.
         """
-        by_name, in_names = self._names.between(begin, end)
-        in_names = in_names - looked_up(by_name, *self._doubles.between(begin, end))
-        here = slice(*np.searchsorted(alike, [begin * self._count, end * self._count]))
+        by_name, in_names = by_names.between(begin, end)
+        in_names = in_names - looked_up(by_name, *by_doubles.between(begin, end))
+        here = slice(*np.searchsorted(alike, [begin * count, end * count]))
         codes = np.union1d(by_name, alike[here])
-        codes = codes[~within(codes, self._left_out)]
-        named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, *self._tags.between(begin, end))
+        codes = codes[~within(codes, left_out)]
+        named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, *by_tags.between(begin, end))
         likeness = looked_up(codes, alike[here], similarity[here])
-        are_turns = self._is_turn[codes // self._count] & self._is_turn[codes % self._count]
-        likeness[are_turns & (named + tagged == 0)] = 0.0
+        likeness[is_turn[codes // count] & is_turn[codes % count] & (named + tagged == 0)] = 0.0
         sure = np.round(confidence(named, tagged, likeness), 9)
         ranks = np.where(sure < MIN_CONFIDENCE, _UNSURE, -sure)
         is_candidate = (named > 0) | (likeness >= LINKED)
         return codes[is_candidate], ranks[is_candidate]
+
+    least = min_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
+    codes, ranks = np.zeros(0, np.int64), np.zeros(0)
+    for top in range(0, len(vectors), _ROWS_AT_ONCE):
+        tiles = [np.concatenate(each) for each in zip(*_alike_tiles(vectors, top, least, _MAX_SIMILAR), strict=True)]
+        order = np.argsort(tiles[0])
+        alike, similarity = tiles[0][order], calibrated(tiles[1][order])
+        end = min(top + _ROWS_AT_ONCE, count)
+        for begin in range(top, end, _ROWS_WEIGHED):
+            more, their_ranks = weighed(begin, min(begin + _ROWS_WEIGHED, end), alike, similarity)
+            codes, ranks = np.concatenate([codes, more]), np.concatenate([ranks, their_ranks])
+            if len(codes) > 2 * _MAX_HELD:
+                kept = np.lexsort((codes, ranks))[:_MAX_HELD]
+                codes, ranks = codes[kept], ranks[kept]
+    return _surest(codes, ranks, count, waiting)
+
+
+def _surest(codes: Codes, ranks: NDArray[np.float64], count: int, waiting: Waiting) -> list[tuple[int, int]]:
+    """Return the candidates of the lowest ranks, but not too many of one row, nor in all."""
+    order = np.lexsort((codes, ranks))
+    taken, found, are_acted_on = Counter[int](), list[tuple[int, int]](), True
+    for code, rank in zip(codes[order].tolist(), ranks[order].tolist(), strict=True):
+        if are_acted_on and rank > -max(waiting.below, MIN_CONFIDENCE):
+            taken.update(waiting.pairs)
+            are_acted_on = False
+        one, other = divmod(code, count)
+        if taken[one] < MAX_PER_ROW and taken[other] < MAX_PER_ROW:
+            found.append((one, other))
+            taken.update((one, other))
+            if len(found) == MAX_PAIRS:
+                break
+    return found
 
 
 class Sharing:

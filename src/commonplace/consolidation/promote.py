@@ -6,10 +6,9 @@ import json
 from functools import partial
 from typing import ClassVar, Final
 
-from commonplace.consolidation.base import PAGE, ChangeRecorder, Plan, PlannedAgent
+from commonplace.consolidation.base import PAGE, ChangeRecorder, Plan, PlannedAgent, failure_of
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
-from commonplace.consolidation.vault import Vault
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
@@ -82,12 +81,13 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
                 remedy=f"it takes {USES} uses in its first {USES_WITHIN_S / DAY_S:.0f} days, {REVIEWS} reviews, or a"
                 f" retention of {SCORE} after a day and {MIN_USES} uses",
             )
-        path = self._vault.path_of(self._note(memory, met), record.vault_path)
+        path = self._runtime.vault.path_of(self._note(memory, met), record.vault_path)
         result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
 
         def promote(acts: ChangeRecorder) -> PromotionResult:
             # The note first: without its memory promoted it is found again by the memory's id, and used.
-            path, sha256 = self._vault.write(self._note(memory, met), partial(self._is_ours, item), record.vault_path)
+            note = self._note(memory, met)
+            path, sha256 = self._runtime.vault.write(note, partial(self._is_ours, item), record.vault_path)
             kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=path)
             acts.revise(memory, kept)
             if path:
@@ -119,10 +119,13 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         """Return the criteria that an active memory meets, none where it is not trusted."""
         if record.trust < MIN_TRUST_TO_PROMOTE:
             return ()
+        # How many uses were surely soon enough after the creation: where the last one was, all were.
+        end = record.born_at + USES_WITHIN_S
+        uses = record.use_count if record.last_used <= end else sum(use <= end for use in record.uses)
         is_settled = now - record.born_at >= MIN_AGE_S and record.use_count >= MIN_USES
         met = {
             "score_threshold": is_settled and self._runtime.retention.raw(record, now) >= SCORE,
-            "use_count_threshold": _uses_in_time(record) >= USES,
+            "use_count_threshold": uses >= USES,
             REVIEWED: record.review_count >= REVIEWS,
         }
         return tuple(name for name, is_met in met.items() if is_met)
@@ -141,12 +144,12 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
                         path = self._renew(change, memory.owner.id)
                     written += [] if path is None else [path]
             except CommonplaceError as error:
-                self._fail(memory.owner.id, error)
+                self.failures.append(failure_of(self.name, memory.owner.id, error))
         return written
 
     def _is_behind(self, memory: StoredMemory) -> bool:
         """Return whether a memory has a note that was written for an older version, and that nobody edited."""
-        text = self._vault.read(memory.owner.id, memory.record.vault_path)
+        text = self._runtime.vault.read(memory.owner.id, memory.record.vault_path)
         if text is None or not self._is_ours(memory.owner.id, text):
             return False
         return parse_front_matter(text).values.get("memory_version") != memory.record.version
@@ -169,9 +172,9 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         if not self._is_behind(memory):
             return None
         known = memory.record.vault_path
-        told = parse_front_matter(self._vault.read(id_, known) or "").values
+        told = parse_front_matter(self._runtime.vault.read(id_, known) or "").values
         note = replace(self._note(memory, ()), reason=str(told.get("promotion_reason", "")))
-        path, sha256 = self._vault.write(note, partial(self._is_ours, id_), known)
+        path, sha256 = self._runtime.vault.write(note, partial(self._is_ours, id_), known)
         if path != known:
             change.revise(memory.number, replace(memory.record, vault_path=path))
         for reversal in change.ledger.reversals(memory_ids=[id_]) if sha256 else ():
@@ -201,13 +204,3 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             score=round(score, 4),
             version=record.version,
         )
-
-    @property
-    def _vault(self) -> Vault:
-        return self._runtime.vault
-
-
-def _uses_in_time(record: MemoryRecord) -> int:
-    """Return how many uses were surely soon enough after the creation: where the last one was, all were."""
-    end = record.born_at + USES_WITHIN_S
-    return record.use_count if record.last_used <= end else sum(use <= end for use in record.uses)

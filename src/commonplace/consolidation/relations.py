@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import ClassVar, Final
 from uuid import UUID, uuid5
@@ -14,8 +14,8 @@ from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
 from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.results import RelationResult
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
-from commonplace.dataclasses import dataclass
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import RULE, Link, StoredMemory
 from commonplace.types.ledger import Agent, Issue
@@ -26,21 +26,21 @@ RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
 _MAX_LISTED: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
 class _Seen:
     """What the memories name, and which names and tags tell nothing: hubs, and in turns whoever speaks."""
 
-    names: Names
-    hubs: frozenset[str]
-    tag_hubs: frozenset[str]
-    speakers: frozenset[str]
+    def __init__(self, runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> None:
+        self._names = Names(runtime.store, runtime.namespace)
+        self._hubs = pairs.hubs([self._names.of(memory).keys() for memory in memories])
+        self._tag_hubs = pairs.hubs([_tags(memory) for memory in memories])
+        self._speakers = speakers(memory.record.content for memory in memories if memory.owner.session)
 
     def named(self, memory: StoredMemory) -> Named:
-        telling_nothing = self.hubs | self.speakers if memory.owner.session else self.hubs
-        return {form: name for form, name in self.names.of(memory).items() if form not in telling_nothing}
+        ignored = self._hubs | self._speakers if memory.owner.session else self._hubs
+        return {form: name for form, name in self._names.of(memory).items() if form not in ignored}
 
     def tags(self, memory: StoredMemory) -> set[str]:
-        return _tags(memory) - self.tag_hubs
+        return _tags(memory) - self._tag_hubs
 
 
 class RelationshipDiscovery(PlannedAgent[RelationResult]):
@@ -60,14 +60,20 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         At most 5 with one memory and 1,000 in all: what is left comes in a later run. Proposals that wait count among
         the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.
         """
-        with self._runtime.store.snapshot():
+        store, namespace = self._runtime.store, self._runtime.namespace
+        with store.snapshot():
             memories = self._runtime.memories()
-            seen = self._seen = self._look(memories)
+            seen = self._seen = _Seen(self._runtime, memories)
             vectors = vectors_of(self._runtime, memories)
-            apart = self._known_pairs(memories)
+            # The pairs that are linked, derived from each other, or named together by an unfinished issue.
+            apart = {(link.source, link.target) for link in store.links(namespace) if link.origin != RULE}
+            apart |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
+            for issue in self._unfinished("relations", "merge", "cluster"):
+                apart |= set(combinations(issue.memory_ids, 2))
             waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue.memory_ids)
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
-        known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
+        places = [sorted((rows[one], rows[other])) for one, other in apart if one in rows and other in rows]
+        known = {(first, second) for first, second in places}
         waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
         named = [seen.named(memory) for memory in memories]
         found = pairs.pairs(
@@ -89,7 +95,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])
         if any({link.source, link.target} == {*ids} and link.origin != RULE for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
-        seen = self._seen = self._seen or self._look(self._runtime.memories())
+        seen = self._seen = self._seen or _Seen(self._runtime, self._runtime.memories())
         named = seen.named(first), seen.named(second)
         tags = seen.tags(first), seen.tags(second)
         vectors = vectors_of(self._runtime, [first, second])
@@ -147,24 +153,6 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
     def item_of(self, issue: Issue) -> str:
         return item_of_pair(*self._named(issue, 2))
 
-    def _look(self, memories: list[StoredMemory]) -> _Seen:
-        names = Names(self._runtime.store, self._runtime.namespace)
-        return _Seen(
-            names=names,
-            hubs=pairs.hubs([names.of(memory).keys() for memory in memories]),
-            tag_hubs=pairs.hubs([_tags(memory) for memory in memories]),
-            speakers=speakers(memory.record.content for memory in memories if memory.owner.session),
-        )
-
-    def _known_pairs(self, memories: list[StoredMemory]) -> set[tuple[str, str]]:
-        """Return the pairs that are linked, derived from each other, or named together by an unfinished issue."""
-        store, namespace = self._runtime.store, self._runtime.namespace
-        known = {(link.source, link.target) for link in store.links(namespace) if link.origin != RULE}
-        known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
-        for issue in self._unfinished("relations", "merge", "cluster"):
-            known |= set(combinations(issue.memory_ids, 2))
-        return {(min(pair), max(pair)) for pair in known}
-
 
 def item_of_pair(one: str, other: str) -> str:
     """Return the item that two memories are, in whatever order they are given."""
@@ -215,12 +203,10 @@ def _tags(memory: StoredMemory) -> set[str]:
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
     """Return a sentence that tells by what two memories are related."""
-    said = [f"both name {_listed(names)}"] if names else []
-    said += [f"both are tagged {_listed(tags)}"] if tags else []
+    said = []
+    for what, words in (("both name", names), ("both are tagged", tags)):
+        more = len(words) - _MAX_LISTED
+        if words:
+            said.append(f"{what} {', '.join(words[:_MAX_LISTED])}" + (f" and {more} more" if more > 0 else ""))
     shared = f"{'; '.join([*said, 'their texts are similar'])} by {similarity:.2f}."
     return shared[0].upper() + shared[1:]
-
-
-def _listed(words: list[str]) -> str:
-    more = len(words) - _MAX_LISTED
-    return ", ".join(words[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -36,11 +36,6 @@ def _plain(schema: Any) -> Any:
     return {name: value if name == "properties" else _plain(value) for name, value in kept.items()}
 
 
-def _whole(value: object) -> object:
-    """Return a number without a fraction as an integer: to JSON Schema 3.0 is one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 Share = Annotated[float, Field(ge=0, le=1)]
 Urgency = Literal["high", "medium", "low"]
@@ -92,7 +87,10 @@ class MergeResult(Result):
     source_ids: Annotated[list[Id], Field(min_length=2)]
     relation_ids: list[Id]
     content_diff: str
-    entities_preserved: Annotated[int, Field(ge=0), BeforeValidator(_whole)]
+    # A number without a fraction is an integer: to JSON Schema 3.0 is one.
+    entities_preserved: Annotated[
+        int, Field(ge=0), BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n)
+    ]
     success: bool
     beads_issue_id: str | None = None
 

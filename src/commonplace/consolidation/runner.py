@@ -72,7 +72,7 @@ class ConsolidationRun(View):
     after: Mapping[str, int] = field(default_factory=dict)
 
 
-def counters(runtime: ConsolidationRuntime) -> dict[str, int]:
+def _counters(runtime: ConsolidationRuntime) -> dict[str, int]:
     """Return how many live memories of each tier, archived ones and links there are."""
     found: Counter[str] = Counter()
     for (tier, status), count in runtime.store.count_tiers(runtime.namespace).items():
@@ -80,7 +80,7 @@ def counters(runtime: ConsolidationRuntime) -> dict[str, int]:
     return {**found, "links": runtime.store.count_links(runtime.namespace)}
 
 
-def remember(
+def _remember(
     runtime: ConsolidationRuntime,
     report: RunReport,
     begun_at: float,
@@ -97,7 +97,7 @@ def remember(
     }
     if not any(counts.values()):
         return
-    told = {"agents": list(agents), "before": before, "after": counters(runtime), **counts}
+    told = {"agents": list(agents), "before": before, "after": _counters(runtime), **counts}
     known = runtime.store.notes(runtime.namespace, NOTE)
     with runtime.store.change_memories(runtime.namespace) as change:
         change.put(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
@@ -159,11 +159,6 @@ _ACTS: Final = {
     PAGE: "wrote",
 }
 """What was done, by what undoes it."""
-_SHOWN: Final = ("id", "target", "type", "path", "changed")
-
-
-def _act(step: Mapping[str, Any]) -> dict[str, Any]:
-    return {"what": _ACTS[step["do"]], **{name: step[name] for name in _SHOWN if name in step}}
 
 
 def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange]:
@@ -177,9 +172,13 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
     if not made and not is_run(runtime, run):
         raise NotFoundError(f"there is no run {run!r:.80}", remedy="see `commonplace consolidate runs`")
     issues = {issue.id: issue for issue in ledger.issues(IssueSelection(ids=tuple(each.issue for each in made)))}
-    found = []
+    found, shown = [], ("id", "target", "type", "path", "changed")
     for each in made:
         issue = issues.get(each.issue, Issue(each.issue, ""))
+        acts = (
+            {"what": _ACTS[step["do"]], **{name: step[name] for name in shown if name in step}}
+            for step in reversed(json.loads(each.steps))
+        )
         found.append(
             ConsolidationChange(
                 issue=issue.id,
@@ -189,7 +188,7 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
                 at=moment_of(each.at),
                 memory_ids=each.memory_ids,
                 undone_at=None if each.undone_at is None else moment_of(each.undone_at),
-                acts=tuple(map(_act, reversed(json.loads(each.steps)))),
+                acts=tuple(acts),
             )
         )
     return found
@@ -300,8 +299,10 @@ def run(book: Book, options: RunOptions) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
     runtime = book.consolidation_runtime()
 
+    is_own_ledger = runtime.external is None
+
     def act(runtime: ConsolidationRuntime, options: RunOptions) -> RunReport:
-        if is_tended:
+        if is_own_ledger:
             tend(runtime.pace(options.rate_limit), runtime.actor)
         results: dict[Agent, tuple[Result, ...]] = {}
         errors: list[Failure] = []
@@ -317,7 +318,6 @@ def run(book: Book, options: RunOptions) -> RunReport:
             skipped += agent.skipped
         return _report(runtime, options.run, results, tuple(errors), skipped)
 
-    is_tended = runtime.external is None
     return _acted(runtime, options, act)
 
 
@@ -349,10 +349,21 @@ def _acted(
     """Act and write that down; or act on a private copy, and report what would be done."""
     if options.dry_run:
         with runtime.dry_run() as copied:
-            return _predicted(runtime, copied, act(copied, replace(options, rate_limit=0, dry_run=False)))
-    begun_at, before = runtime.now(), counters(runtime)
+            report = act(copied, replace(options, rate_limit=0, dry_run=False))
+            # No issue that was filed on the copy is named; a failure is about its memories.
+            known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
+            errors = []
+            for failure in report.errors:
+                filed = copied.store.ledger(copied.namespace).issue(failure.item)
+                is_new = filed is not None and filed.id not in known
+                errors.append(replace(failure, item=json.dumps(filed.memory_ids)) if filed and is_new else failure)
+            results = {
+                agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()
+            }
+            return replace(report, dry_run=True, results=results, errors=tuple(errors))
+    begun_at, before = runtime.now(), _counters(runtime)
     report = act(runtime, options)
-    remember(runtime, report, begun_at, options.agents, before)
+    _remember(runtime, report, begun_at, options.agents, before)
     return report
 
 
@@ -366,33 +377,13 @@ def _report(
     applied = {each.issue for each in runtime.store.ledger(runtime.namespace).reversals(run=run)}
     named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
     waits = runtime.issues.selected(IssueSelection(statuses=("open",))) if named else ()
-    why = {issue.id: _why(issue) for issue in waits if issue.id in named}
-
-    def outcome(issue: str | None) -> Outcome:
-        if issue is None:
-            return Outcome("left")
-        return Outcome("applied") if issue in applied else Outcome("waiting", why.get(issue, ""))
-
-    outcomes = {agent: tuple(outcome(each.beads_issue_id) for each in found) for agent, found in results.items()}
+    of_issue: dict[str | None, Outcome] = {None: Outcome("left"), **dict.fromkeys(applied, Outcome("applied"))}
+    of_issue |= {issue.id: Outcome("waiting", _why(issue)) for issue in waits if issue.id in named}
+    outcomes = {
+        agent: tuple(of_issue.get(each.beads_issue_id, Outcome("waiting")) for each in found)
+        for agent, found in results.items()
+    }
     return RunReport(run, False, results, errors, skipped, len(applied), outcomes=outcomes)
-
-
-def _predicted(runtime: ConsolidationRuntime, copied: ConsolidationRuntime, report: RunReport) -> RunReport:
-    """Return the report of a run on a private copy as that of a dry run: no issue that was filed there is named."""
-
-    def named(failure: Failure) -> Failure:
-        filed = copied.store.ledger(copied.namespace).issue(failure.item)
-        if filed is None or filed.id in known:
-            return failure
-        return replace(failure, item=json.dumps(filed.memory_ids))
-
-    known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
-    errors = tuple(map(named, report.errors))
-    results = {agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()}
-    return replace(report, dry_run=True, results=results, errors=errors)
-
-
-_COLUMNS = {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,9 +403,9 @@ class ConsolidationStatus(View):
 
 def status_of(runtime: ConsolidationRuntime, agent: str | None, rate_limit: int) -> ConsolidationStatus:
     """Return what waits for one agent, or for all."""
-    counted = runtime.issues.counts()
+    counted, columns = runtime.issues.counts(), {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}
     agents: dict[str, Mapping[str, int]] = {
-        name: {column: counted.get(name, {}).get(status, 0) for status, column in _COLUMNS.items()}
+        name: {column: counted.get(name, {}).get(status, 0) for status, column in columns.items()}
         for name in AGENTS
         if agent in (None, name)
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher, unified_diff
 from itertools import combinations, product
@@ -133,7 +133,19 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
     shared = len(one.stems & other.stems)
     if shared < MIN_SHARED * fewest or (not shared and len(one.stems | other.stems) > 1):
         return None
-    return next((kind for kind, differ in _WAYS.items() if differ(one, other)), None)
+    # The plainest comes first.
+    if one.is_negated != other.is_negated:
+        return "negation"
+    if one.numbers - other.numbers and other.numbers - one.numbers:
+        return "number"
+    if _has_own_time(one.times, other.times) and _has_own_time(other.times, one.times):
+        return "time"
+    if one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names):
+        return "name"
+    # Both ways round: what difflib aligns may depend on which comes first.
+    if _is_replaced(one.words, other.words) or _is_replaced(other.words, one.words):
+        return "word"
+    return "order" if _are_turned(one, other) else None
 
 
 def contradiction(one: Statement, other: Statement) -> Conflict | None:
@@ -142,11 +154,9 @@ def contradiction(one: Statement, other: Statement) -> Conflict | None:
     return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
 
 
-def _lie_apart(ones: frozenset[tuple[float, float]], others: frozenset[tuple[float, float]]) -> bool:
-    def has_own(some: frozenset[tuple[float, float]], rest: frozenset[tuple[float, float]]) -> bool:
-        return any(all(until <= begin or end <= since for begin, end in rest) for since, until in some)
-
-    return bool(ones) and bool(others) and has_own(ones, others) and has_own(others, ones)
+def _has_own_time(some: frozenset[tuple[float, float]], rest: frozenset[tuple[float, float]]) -> bool:
+    """Return whether one of some times overlaps none of the rest, of which there are any."""
+    return bool(rest) and any(all(until <= begin or end <= since for begin, end in rest) for since, until in some)
 
 
 def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -156,7 +166,11 @@ def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
     for tag, begin, end, first, last in matcher.get_opcodes():
         if tag == "replace" and end - begin <= _MAX_KEY_LENGTH and last - first <= _MAX_KEY_LENGTH:
             mine, theirs = ones[begin:end], others[first:last]
-            if _are_opposite(mine, theirs) or _are_other(mine, theirs, ones, others):
+            if _are_opposite(mine, theirs):
+                return True
+            # Both hold a content word, and none that the other's sentence has somewhere.
+            own, other = _stems(mine), _stems(theirs)
+            if own and other and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones)):
                 return True
     return False
 
@@ -164,12 +178,6 @@ def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
 def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
     """Return whether a word of the one stands where its opposite stands in the other, with as many words before it."""
     return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
-
-
-def _are_other(mine: tuple[str, ...], theirs: tuple[str, ...], ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Return whether two runs of words both hold a content word, and none that the other's sentence has somewhere."""
-    own, other = _stems(mine), _stems(theirs)
-    return bool(own) and bool(other) and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones))
 
 
 def _are_turned(one: Statement, other: Statement) -> bool:
@@ -211,29 +219,6 @@ def _roles(words: tuple[str, ...]) -> dict[str, set[str]]:
 
 def _stems(words: tuple[str, ...]) -> frozenset[str]:
     return frozenset(analyse(" ".join(word for word in words if word not in STOP_WORDS)))
-
-
-def have_same_marks(one: Statement, other: Statement) -> bool:
-    """Return whether two sentences have the same numbers, names and times, and both or none is negated."""
-    return (
-        (one.numbers, one.times, one.is_negated) == (other.numbers, other.times, other.is_negated)
-        and one.names <= other.names.union(other.words)
-        and other.names <= one.names.union(one.words)
-    )
-
-
-_WAYS: Final[Mapping[Conflict, Callable[[Statement, Statement], bool]]] = {
-    "negation": lambda one, other: one.is_negated != other.is_negated,
-    "number": lambda one, other: bool(one.numbers - other.numbers and other.numbers - one.numbers),
-    "time": lambda one, other: _lie_apart(one.times, other.times),
-    "name": lambda one, other: bool(
-        one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names)
-    ),
-    # Both ways round: what difflib aligns may depend on which comes first.
-    "word": lambda one, other: _is_replaced(one.words, other.words) or _is_replaced(other.words, one.words),
-    "order": _are_turned,
-}
-"""In what two sentences can contradict each other, the plainest first."""
 
 
 if TYPE_CHECKING:
@@ -303,14 +288,14 @@ def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged
     ordered = sorted(sources, key=_longest_first)
     said = [_read(source) for source in ordered]
     disputed, counted = _disputed(said)
-    longest, *others = said
+    longest = said[0]
     of_one_day = len({source.at.date() for source in sources}) == 1
     is_undated = of_one_day or not any(each.is_relative for each in longest)
     known = {each.key for each in longest}
     again = _said_again(said, disputed, likeness) if likeness is not None else frozenset()
     is_contained = not any(place == 0 for place, _ in again) and all(
         each.key in known or (place, each.key) in again or _is_within(each, longest)
-        for place, other in enumerate(others, 1)
+        for place, other in enumerate(said[1:], 1)
         for each in other
     )
     if is_contained and is_undated and not disputed:
@@ -409,7 +394,13 @@ def _said_again(
 def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
     """Return whether a sentence says no more than another one, and nothing else."""
     one, two = each.statement, other.statement
-    if similarity < SAID_IN_THE_SAME_WORDS or not have_same_marks(one, two) or conflict(one, two) is not None:
+    # The same numbers, names and times, and both or none is negated.
+    have_same_marks = (
+        (one.numbers, one.times, one.is_negated) == (two.numbers, two.times, two.is_negated)
+        and one.names <= two.names.union(two.words)
+        and two.names <= one.names.union(one.words)
+    )
+    if similarity < SAID_IN_THE_SAME_WORDS or not have_same_marks or conflict(one, two) is not None:
         return False
     own, theirs = one.stems - two.stems, two.stems - one.stems
     if similarity >= SAID_AGAIN:
@@ -438,7 +429,10 @@ def _together(said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], *
         fresh = list(_fresh(units, known))
         for number, each in enumerate(fresh):
             is_dated = (place, each.key) in disputed or (each.is_relative and not of_one_day)
-            unit = _dated(each) if is_dated else each.unit
+            unit = each.unit
+            if is_dated:
+                day, between = each.at.date().isoformat(), " " if unit.is_prose else "\n\n"
+                unit = replace(unit, text=f"{unit.text}{between}({day})")
             before = written[-1] if written else None
             if before is None:
                 written.append(replace(unit, gap=""))
@@ -466,12 +460,6 @@ def _fresh(units: Sequence[_Said], known: set[str]) -> Iterator[_Said]:
             heading = None
         yield replace(each, unit=replace(each.unit, gap=gap))
         gap = ""
-
-
-def _dated(each: _Said) -> Unit:
-    unit, day = each.unit, each.at.date().isoformat()
-    text = f"{unit.text} ({day})" if unit.is_prose else f"{unit.text}\n\n({day})"
-    return replace(unit, text=text)
 
 
 DOUBTFUL: Final = 0.5
@@ -517,6 +505,9 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
     records = [memory.record for memory in ordered]
     least = min(records, key=lambda record: (record.trust, TRUST[record.origin], record.origin))
     strength = max(record.strength for record in records)
+    metadata: dict[str, Any] = {}
+    for each in reversed(records):
+        metadata |= json.loads(each.metadata)
     owner = Owner(
         id=id_,
         kind="memory",
@@ -532,7 +523,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         source=_agreed(record.source for record in records),
         origin=least.origin,
         trust=least.trust,
-        metadata=_joined([json.loads(record.metadata) for record in records]),
+        metadata=json.dumps(metadata, sort_keys=True),
         born_at=min(record.born_at for record in records),
         last_used=max(record.last_used for record in records),
         use_count=sum(record.use_count for record in records),
@@ -559,8 +550,3 @@ def _agreed(values: Any) -> str:
     """Return what all say that say something, "" where they do not agree."""
     said = {value for value in values if value}
     return str(said.pop()) if len(said) == 1 else ""
-
-
-def _joined(objects: Sequence[dict[str, Any]]) -> str:
-    """Return one JSON object of several; of two values of a name the first stays."""
-    return json.dumps({name: value for each in reversed(objects) for name, value in each.items()}, sort_keys=True)

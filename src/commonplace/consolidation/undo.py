@@ -9,20 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from commonplace.consolidation.base import LINK, PAGE, REVISE, REVIVE, UNLINK, packed, unpacked
+from commonplace.consolidation.base import LINK, PAGE, REVIVE, UNLINK, packed, unpacked
 from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.json_values import View
 from commonplace.ledger.rules import ERASE
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import Link, StoredMemory
+from commonplace.types import Link
 from commonplace.types.ledger import IssueEvent, Reversal
 
 
@@ -41,20 +41,6 @@ class Undone(View):
     notices: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Work:
-    runtime: ConsolidationRuntime
-    change: MemoryChange
-    pages: list[Path] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
-
-    def known(self, id_: str) -> StoredMemory:
-        known = self.change.find(id_)
-        if known is None:
-            raise _changed_since(id_)
-        return known
-
-
 def undo(runtime: ConsolidationRuntime, id_: str) -> Undone:
     """Undo the change of an issue, or every change of a run that still stands.
 
@@ -62,24 +48,39 @@ def undo(runtime: ConsolidationRuntime, id_: str) -> Undone:
         NotFoundError: there is no such issue or run, or nothing of it stands.
         UsageError: a later change rests on it, or a memory of it was changed by others since.
     """
+    pages, notices = list[Path](), list[str]()
     with runtime.store.change_memories(runtime.namespace, made_by=runtime.stamp()) as change:
         standing = _standing(runtime, change, id_)
-        _refuse_built_upon(change, standing)
-        work = _Work(runtime, change)
+        ours = {each.issue for each in standing}
+        for each in standing:
+            for later in change.ledger.reversals(memory_ids=each.memory_ids, after=each.number):
+                if later.undone_at is None and later.issue not in ours:
+                    raise UsageError(
+                        f"issue {later.issue} changed the same memories later than {each.issue}",
+                        remedy=f"undo {later.issue} first",
+                    )
         for reversal in standing:
             for step in json.loads(reversal.steps):
-                _STEPS[step["do"]](work, step)
+                if step["do"] == UNLINK:
+                    change.unlink(step["source"], step["target"], step["type"])
+                elif step["do"] == LINK:
+                    change.link(Link(step["source"], step["target"], step["type"], step["strength"], step["at"]))
+                elif step["do"] == PAGE:
+                    if _is_as_written(runtime.directory, step, notices):
+                        pages.append(runtime.directory / step["path"])
+                else:
+                    _undo_memory(change, step, notices)
             change.ledger.put_reversal(replace(reversal, undone_at=runtime.now()))
             change.ledger.add_event(IssueEvent(reversal.issue, runtime.now(), runtime.actor, "undone"))
     # Only now: a note that is left over is found again by its memory's id, one that is lost is not.
-    for page in work.pages:
+    for page in pages:
         try:
             page.unlink(missing_ok=True)
         except OSError as error:
-            work.notices.append(f"{page.name} could not be removed and stays: {error.strerror}")
+            notices.append(f"{page.name} could not be removed and stays: {error.strerror}")
     runtime.after()
     touched = sorted({each for reversal in standing for each in reversal.memory_ids})
-    return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(work.notices))
+    return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(notices))
 
 
 def undo_merge(runtime: ConsolidationRuntime, memory_id: str) -> Undone:
@@ -120,78 +121,51 @@ def _standing(runtime: ConsolidationRuntime, change: MemoryChange, id_: str) -> 
     )
 
 
-def _refuse_built_upon(change: MemoryChange, standing: Sequence[Reversal]) -> None:
-    ours = {each.issue for each in standing}
-    for each in standing:
-        for later in change.ledger.reversals(memory_ids=each.memory_ids, after=each.number):
-            if later.undone_at is None and later.issue not in ours:
-                raise UsageError(
-                    f"issue {later.issue} changed the same memories later than {each.issue}",
-                    remedy=f"undo {later.issue} first",
-                )
-
-
-def _erase(work: _Work, step: Mapping[str, Any]) -> None:
-    known = work.known(step["id"])
-    if known.expired_at is not None or known.record.version != step["version"]:
-        raise _changed_since(step["id"])
-    # What the change itself linked was unlinked before: this is others'.
-    for link in work.change.links([step["id"]]):
-        work.notices.append(f"the link {link.type} from {link.source} to {link.target} went with its memory")
-    work.change.erase([step["id"]])
-
-
-def _revive(work: _Work, step: Mapping[str, Any]) -> None:
-    known = work.known(step["id"])
-    record = unpacked(step["record"], known.record)
-    if known.expired_at is None or known.record.version != record.version:
-        raise _changed_since(step["id"])
-    bands = () if known.owner.session else signature(known.record.content).bands
-    work.change.revive(known.number, record, bands=bands)
-
-
-def _revise(work: _Work, step: Mapping[str, Any]) -> None:
-    known = work.known(step["id"])
-    now = packed(known.record)
-    before = {}
-    for name, (old, new) in step["changed"].items():
-        if now[name] == new:
-            before[name] = old
-        else:
-            work.notices.append(f"{name} of memory {step['id']} was changed since and stays {now[name]!r}")
-    work.change.revise(known.number, unpacked(before, known.record))
-
-
-def _page(work: _Work, step: Mapping[str, Any]) -> None:
-    path = work.runtime.directory / step["path"]
-    if not os.path.lexists(path):
-        return
-    # A link, or a directory that is one, leads to what is not ours.
-    is_there = path.is_file() and path.resolve() == work.runtime.directory.resolve() / step["path"]
-    try:
-        is_ours = is_there and hashlib.sha256(path.read_bytes()).hexdigest() == step["sha256"]
-    except OSError:
-        is_ours = False
-    if is_ours:
-        work.pages.append(path)
-    else:
-        work.notices.append(f"{step['path']} was edited since it was written, and stays")
-
-
-def _changed_since(id_: str) -> UsageError:
-    return UsageError(
+def _undo_memory(change: MemoryChange, step: Mapping[str, Any], notices: list[str]) -> None:
+    """Erase, revive or revise a memory, unless others changed it since."""
+    id_, known = step["id"], change.find(step["id"])
+    changed_since = UsageError(
         f"memory {id_!r:.80} was changed, archived or brought back since",
         remedy="see `commonplace get ID --versions`, and restore by hand what you need",
     )
+    if known is None:
+        raise changed_since
+    if step["do"] == ERASE:
+        if known.expired_at is not None or known.record.version != step["version"]:
+            raise changed_since
+        # What the change itself linked was unlinked before: this is others'.
+        notices += [
+            f"the link {link.type} from {link.source} to {link.target} went with its memory"
+            for link in change.links([id_])
+        ]
+        change.erase([id_])
+    elif step["do"] == REVIVE:
+        record = unpacked(step["record"], known.record)
+        if known.expired_at is None or known.record.version != record.version:
+            raise changed_since
+        bands = () if known.owner.session else signature(known.record.content).bands
+        change.revive(known.number, record, bands=bands)
+    else:
+        now, before = packed(known.record), {}
+        for name, (old, new) in step["changed"].items():
+            if now[name] == new:
+                before[name] = old
+            else:
+                notices.append(f"{name} of memory {id_} was changed since and stays {now[name]!r}")
+        change.revise(known.number, unpacked(before, known.record))
 
 
-_STEPS: Mapping[str, Callable[[_Work, Mapping[str, Any]], object]] = {
-    ERASE: _erase,
-    REVIVE: _revive,
-    REVISE: _revise,
-    UNLINK: lambda work, step: work.change.unlink(step["source"], step["target"], step["type"]),
-    LINK: lambda work, step: work.change.link(
-        Link(step["source"], step["target"], step["type"], step["strength"], step["at"])
-    ),
-    PAGE: _page,
-}
+def _is_as_written(directory: Path, step: Mapping[str, Any], notices: list[str]) -> bool:
+    """Return whether a note of the vault is there as it was written; one that was edited is noticed."""
+    path = directory / step["path"]
+    if not os.path.lexists(path):
+        return False
+    # A link, or a directory that is one, leads to what is not ours.
+    is_there = path.is_file() and path.resolve() == directory.resolve() / step["path"]
+    try:
+        is_ours = is_there and hashlib.sha256(path.read_bytes()).hexdigest() == str(step["sha256"])
+    except OSError:
+        is_ours = False
+    if not is_ours:
+        notices.append(f"{step['path']} was edited since it was written, and stays")
+    return is_ours

@@ -74,18 +74,14 @@ class Vault:
             if old not in (None, data) and not is_ours(old.decode("utf-8", "replace")):
                 return self._shown(name), ""
             if old != data:
-                self._put(name, data, old)
+                target = self.folder / name
+                is_as_before = None if old is None else lambda: self._read(name) == old
+                if replace_file(target, self.folder / DRAFT, data, is_as_before) is None:
+                    raise StoreError(f"{target} was edited just now", remedy="run it again")
+                sync(self.folder)
+                self._stamp = _stamp_of(self.folder)
             self._note_name(note.memory_id, name)
             return self._shown(name), sha256(data).hexdigest()
-
-    def _put(self, name: str, data: bytes, old: bytes | None) -> None:
-        """Write a note under a name that is free, or in the place of what was read there."""
-        target = self.folder / name
-        is_as_before = None if old is None else lambda: self._read(name) == old
-        if replace_file(target, self.folder / DRAFT, data, is_as_before) is None:
-            raise StoreError(f"{target} was edited just now", remedy="run it again")
-        sync(self.folder)
-        self._stamp = _stamp_of(self.folder)
 
     def _note_name(self, memory_id: str, name: str) -> None:
         self._notes[memory_id] = name

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -136,14 +136,13 @@ def remove_pages(
         vault_paths: where notes were written of them, as far as that is still known.
     """
 
-    def blocks() -> Sequence[Waiting]:
+    waiting = list[Waiting]()
+    with _deferred(waiting, "memory"):
         if place.pages is not None and (pending.ids or pending.is_namespace):
             counts["blocks"] = max(counts.get("blocks", 0), place.pages.forget(pending.namespace, pending.ids))
             if pending.is_namespace:
                 counts["pages"] = max(counts.get("pages", 0), place.pages.drop_all(pending.namespace))
-        return ()
-
-    def notes() -> Sequence[Waiting]:
+    with _deferred(waiting, VAULT):
         for note in vault_notes(place, pending.namespace, pending.ids, vault_paths):
             try:
                 note.unlink(missing_ok=True)
@@ -154,9 +153,7 @@ def remove_pages(
             if note.parent.parent.name == VAULT:
                 with suppress(OSError):  # not empty; the name of a directory is that of a namespace
                     note.parent.rmdir()
-        return ()
-
-    return [*_done("memory", blocks), *_done(VAULT, notes)]
+    return waiting
 
 
 def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
@@ -166,40 +163,44 @@ def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
         thorough: write the whole database anew.
     """
 
-    def index() -> Sequence[Waiting]:
-        """Rewrite the index, and remove the older generations."""
-        other_writer = [Waiting(INDEX, "another process is writing it")]
-        if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
-            return other_writer
-        place.index.reader()  # so that this process has no older one open
-        if not place.index.claim(_INDEX_WAIT_S):
-            return other_writer
-        try:
-            give_up = time.monotonic() + _HELD_WAIT_S
-            while (held := place.index.remove_older()) and time.monotonic() < give_up:
-                time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
-        finally:
-            place.index.release()
-        return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in held]
-
-    def database() -> Sequence[Waiting]:
-        is_clean = place.store.compact(thorough=thorough)
-        return () if is_clean else [Waiting(DATABASE, "another process still reads the state before")]
-
-    def drafts() -> Sequence[Waiting]:
-        left = [each for each in clear_drafts(place.directory) if each.state == "unreachable"]
-        return [Waiting(each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy) for each in left]
-
-    waiting = [] if place.store.is_on_server else _done(INDEX, index)
-    return [*waiting, *_done(DATABASE, database), *_done(DATABASE, drafts)]
+    waiting = list[Waiting]()
+    with _deferred(waiting, INDEX):
+        if not place.store.is_on_server:
+            waiting += _purge_index(place)
+    with _deferred(waiting, DATABASE):
+        if not place.store.compact(thorough=thorough):
+            waiting.append(Waiting(DATABASE, "another process still reads the state before"))
+    with _deferred(waiting, DATABASE):
+        for each in clear_drafts(place.directory):
+            if each.state == "unreachable":
+                waiting.append(Waiting(each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy))
+    return waiting
 
 
-def _done(files: str, act: Callable[[], Sequence[Waiting]]) -> Sequence[Waiting]:
-    """Do something; what fails waits, and the rest is done."""
+@contextmanager
+def _deferred(waiting: list[Waiting], files: str) -> Iterator[None]:
+    """Let what fails in the block wait, so that the rest is done."""
     try:
-        return act()
+        yield
     except StoreError as error:
-        return [Waiting(files, error.args[0], error.remedy or "see that it can be written")]
+        waiting.append(Waiting(files, error.args[0], error.remedy or "see that it can be written"))
+
+
+def _purge_index(place: ErasureRuntime) -> list[Waiting]:
+    """Rewrite the index, and remove the older generations."""
+    other_writer = [Waiting(INDEX, "another process is writing it")]
+    if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
+        return other_writer
+    place.index.reader()  # so that this process has no older one open
+    if not place.index.claim(_INDEX_WAIT_S):
+        return other_writer
+    try:
+        give_up = time.monotonic() + _HELD_WAIT_S
+        while (held := place.index.remove_older()) and time.monotonic() < give_up:
+            time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
+    finally:
+        place.index.release()
+    return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in held]
 
 
 def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:

@@ -145,23 +145,9 @@ class BdLedger(Ledger):
 
     def _ask(self, command: str, *arguments: str) -> Any:
         """Run `bd`, and return what its JSON holds, without the envelope that newer versions put around it."""
-        answer = self._run([self._program, "--json", command, *arguments], command)
-        if not answer.strip():
-            return []
-        try:
-            found = json.loads(answer)
-        except (ValueError, RecursionError) as error:
-            raise self._misunderstood(command, answer) from error
-        if isinstance(found, dict) and "schema_version" in found and "data" in found:
-            found = found["data"]
-        if isinstance(found, dict) and found.get("error") and "id" not in found:
-            raise self._failed(command, str(found["error"]))
-        return [] if found is None else found
-
-    def _run(self, command: list[str], name: str) -> str:
         try:
             process = subprocess.Popen(
-                command,
+                [self._program, "--json", command, *arguments],
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -176,16 +162,25 @@ class BdLedger(Ledger):
             except subprocess.TimeoutExpired as error:
                 _end(process)
                 raise ProviderError(
-                    f"bd {name} gave no answer within {self._timeout_s:g} s",
+                    f"bd {command} gave no answer within {self._timeout_s:g} s",
                     remedy=f"try it by hand in {self._directory}",
                 ) from error
             except BaseException:
                 _end(process)
                 raise
+        answer = output.decode(errors="replace")
         if process.returncode:
-            said = errors.decode(errors="replace").strip() or output.decode(errors="replace").strip()
-            raise self._failed(name, said or f"it ended with {process.returncode}")
-        return output.decode(errors="replace")
+            said = errors.decode(errors="replace").strip() or answer.strip()
+            raise self._failed(command, said or f"it ended with {process.returncode}")
+        try:
+            found = json.loads(answer) if answer.strip() else []
+        except (ValueError, RecursionError) as error:
+            raise self._misunderstood(command, answer) from error
+        if isinstance(found, dict) and "schema_version" in found and "data" in found:
+            found = found["data"]
+        if isinstance(found, dict) and found.get("error") and "id" not in found:
+            raise self._failed(command, str(found["error"]))
+        return [] if found is None else found
 
     def _issues(self, command: str, found: Any) -> list[Issue]:
         rows = found if isinstance(found, list) else [found]

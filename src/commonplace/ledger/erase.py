@@ -45,9 +45,14 @@ def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
         about |= dict.fromkeys(issue.id for issue in ledger.issues(IssueSelection(memory_ids=some)))
         undoing |= dict.fromkeys(each.issue for each in ledger.reversals(memory_ids=some))
     wanted = frozenset(ids)
-    for id_, texts in ledger.bodies():
-        if id_ not in about and not wanted.isdisjoint(_named_in(*texts)):
-            about[id_] = None
+    for id_, (notes, *others) in ledger.bodies():
+        if id_ not in about:
+            named = set(strings(split_notes(notes)[0]))
+            for text in others:
+                if len(text) > len("[]"):
+                    named.update(strings(json.loads(text)))
+            if not wanted.isdisjoint(named):
+                about[id_] = None
     return Naming(tuple(about), tuple(undoing))
 
 
@@ -72,9 +77,31 @@ def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found:
         ledger.drop_reversal(id_)
     for id_ in dict.fromkeys((*found.issues, *found.reversals)):
         issue = ledger.issue(id_)
-        events = [replace(event, why="") for event in ledger.events(id_)]
-        rewrite(ledger, id_, None if issue is None else _without(issue, gone, doer), events)
         is_unfinished = issue is not None and issue.status in UNFINISHED
+        if issue is not None:
+            kept = tuple(each for each in issue.memory_ids if each not in gone)
+            action = split_notes(issue.notes)[0].get("action")
+            word = action if isinstance(action, str) and action.isalpha() and len(action) <= 20 else ""
+            notes = {"memory_ids": list(kept), "agent": issue.agent, **({"action": word} if word else {})}
+            over: dict[str, Any] = {"close_reason": ""}
+            if is_unfinished:
+                over = {"status": "closed", "closed_at": doer.now, "close_reason": FORGOTTEN}
+            issue = replace(
+                issue,
+                title=rules.title_of(word, len(issue.memory_ids)),
+                memory_ids=kept,
+                description="",
+                notes=json.dumps(notes),
+                dependencies="[]",
+                comments="[]",
+                rest="{}",
+                updated_at=doer.now,
+                retry_at=None,
+                claimed_by="",
+                claimed_at=None,
+                **over,
+            )
+        rewrite(ledger, id_, issue, [replace(event, why="") for event in ledger.events(id_)])
         rules.tell(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
 
 
@@ -98,7 +125,12 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
     """Return an issue whose texts were cleaned, the JSON in its notes value by value; names stay."""
     found, behind = split_notes(issue.notes)
     notes = json.dumps(clean_json(found), ensure_ascii=False) + clean(behind) if found else clean(issue.notes)
-    other: Any = {name: _json(clean_json, getattr(issue, name)) for name in ("dependencies", "comments", "rest")}
+    other: dict[str, Any] = {}
+    for name in ("dependencies", "comments", "rest"):
+        before = json.loads(getattr(issue, name))
+        after = clean_json(before)
+        if after != before:
+            other[name] = json.dumps(after, ensure_ascii=False)
     return replace(
         issue,
         title=clean(issue.title),
@@ -108,39 +140,3 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
         close_reason=clean(issue.close_reason),
         **other,
     )
-
-
-def _without(issue: Issue, gone: frozenset[str], doer: Doer) -> Issue:
-    kept = tuple(id_ for id_ in issue.memory_ids if id_ not in gone)
-    action = split_notes(issue.notes)[0].get("action")
-    word = action if isinstance(action, str) and action.isalpha() and len(action) <= 20 else ""
-    told = {"memory_ids": list(kept), "agent": issue.agent, **({"action": word} if word else {})}
-    over = {"status": "closed", "closed_at": doer.now, "close_reason": FORGOTTEN}
-    return replace(
-        issue,
-        title=rules.title_of(word, len(issue.memory_ids)),
-        memory_ids=kept,
-        description="",
-        notes=json.dumps(told),
-        dependencies="[]",
-        comments="[]",
-        rest="{}",
-        updated_at=doer.now,
-        retry_at=None,
-        claimed_by="",
-        claimed_at=None,
-        **(over if issue.status in UNFINISHED else {"close_reason": ""}),
-    )
-
-
-def _named_in(notes: str, *others: str) -> set[str]:
-    found = {*strings(split_notes(notes)[0])}
-    for text in others:
-        if len(text) > len("[]"):
-            found |= {*strings(json.loads(text))}
-    return found
-
-
-def _json(clean: Callable[[Any], Any], before: str) -> str:
-    value = clean(json.loads(before))
-    return before if value == json.loads(before) else json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ from commonplace.files import read_file
 from commonplace.formats.beads import read, split_notes, to_line
 from commonplace.ledger import rules
 from commonplace.ledger.rate_limit import RateLimiter
-from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secrets
+from commonplace.ledger.rules import Doer, ImportedIssues, import_issues, without_secrets
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryStore
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
@@ -78,9 +78,13 @@ def _due(issue: Issue, now: float) -> tuple[str, str, Issue] | None:
     since = issue.created_at if issue.escalated_at is None else issue.escalated_at
     if issue.status != "open" or not issue.agent or not place or now - since <= ESCALATED_AFTER_S:
         return None
-    raised = replace(rules.with_urgency(issue, URGENCIES[place - 1]), updated_at=now, escalated_at=now)
+    urgency = URGENCIES[place - 1]
+    others = [label for label in issue.labels if not label.startswith(rules.URGENCY_LABEL)]
+    labels = tuple(sorted({*others, f"{rules.URGENCY_LABEL}{urgency}"}))
+    priority = rules.PRIORITIES[urgency]
+    raised = replace(issue, labels=labels, priority=priority, updated_at=now, escalated_at=now)
     days = f"{ESCALATED_AFTER_S / 86400:.0f} days"
-    return "escalated", f"from {URGENCIES[place]} to {URGENCIES[place - 1]}: open for more than {days}", raised
+    return "escalated", f"from {URGENCIES[place]} to {urgency}: open for more than {days}", raised
 
 
 def process_is_gone(actor: str) -> bool:
@@ -102,7 +106,6 @@ def actor_of(agent: str) -> str:
     return f"{agent}@{socket.gethostname()}:{os.getpid()}"
 
 
-_TIMES: Final = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
 _MAX_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -117,13 +120,7 @@ class Ledger:
         actor: who does what is done here: an agent with its machine and process, or a person's name.
     """
 
-    def __init__(
-        self,
-        store: MemoryStore,
-        namespace: str,
-        now: Callable[[], float],
-        actor: str,
-    ) -> None:
+    def __init__(self, store: MemoryStore, namespace: str, now: Callable[[], float], actor: str) -> None:
         self._store = store
         self._namespace = namespace
         self._now = now
@@ -232,9 +229,22 @@ class Ledger:
         Raises:
             UsageError: a line is no issue; the message says which and why. Nothing was imported.
         """
-        issues = read(_lines(source), without_secrets)
+        try:
+            data = read_file(source, _MAX_BYTES)
+        except FileNotFoundError as error:
+            raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
+        except OSError as error:
+            raise UsageError(
+                f"{source} cannot be read: {error.strerror}", remedy="name a file, or import it in parts"
+            ) from error
+        try:
+            lines = data.decode("utf-8-sig").split("\n")  # other ends of lines may stand in a text
+        except UnicodeDecodeError as error:
+            number = data.count(b"\n", 0, error.start) + 1
+            raise UsageError(f"line {number}: it is not UTF-8", remedy="correct it; nothing was imported") from error
+        issues = read(lines, without_secrets)
         with self._store.change_memories(self._namespace) as change:
-            return take_in(change.ledger, issues, self._doer, f"from {source.name}")
+            return import_issues(change.ledger, issues, self._doer, f"from {source.name}")
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Count issues by agent and status; those of no agent are under ""."""
@@ -255,27 +265,12 @@ class Ledger:
         return rules.Doer(self._actor, self._now())
 
 
-def _lines(source: Path) -> list[str]:
-    try:
-        data = read_file(source, _MAX_BYTES)
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
-    except OSError as error:
-        raise UsageError(
-            f"{source} cannot be read: {error.strerror}", remedy="name a file, or import it in parts"
-        ) from error
-    try:
-        return data.decode("utf-8-sig").split("\n")  # other ends of lines may stand in a text
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"line {number}: it is not UTF-8", remedy="correct it; nothing was imported") from error
-
-
 def told(issue: Issue) -> dict[str, Any]:
     """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
     values = asdict(issue)
     for name in ("rest", "dependencies", "comments"):
         del values[name]
-    values |= {name: iso(values[name]) for name in _TIMES}
+    times = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
+    values |= {name: iso(values[name]) for name in times}
     values |= {"memory_ids": list(issue.memory_ids), "labels": list(issue.labels), "urgency": rules.urgency_of(issue)}
     return {**values, "notes": split_notes(issue.notes)[0], "log": rules.log(issue.notes)}

@@ -18,32 +18,23 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.redaction import cleaned_json, redact
 from commonplace.store.ledger import LedgerChange, LedgerReading
-from commonplace.types.ledger import (
-    AGENTS,
-    UNFINISHED,
-    URGENCIES,
-    Issue,
-    IssueEvent,
-    Urgency,
-)
+from commonplace.types.ledger import AGENTS, UNFINISHED, URGENCIES, Issue, IssueEvent, Urgency
 
 GOLDEN: Final = "golden"
 """The type of the issues of the ledger that hold what a person said of hits."""
 _MAX_LINE_LENGTH: Final = 2000
-_OURS: Final = ("memory_ids", "agent", "action")
 
 
 def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mapping[str, Any] | None) -> str:
     """Return the notes of a new issue; secrets in what is added are replaced by placeholders."""
-    added = dict(extra or {})
-    taken = [name for name in _OURS if name in added]
+    added, told = dict(extra or {}), {"memory_ids": list(memory_ids), "agent": agent, "action": action}
+    taken = [name for name in told if name in added]
     if taken:
         raise UsageError(
             f"extra_data has {taken[0]!r}, which the ledger writes itself",
             remedy="give it another name",
             parameters=("extra_data",),
         )
-    told = {"memory_ids": list(memory_ids), "agent": agent, "action": action}
     try:
         plain = json.loads(json.dumps(added, allow_nan=False))
         return json.dumps({**told, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
@@ -84,7 +75,7 @@ RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
 """How long after it was blocked an issue is opened again: the first time, the second, the third."""
 
 _VERBS: Final[Mapping[str, str]] = {"gc": "Archive", "relate": "Relate", "link": "Link"}
-_URGENCY_LABEL: Final = "urgency:"
+URGENCY_LABEL: Final = "urgency:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +140,7 @@ def issue_of(draft: Draft, now: float) -> Issue:
         memory_ids=memory_ids,
         notes=new_notes(agent, memory_ids, action, draft.extra),
         priority=PRIORITIES[urgency],
-        labels=tuple(sorted((f"{AGENT_LABEL}{agent}", f"{_URGENCY_LABEL}{urgency}"))),
+        labels=tuple(sorted((f"{AGENT_LABEL}{agent}", f"{URGENCY_LABEL}{urgency}"))),
         created_at=now,
         updated_at=now,
     )
@@ -248,16 +239,9 @@ def tell(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") ->
 def urgency_of(issue: Issue) -> Urgency:
     """Return how urgent an issue is: by its label, else by its priority."""
     for urgency in URGENCIES:
-        if f"{_URGENCY_LABEL}{urgency}" in issue.labels:
+        if f"{URGENCY_LABEL}{urgency}" in issue.labels:
             return urgency
     return "high" if issue.priority <= 1 else "medium" if issue.priority == 2 else "low"
-
-
-def with_urgency(issue: Issue, urgency: Urgency) -> Issue:
-    """Return an issue with another urgency, in label and priority."""
-    others = [label for label in issue.labels if not label.startswith(_URGENCY_LABEL)]
-    labels = tuple(sorted({*others, f"{_URGENCY_LABEL}{urgency}"}))
-    return replace(issue, labels=labels, priority=PRIORITIES[urgency])
 
 
 def one_of(what: str, name: str, choices: Sequence[str]) -> Any:
@@ -295,31 +279,25 @@ class ImportedIssues:
     same: tuple[str, ...] = ()
 
 
-def take_in(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why: str = "") -> ImportedIssues:
+def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why: str = "") -> ImportedIssues:
     """Write issues that come from elsewhere; of two with one id the one that was changed last stays.
 
     An applied change that stands here keeps its issue as it is: otherwise it could be applied twice.
     """
     done: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "same": []}
     for issue in issues:
-        what = _what(ledger, issue)
-        done[what].append(issue.id)
-        if what in ("added", "replaced"):
+        here, undoes, same = ledger.issue(issue.id), ledger.reversal(issue.id), None
+        if issue.agent and issue.memory_ids and issue.status in UNFINISHED:
+            same = ledger.unfinished(issue.agent, issue.memory_ids)
+        if here is not None and (issue.updated_at <= here.updated_at or (undoes and undoes.undone_at is None)):
+            done["unchanged"].append(issue.id)
+        elif same is not None and same.id != issue.id:
+            done["same"].append(issue.id)
+        else:
+            done["added" if here is None else "replaced"].append(issue.id)
             ledger.put_issue(issue)
             tell(ledger, issue.id, doer, "imported", why)
     return ImportedIssues(**{name: tuple(ids) for name, ids in done.items()})
-
-
-def _what(ledger: LedgerChange, issue: Issue) -> str:
-    here = ledger.issue(issue.id)
-    undoes = ledger.reversal(issue.id)
-    if here is not None and (issue.updated_at <= here.updated_at or (undoes and undoes.undone_at is None)):
-        return "unchanged"
-    if issue.agent and issue.memory_ids and issue.status in UNFINISHED:
-        same = ledger.unfinished(issue.agent, issue.memory_ids)
-        if same is not None and same.id != issue.id:
-            return "same"
-    return "added" if here is None else "replaced"
 
 
 ERASE: Final = "erase"
