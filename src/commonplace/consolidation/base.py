@@ -28,7 +28,7 @@ from commonplace.ledger.ledger import Ledger, actor_of
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ERASE, Doer, Draft
 from commonplace.store.memories import MemoryChange
-from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory
+from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory, Tier
 from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueEvent, IssueSelection, Reversal, Urgency
 
 __all__ = ["ConsolidationAgent", "Failure", "Plan", "PlannedAgent"]
@@ -287,6 +287,8 @@ class PlannedAgent(ConsolidationAgent[R]):
     name: ClassVar[Agent]
     takes_issues: ClassVar[bool] = False
     """Whether its items are issues of the ledger, filed by others."""
+    tiers: ClassVar[tuple[Tier, ...]] = ()
+    """The tiers of the memories that it works on; none is all."""
 
     @abstractmethod
     def plan(self, item: str) -> Plan[R]:
@@ -393,15 +395,12 @@ class PlannedAgent(ConsolidationAgent[R]):
         What fails here is counted, and takes nothing from what `run` returns.
         """
         named = self._runtime.issues.named(self.name, ("open",))
-        active = self._runtime.store.memories(self._runtime.namespace, self._selection(named)) if named else []
+        wanted = Selection(ids=tuple(named), tiers=self.tiers, statuses=("active",), order="id")
+        active = self._runtime.store.memories(self._runtime.namespace, wanted) if named else []
         gone = named - {each.owner.id for each in active if each.expired_at is None}
         for issue in self._open_issues(gone):
             why = f"memory {min(gone.intersection(issue.memory_ids))} is not active any more"
             self._attempt(issue.id, partial(self._close, issue.id, why, is_moot=True))
-
-    def _selection(self, ids: Iterable[str]) -> Selection:
-        """Return what selects those memories that this agent may work on."""
-        return Selection(ids=tuple(ids), statuses=("active",), order="id")
 
     def _unfinished(self, *agents: Agent) -> list[Issue]:
         return self._runtime.issues.selected(IssueSelection(agents=agents, statuses=UNFINISHED))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import vectors_of
 from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult
-from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
-from commonplace.types import MemoryRecord, Selection, StoredMemory
+from commonplace.types import MemoryRecord, StoredMemory, Tier
 from commonplace.types.ledger import UNFINISHED, Agent, Urgency
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
     """Looks at memories whose retention is below 0.35: the least retained first, ties by the oldest use, then by id."""
 
     name: ClassVar[Agent] = "decay"
+    tiers: ClassVar[tuple[Tier, ...]] = TIERS_THAT_FADE
     _alike: dict[str, bool] | None = None
     """Whether another active memory is like it, by id: known since the last scan, and of those that fade."""
     _asked: Action | None = None
@@ -156,9 +156,6 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
 
     def _score(self, record: MemoryRecord, now: float) -> float:
         return min(1.0, max(0.0, self._runtime.retention.raw(record, now)))
-
-    def _selection(self, ids: Iterable[str]) -> Selection:
-        return replace(super()._selection(ids), tiers=TIERS_THAT_FADE)
 
 
 _ISSUES_OF: Final[dict[str, Agent]] = {

@@ -393,6 +393,8 @@ def _said_again(
 
 def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
     """Return whether a sentence says no more than another one, and nothing else."""
+    if similarity < SAID_IN_THE_SAME_WORDS:
+        return False
     one, two = each.statement, other.statement
     # The same numbers, names and times, and both or none is negated.
     have_same_marks = (
@@ -400,7 +402,7 @@ def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
         and one.names <= two.names.union(two.words)
         and two.names <= one.names.union(one.words)
     )
-    if similarity < SAID_IN_THE_SAME_WORDS or not have_same_marks or conflict(one, two) is not None:
+    if not have_same_marks or conflict(one, two) is not None:
         return False
     own, theirs = one.stems - two.stems, two.stems - one.stems
     if similarity >= SAID_AGAIN:

@@ -11,8 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -140,8 +139,12 @@ class BdLedger(Ledger):
         ]
         return sorted(chosen, key=lambda issue: (issue.created_at, issue.id))
 
-    def _counted(self) -> Mapping[tuple[str, str], int]:
-        return Counter((issue.agent, issue.status) for issue in self.selected())
+    def counts(self) -> dict[str, dict[str, int]]:
+        counted: dict[str, dict[str, int]] = {}
+        for issue in sorted(self.selected(), key=lambda issue: (issue.agent, issue.status)):
+            of_agent = counted.setdefault(issue.agent, {})
+            of_agent[issue.status] = of_agent.get(issue.status, 0) + 1
+        return counted
 
     def _ask(self, command: str, *arguments: str) -> Any:
         """Run `bd`, and return what its JSON holds, without the envelope that newer versions put around it."""

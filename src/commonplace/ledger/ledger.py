@@ -249,16 +249,13 @@ class Ledger:
     def counts(self) -> dict[str, dict[str, int]]:
         """Count issues by agent and status; those of no agent are under ""."""
         counted: dict[str, dict[str, int]] = {}
-        for (agent, status), count in sorted(self._counted().items()):
+        for (agent, status), count in sorted(self._store.ledger(self._namespace).counts().items()):
             counted.setdefault(agent, {})[status] = count
         return counted
 
     def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
         """Return the issues of a selection, by default all, oldest first; ties by id."""
         return self._store.ledger(self._namespace).issues(wanted)
-
-    def _counted(self) -> Mapping[tuple[str, str], int]:
-        return self._store.ledger(self._namespace).counts()
 
     @property
     def _doer(self) -> rules.Doer:
