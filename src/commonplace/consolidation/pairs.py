@@ -90,7 +90,23 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
             codes, cosines = np.concatenate([codes, more]), np.concatenate([cosines, their_cosines])
             if len(codes) > _MAX_PAIRS:
                 codes, cosines = strongest_forest(codes, cosines, len(vectors))
-    return _parts(strongest_forest(codes, cosines, len(vectors))[0].tolist(), len(vectors))
+    # What the forest, strongest pair first, joins without growing too large.
+    parts: dict[int, list[int]] = {}
+    part_of: dict[int, int] = {}
+    closed: set[int] = set()
+    for code in strongest_forest(codes, cosines, len(vectors))[0].tolist():
+        pair = divmod(code, len(vectors))
+        for row in pair:
+            if row not in part_of:
+                part_of[row], parts[row] = row, [row]
+        one, other = sorted(part_of[row] for row in pair)
+        if one in closed or other in closed or len(parts[one]) + len(parts[other]) > MAX_GROUP:
+            closed |= {one, other}
+            continue
+        for row in parts[other]:
+            part_of[row] = one
+        parts[one] += parts.pop(other)
+    return sorted(tuple(sorted(part)) for part in parts.values() if len(part) >= MIN_GROUP)
 
 
 def min_cosine(calibrated: Calibrated, similarity: float) -> float:
@@ -161,26 +177,6 @@ def _alike_tiles(
             places = np.flatnonzero(is_alike & (np.cumsum(is_alike, axis=1, dtype=np.int16) <= most))
         first, second = np.divmod(places, tile.shape[1])
         yield (first + top) * len(vectors) + second + left, tile.ravel()[places]
-
-
-def _parts(forest: Sequence[int], count: int) -> list[tuple[int, ...]]:
-    """Return the groups that a forest, strongest pair first, joins without growing too large."""
-    parts: dict[int, list[int]] = {}
-    part_of: dict[int, int] = {}
-    closed: set[int] = set()
-    for code in forest:
-        pair = divmod(code, count)
-        for row in pair:
-            if row not in part_of:
-                part_of[row], parts[row] = row, [row]
-        one, other = sorted(part_of[row] for row in pair)
-        if one in closed or other in closed or len(parts[one]) + len(parts[other]) > MAX_GROUP:
-            closed |= {one, other}
-            continue
-        for row in parts[other]:
-            part_of[row] = one
-        parts[one] += parts.pop(other)
-    return sorted(tuple(sorted(part)) for part in parts.values() if len(part) >= MIN_GROUP)
 
 
 MIN_CONFIDENCE: Final = 0.3

@@ -80,31 +80,6 @@ def _counters(runtime: ConsolidationRuntime) -> dict[str, int]:
     return {**found, "links": runtime.store.count_links(runtime.namespace)}
 
 
-def _remember(
-    runtime: ConsolidationRuntime,
-    report: RunReport,
-    begun_at: float,
-    agents: Sequence[str],
-    before: Mapping[str, int],
-) -> None:
-    """Write down what a run came to, where it came to anything."""
-    named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
-    changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
-    counts = {
-        "applied": report.applied,
-        "proposed": len(named - {each.issue for each in changed}),
-        "errors": len(report.errors),
-    }
-    if not any(counts.values()):
-        return
-    told = {"agents": list(agents), "before": before, "after": _counters(runtime), **counts}
-    known = runtime.store.notes(runtime.namespace, NOTE)
-    with runtime.store.change_memories(runtime.namespace) as change:
-        change.put(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
-        for old in known[: max(0, len(known) + 1 - KEPT)]:
-            change.drop(Note, kind=NOTE, id=old.id)
-
-
 def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
     """Return the last runs that changed, proposed or failed at anything, the latest first."""
     ledger = runtime.store.ledger(runtime.namespace)
@@ -346,7 +321,7 @@ def process(book: Book, issue: str, options: RunOptions) -> RunReport:
 def _acted(
     runtime: ConsolidationRuntime, options: RunOptions, act: Callable[[ConsolidationRuntime, RunOptions], RunReport]
 ) -> RunReport:
-    """Act and write that down; or act on a private copy, and report what would be done."""
+    """Act and write down what the run came to, if anything; or act on a private copy, and report what would be done."""
     if options.dry_run:
         with runtime.dry_run() as copied:
             report = act(copied, replace(options, rate_limit=0, dry_run=False))
@@ -363,7 +338,20 @@ def _acted(
             return replace(report, dry_run=True, results=results, errors=tuple(errors))
     begun_at, before = runtime.now(), _counters(runtime)
     report = act(runtime, options)
-    _remember(runtime, report, begun_at, options.agents, before)
+    changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
+    named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
+    counts = {
+        "applied": report.applied,
+        "proposed": len(named - {each.issue for each in changed}),
+        "errors": len(report.errors),
+    }
+    if any(counts.values()):
+        told = {"agents": list(options.agents), "before": before, "after": _counters(runtime), **counts}
+        kept = runtime.store.notes(runtime.namespace, NOTE)
+        with runtime.store.change_memories(runtime.namespace) as change:
+            change.put(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
+            for old in kept[: max(0, len(kept) + 1 - KEPT)]:
+                change.drop(Note, kind=NOTE, id=old.id)
     return report
 
 

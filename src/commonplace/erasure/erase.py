@@ -145,7 +145,8 @@ def _planned(
             erase_parts(plan, place.store, change, place.ground())
         ledger = place.store.ledger(namespace) if change is None else change.ledger
         found = naming(ledger, plan.memories)
-        plan.naming = found.with_issues(quoting_queries(place, namespace, ledger, plan))
+        issues = dict.fromkeys((*found.issues, *quoting_queries(place, namespace, ledger, plan)))
+        plan.naming = replace(found, issues=tuple(issues))
     if plan.told and place.untell is not None:
         copies = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
         plan.outside = (*plan.outside, copies)

@@ -33,7 +33,7 @@ from commonplace.erasure.resume import (
     rewrite_files,
     settle,
 )
-from commonplace.erasure.scan import Collector, Patterns, Scan, files_below
+from commonplace.erasure.scan import Collector, Patterns, files_below
 from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
 from commonplace.exchange.backup import BACKUP, STORE_SPACE
@@ -282,7 +282,20 @@ class Secrets:
         still = Found(found.known)
         self._look_at_files(still, found.named)
         scanned, stored = search(place, files_below(place.directory), patterns, waiting)
-        left = list(_left(found, scanned, stored))
+        left = list[Problem]()
+        for name in sorted(scanned.hits):
+            if not name.endswith(_PAGE):  # pages are among what still holds a secret
+                is_of_store = Path(name).name.startswith(DATABASE) or name.startswith(f"{INDEX}/")
+                remedy = _END_PROGRAMS if is_of_store else _NO_FILE
+                left.append(Problem(PART, f"the file {name} still holds a secret", remedy))
+        for name, why in scanned.unread:
+            left.append(Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it"))
+        not_in_names = found.secrets.keys() - found.named
+        count = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in not_in_names)
+        if count:
+            also = "one of these secrets is also" if count == 1 else f"{count} of these secrets are also"
+            problem = f"{also} in texts that do not name it as one, and was left there"
+            left.append(Problem(PART, problem, "find these texts with `commonplace search`, and update or forget them"))
         receipt = replace(
             receipt,
             checked=tuple(sorted(scanned.sizes.items())),
@@ -336,20 +349,6 @@ class Secrets:
             if isinstance(stored, ChangeItem):
                 [clean] = stored.prepared([stored.cleaned(cleaner)], texts)
                 clean.mend(change, texts, stored)
-
-
-def _left(found: Found, scanned: Scan, stored: set[bytes]) -> Iterator[Problem]:
-    """Yield the files that still hold a secret; pages are reported elsewhere."""
-    for name in sorted(name for name, held in scanned.hits.items() if held and not name.endswith(_PAGE)):
-        is_of_store = Path(name).name.startswith(DATABASE) or name.startswith(f"{INDEX}/")
-        yield Problem(PART, f"the file {name} still holds a secret", _END_PROGRAMS if is_of_store else _NO_FILE)
-    for name, why in scanned.unread:
-        yield Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
-    count = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
-    if count:
-        also = "one of these secrets is also" if count == 1 else f"{count} of these secrets are also"
-        problem = f"{also} in texts that do not name it as one, and was left there"
-        yield Problem(PART, problem, "find these texts with `commonplace search`, and update or forget them")
 
 
 def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Problem]:

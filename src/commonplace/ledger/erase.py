@@ -7,7 +7,7 @@ memories.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from commonplace.dataclasses import dataclass, replace
@@ -28,10 +28,6 @@ class Naming:
 
     issues: tuple[str, ...] = ()
     reversals: tuple[str, ...] = ()
-
-    def with_issues(self, ids: Iterable[str]) -> Naming:
-        """Return these and more issues, each once."""
-        return replace(self, issues=tuple(dict.fromkeys((*self.issues, *ids))))
 
 
 def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
