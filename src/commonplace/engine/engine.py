@@ -1301,7 +1301,7 @@ class Engine:
     def receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of past deletions in this namespace, oldest first."""
         from commonplace.erasure.receipt import RECEIPT, receipt_of
-        from commonplace.exchange.archive import STORE_SPACE
+        from commonplace.exchange.backup import STORE_SPACE
 
         store = self._runtime.store
         notes = [*store.notes(self.namespace, RECEIPT), *store.notes(STORE_SPACE, RECEIPT)]
