@@ -312,14 +312,11 @@ def cleaned(record: T, text: Callable[[str], str], value: Callable[[Any], Any]) 
     for column in table_of(type(record)).record_columns:
         given = getattr(record, column.name)
         if column.role == "json":
-            parsed = json.loads(given)
-            clean = value(parsed)
-            changed |= {} if clean == parsed else {column.name: json.dumps(clean, sort_keys=True)}
-        elif column.is_list and column.is_cleaned:
-            texts = tuple(map(text, given))
-            changed[column.name] = given if texts == given else tuple(dict.fromkeys(texts))
+            cleaned_value = value(parsed := json.loads(given))
+            changed |= {} if cleaned_value == parsed else {column.name: json.dumps(cleaned_value, sort_keys=True)}
         elif column.is_cleaned:
-            changed[column.name] = text(given)
+            clean = tuple(map(text, given)) if column.is_list else text(given)
+            changed[column.name] = clean if clean == given or not column.is_list else tuple(dict.fromkeys(clean))
     return replace(record, **changed)  # type: ignore[type-var] # a dataclass
 
 
