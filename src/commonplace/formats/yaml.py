@@ -42,6 +42,7 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
             if depth > DEEPEST:
                 return None, TOO_DEEP
         value = yaml.load(text, Loader=loader)  # noqa: S506 -- a safe loader, in C where there is one
+        repr(value)  # raises a ValueError for a number with more digits than Python writes
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + first_line}" if error.problem_mark else ""
         problem = error.problem or error.context or "not YAML"
@@ -50,15 +51,6 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
         return None, f"{problem}{line}"
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
         return None, fault_of(error)
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if is_long_number(each):
-            return None, LONG_NUMBER
-        if isinstance(each, dict):
-            waiting += [*each.keys(), *each.values()]
-        elif isinstance(each, list | tuple | set):
-            waiting += each
     return value, ""
 
 
