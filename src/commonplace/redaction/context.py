@@ -18,6 +18,7 @@ from commonplace.redaction.patterns import (
     may_be_password,
     may_be_token,
     places,
+    table,
 )
 
 _URL_PASSWORD: Final = late_pattern(
@@ -101,22 +102,12 @@ _CODE: Final = late_pattern(
 
 _GIVEN: Final = r"""(?P<given>[^\s"'`\\]{4,256}+)"""
 _COMMANDS: Final = tuple(
-    (name, late_pattern(rf"(?<=[\s\"'`]){flag}"), may_be_secret)
-    for name, flag, may_be_secret in (
-        (
-            "curl",
-            rf"(?:-[a-z]{{0,8}}u|--(?:proxy-)?user(?=[\s=]))[\s=]?(?:{_QUOTE})?[^\s:\"'`]{{0,128}}+:{_GIVEN}",
-            is_given,
-        ),
-        ("sshpass", rf"-p[\s\"',]{{0,6}}{_GIVEN}(?=[\"']?\s+(?:ssh|scp|sftp|rsync)\b)", is_given),
-        ("sshpass", rf"-p[\s\"',]{{0,6}}{_GIVEN}", may_be_password),
-        ("mysql", rf"-p[\"']?{_GIVEN}", may_be_password),
-        ("mariadb", rf"-p[\"']?{_GIVEN}", may_be_password),
-        ("mongo", rf"-p[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
-        ("redis-cli", rf"-a[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
-        ("sqlcmd", rf"-p[\s\"',]{{0,6}}{_GIVEN}", may_be_password),
-        (" login", rf"-p[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
+    (
+        name,
+        late_pattern(r"(?<=[\s\"'`])" + flag.replace("<quote>", _QUOTE).replace("<given>", _GIVEN)),
+        is_given if judge == "given" else may_be_password,
     )
+    for name, judge, flag in table("commands.txt")
 )
 """A command, its flag for a password, and the pattern of one."""
 _COMMAND: Final = late_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")

@@ -180,17 +180,17 @@ _ALNUM: Final = "[A-Za-z0-9]"
 _HEX: Final = "[0-9a-f]"
 
 
-def _table(name: str) -> list[list[str]]:
+def table(name: str) -> list[list[str]]:
     """Return the cells of a table in this package, without its heading."""
     lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()[1:]
     return [line.split("\t") for line in lines]
 
 
-VENDORS: Final = tuple((name, tuple(prefixes.split()), rest) for name, prefixes, rest in _table("vendors.txt"))
+VENDORS: Final = tuple((name, tuple(prefixes.split()), rest) for name, prefixes, rest in table("vendors.txt"))
 """Vendors of which the keys have prefixes of their own: name, prefixes, and what follows them."""
 
 _FORMS: Final = (
-    *((kind, first, prefix, rest) for kind, first, prefix, rest in _table("forms.txt")),
+    *((kind, first, prefix, rest) for kind, first, prefix, rest in table("forms.txt")),
     *(
         (f"{vendor.lower()} key", rf"{prefix[0]}(?<!{_WORD}.)", re.escape(prefix[1:]), f"(?:{rest})(?!{_WORD})")
         for vendor, prefixes, rest in VENDORS
@@ -304,15 +304,11 @@ def _is_generated(value: str) -> bool:
     return bool(_DIGIT.search(value)) or _is_mixed(value)
 
 
-def _is_access_key(value: str) -> bool:
-    """Tell an id without a digit from a word in capitals that begins as ids do."""
-    return bool(_DIGIT.search(value)) or value.startswith("AKIA") or bool(_NO_WORD.search(value))
-
-
 _NO_WORD: Final = late_pattern("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     **{f"{vendor.lower()} key": _is_mixed for vendor, *_ in VENDORS},
-    "aws access key": _is_access_key,
+    # Without a digit it may be a word in capitals that begins as ids do.
+    "aws access key": lambda value: bool(_DIGIT.search(value) or value.startswith("AKIA") or _NO_WORD.search(value)),
     "openai key": may_be_token,
     "hugging face token": _is_mixed,
     "json web token": _is_web_token,
