@@ -131,14 +131,14 @@ def run_spec(
 
     A result has `task, output, input, prompt, engine, model, raw_output`, with `chain` where tasks ran before it,
     `delegated_to` where another spec implements it, `usage` where tokens were counted, and `degraded` where our own
-    re-ranker can stand in for a model. An error has `error, code, stage`, and mostly `task`.
+    re-ranker can stand in for a model. An error has `error, code, stage`, and usually `task`.
 
     Args:
         spec: a file, or a parsed document.
         task: its name; default: the first that can be run.
         generator: replaces models: an object with `generate`, a function of system and user prompt, or a mapping from
             task names to these.
-        system: a system prompt instead of the task's; `user` likewise.
+        system: a system prompt instead of the task's; `user`: a user prompt instead of the task's.
         settings: as in `open`.
 
     Raises:

@@ -70,7 +70,7 @@ else:
         return _Spec(default, default_factory, repr, compare, metadata or {}, kw_only)
 
     def fields(value):
-        """Return what there is to know of the fields of a class, or of a value's class, whoever made it."""
+        """Return the fields of a class, or of a value's class: one of ours or of the library."""
         made = next((cls for cls in getattr(value, "__mro__", type(value).__mro__) if _PARAMS in cls.__dict__), type)
         if _SPECS in made.__dict__:
             return tuple(getattr(made, _SPECS).values())
@@ -115,7 +115,7 @@ def _specs(cls: type) -> dict[str, _Spec]:
 
 
 def _with_slots(cls: type, specs: Mapping[str, _Spec], more: Mapping[str, Any]) -> type:
-    """Return the class made anew with more members: its slots are fixed from its beginning."""
+    """Return a new class with more members: slots cannot be added to an existing one."""
     own = [name for name in cls.__annotations__ if name in specs]
     inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
     members = {name: value for name, value in cls.__dict__.items() if name not in {"__dict__", "__weakref__", *own}}

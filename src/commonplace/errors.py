@@ -37,7 +37,7 @@ class UsageError(CommonplaceError):
         """Call parameters in the message as a surface does; those that `names` does not hold keep theirs."""
         message = str(self.args[0])
         for name in self.parameters:
-            # Only the first: the value that was given stands behind it, and may hold the same word.
+            # Only the first: the given value follows it, and may contain the same word.
             found = re.search(rf"\b{re.escape(name)}\b", message)
             if found and name in names:
                 message = f"{message[: found.start()]}{names[name]}{message[found.end() :]}"
@@ -89,7 +89,7 @@ class NotFoundError(CommonplaceError):
     """Check the id, path or name: nothing in this namespace has it."""
 
     def advise(self, remedy: str) -> None:
-        """Put another remedy in the place of a command, for whoever has no command line."""
+        """Replace a remedy that is a command, for a caller without a command line."""
         if "`commonplace " in self.remedy:
             self.remedy = remedy
 

@@ -3,7 +3,7 @@
 Two files grow in the directory it is given: `commonplace.jsonl`, fed by the standard `logging` module from our own
 loggers, and `retrieval/retrieval.jsonl`, one line a search, or a use of what one found. Each line is one `os.write`
 to a file opened for appending, so that lines of several processes never mix. Nothing is created before the first
-line. Queries are told by hash unless the settings ask for their text; settings, keys and addresses are never logged.
+line. Queries are logged as a hash unless the settings ask for their text; settings, keys, addresses never are.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class RetrievalLog:
         """Write one line.
 
         Args:
-            query: None where it tells of a use of what was found, which `fields` then holds as `used`.
+            query: None for a use of what was found, which `fields` then has as `used`.
             fields: what the search did (method, hits, milliseconds), never a text that it found.
             now: seconds since the epoch; None reads the clock.
         """
@@ -176,13 +176,13 @@ class RetrievalLog:
 
 
 def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
-    """Write `{}` over the lines of every log below a directory in which something stands; return how many there are.
+    """Write `{}` over the lines of every log below a directory that contain something; return their number.
 
     They are overwritten where they are: no line that another process appends meanwhile is lost, and the old bytes are
     not left in a file that has no name any more.
 
     Args:
-        places: returns the offsets at which that something stands in a file's bytes.
+        places: returns the offsets of that something in a file's bytes.
         dry_run: only count.
 
     Raises:

@@ -109,7 +109,7 @@ def _open(link: str) -> None:
     Thread(target=browser.open, args=(Path(name).as_uri(),), daemon=True).start()
 
 
-def _run(invocation: Invocation, address: Address, told: Callable[[str], None], **options: Any) -> None:
+def _run(invocation: Invocation, address: Address, report: Callable[[str], None], **options: Any) -> None:
     """Serve the store, and answer commands of this machine too, until SIGINT or SIGTERM."""
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import run
@@ -137,7 +137,7 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
                 listener.begin(loaded, engine)
             if "has_page" in options:
                 opening.start()  # meanwhile the browser starts
-        told(where)
+        report(where)
 
     with stack:
         try:

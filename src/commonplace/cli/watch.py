@@ -1,4 +1,4 @@
-"""Follow a project's files, and repeat work, until the process is told to stop."""
+"""Follow a project's files, and repeat work, until the process is asked to stop."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Client:
     Attributes:
         place: returns its file, of a project's directory and of a user's home directory.
         marks: names in a home directory that show that the client is in use.
-        keys: under which the servers stand in that file.
-        entry: returns what is said of a server, of its command line.
+        keys: the path to the servers in that file.
+        entry: returns the entry of a server, made of its command line.
         is_toml: the file is TOML, else JSON.
         then: what the user does next, and has to know.
     """

@@ -112,8 +112,8 @@ class Context:
     Attributes:
         terms: the version of the protocol that the request is answered by, and who asks.
         cancellation: set when the client no longer wants the answer; what the handler returns then is dropped.
-        progress: `progress(done, total=None, message=None)` tells the client how far the request is; what does not
-            grow from call to call is dropped.
+        progress: `progress(done, total=None, message=None)` reports how far the request is; a call that does
+            not raise `done` is dropped.
     """
 
     terms: Terms

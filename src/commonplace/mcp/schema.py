@@ -1,6 +1,6 @@
 """Validate values against the subset of JSON Schema 2020-12 that the tools use.
 
-A test holds that the tools' schemas use no other keyword. Semantics: the validation vocabulary of draft
+A test checks that the tools' schemas use no other keyword. Semantics: the validation vocabulary of draft
 2020-12 (json-schema.org); lengths are counted in code points, 1.0 is an integer.
 """
 

@@ -56,35 +56,25 @@ from commonplace.mcp.protocol import (
     stateless_terms,
 )
 
-_MAX_ARENAS, _TRIM_THRESHOLD = -8, -1
-"""M_ARENA_MAX and M_TRIM_THRESHOLD of mallopt(3) in the GNU C library."""
-_KEPT_FREE = 1 << 18
-
 _T = TypeVar("_T")
-_Job: TypeAlias = Callable[[], Callable[[], None]]
 
 
 class Pool:
     """Runs work in at most `workers` threads while at most `waiting` more is queued; used from one thread.
 
-    A thread is started only when all others are busy, as each costs whoever it calls a connection of its own.
+    A thread is started only when all others are busy, as each one opens a connection of its own.
     """
 
     def __init__(self, workers: int, waiting: int) -> None:
         self._workers = workers
-        self._jobs: Queue[_Job | None] = Queue(waiting)
+        self._jobs: Queue[tuple[Callable[[], Any], Callable[[Any], None]] | None] = Queue(waiting)
         self._threads: list[threading.Thread] = []
         self._has_libraries = False
 
     def submit(self, work: Callable[[], _T], deliver: Callable[[_T], None]) -> bool:
         """Have `deliver(work())` called in a thread, neither of which may raise; False where the queue is full."""
-
-        def job() -> Callable[[], None]:
-            outcome = work()
-            return lambda: deliver(outcome)
-
         try:
-            self._jobs.put_nowait(job)
+            self._jobs.put_nowait((work, deliver))
         except Full:
             return False
         if len(self._threads) < min(self._jobs.unfinished_tasks, self._workers):
@@ -104,10 +94,11 @@ class Pool:
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
-            deliver = job()
+            work, deliver = job
+            outcome = work()
             # Done before it is delivered: a client that then asks at once must find this thread free.
             self._jobs.task_done()
-            deliver()
+            deliver(outcome)
             if not self._has_libraries and "numpy" in sys.modules:
                 self._has_libraries = True
                 give_back_libraries()
@@ -124,20 +115,16 @@ def _share_one_heap() -> None:
 
     with suppress(AttributeError):
         library = ctypes.CDLL(None)
-        library.mallopt(_MAX_ARENAS, 1)
-        library.mallopt(_TRIM_THRESHOLD, _KEPT_FREE)
-
-
-_GIVE_BACK = 4
-"""MADV_DONTNEED of madvise(2): the system keeps the pages in its cache of files, and maps again what is read again."""
-_CODE, _CONSTANTS = "r-xp", "r--p"
+        # M_ARENA_MAX and M_TRIM_THRESHOLD of mallopt(3) in the GNU C library.
+        library.mallopt(-8, 1)
+        library.mallopt(-1, 1 << 18)
 
 
 def give_back_libraries() -> None:
     """Release the pages of libraries that were only read for loading: a quarter is never read again.
 
-    Only of mappings of which nothing was ever written: what the linker has filled in stands in no file. Where the
-    system does not tell of them (no /proc), nothing happens.
+    Only mappings that were never written to: what the linker has filled in is in no file. Without /proc nothing
+    happens.
     """
     import ctypes
     from pathlib import Path
@@ -147,12 +134,13 @@ def give_back_libraries() -> None:
         for line in Path("/proc/self/smaps").read_text("utf-8", "surrogateescape").splitlines():
             words = line.split()
             if not words[0].endswith(":"):
-                span = words[0] if words[1] in (_CODE, _CONSTANTS) and ".so" in words[-1] else ""
+                span = words[0] if words[1] in ("r-xp", "r--p") and ".so" in words[-1] else ""
             elif span and words[0] == "Anonymous:" and words[1] == "0":
                 mappings.append(span)
         give_back = ctypes.CDLL(None).madvise
         for begin, end in ((int(part, 16) for part in span.split("-")) for span in mappings):
-            give_back(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _GIVE_BACK)
+            # MADV_DONTNEED of madvise(2): the pages stay in the cache of files and are mapped when read again.
+            give_back(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), 4)
 
 
 _INPUT, _OUTPUT, _ERRORS = 0, 1, 2
@@ -365,8 +353,8 @@ class _Connection:
             if token is None or cancellation.is_set() or done <= last:
                 return
             last = done
-            told: dict[str, Any] = {"progressToken": token, "progress": done, "total": total, "message": message}
-            given = {name: value for name, value in told.items() if value is not None}
+            fields: dict[str, Any] = {"progressToken": token, "progress": done, "total": total, "message": message}
+            given = {name: value for name, value in fields.items() if value is not None}
             self._writer.write(encode(notification("notifications/progress", given)))
 
         return send

@@ -76,14 +76,14 @@ def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
         *(f"ended: {each.fact} ({when(each)})" for each in added.ended),
         *(f"disputed: {each.fact} ({when(each)})" for each in added.disputed),
     ]
-    source, target, told = stated["source"], stated["target"], "stored, but it states no fact"
+    source, target, text = stated["source"], stated["target"], "stored, but it states no fact"
     if added.relations:
         # The names as they are known, and the type that the sentence states: perhaps more than was given.
         fact = added.relations[0]
         source, target, type_ = fact.source_name, fact.target_name, fact.relation_type
-        told = f"stored: {source} —{type_}→ {target}"
+        text = f"stored: {source} —{type_}→ {target}"
     structured = {"source": source, "target": target, "type": type_, "notices": notices}
-    return ToolResult(structured, "\n".join([told, *notices]))
+    return ToolResult(structured, "\n".join([text, *notices]))
 
 
 def graph(engine: Engine, given: Arguments) -> ToolResult:
@@ -362,14 +362,14 @@ def _get(engine: Engine, given: Arguments) -> ToolResult:
     text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, engine.count_tokens)
     structured: dict[str, Any] = {"path": path, "text": text}
     after = first + size
-    told = _fenced([(f"{path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    shown = _fenced([(f"{path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
     if len(text) < len("\n".join(lines[:size])):
         structured["cut"] = True
-        told += f"\nLine {first} was cut at the token limit."
+        shown += f"\nLine {first} was cut at the token limit."
     if after <= excerpt.total_lines:
         structured["nextFrom"] = after
-        told += f"\nContinue from line {after}."
-    return ToolResult(structured, told)
+        shown += f"\nContinue from line {after}."
+    return ToolResult(structured, shown)
 
 
 def _context(engine: Engine, given: Arguments) -> ToolResult:
@@ -422,11 +422,11 @@ def _forget(engine: Engine, given: Arguments) -> ToolResult:
         "counts": counts,
         "notices": shown_notices,
     }
-    told = ", ".join(f"{name} {number}" for name, number in counts.items())
+    deleted = ", ".join(f"{name} {number}" for name, number in counts.items())
     if not is_meant:
-        return ToolResult(structured, f"Would delete: {told}. Nothing was changed; pass confirm=true to delete.")
+        return ToolResult(structured, f"Would delete: {deleted}. Nothing was changed; pass confirm=true to delete.")
     proof = "verified, nothing is left in the store" if receipt.verified else "not verified yet, see the notices"
-    return ToolResult(structured, "\n".join([f"Deleted: {told}; {proof}.", *shown_notices]))
+    return ToolResult(structured, "\n".join([f"Deleted: {deleted}; {proof}.", *shown_notices]))
 
 
 def _why(engine: Engine, given: Arguments) -> ToolResult:
@@ -452,10 +452,10 @@ def _why(engine: Engine, given: Arguments) -> ToolResult:
         "rejected": [beginning(each, 60, engine.count_tokens) for each in rejected],
     }
     words = ", ".join(structured["matched"]) or "none"
-    told = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
+    values = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
     moved = f" Ranked above {receipt.stands_before}, which is older." if receipt.stands_before else ""
     head = f"Rank {receipt.rank}, score {receipt.score:.2f}, {receipt.confidence}.{moved}"
-    return ToolResult(structured, f"{head} {told}. Matching words: {words}.")
+    return ToolResult(structured, f"{head} {values}. Matching words: {words}.")
 
 
 CountTokens = Callable[[str], int]
