@@ -20,7 +20,7 @@ import commonplace
 from commonplace.cli import options
 from commonplace.cli.invocation import Invocation, run_to_the_end
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say
-from commonplace.cli.rows import View, emit
+from commonplace.cli.rows import Answer, emit
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 from commonplace.formats.escaping import harmless_line
 
@@ -182,31 +182,26 @@ def command(
 
 def ask(
     group: click.Group | None,
-    view: View | None,
     *parameters: options.Decorator,
     is_long: bool = False,
     has_notices: bool = False,
     fails: Callable[[Any], bool] | None = None,
-    value: Callable[[Any], Any] | None = None,
     **extra: Any,
-) -> Callable[[Callable[..., Any]], Command]:
-    """Make a command of a function of the engine, whose answer is printed by a view, or as JSON.
+) -> Callable[[Callable[..., Answer]], Command]:
+    """Make a command of a function of the engine, whose answer is printed as rows or as JSON.
 
     Args:
-        view: None if it depends on more than the answer: the function returns its answer and the view.
         is_long: show progress on a terminal.
-        has_notices: the view shows the notices of the answer.
+        has_notices: the rows show the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
-        value: returns what JSON has in place of the answer itself.
     """
 
-    def decorate(function: Callable[..., Any]) -> Command:
+    def decorate(function: Callable[..., Answer]) -> Command:
         @wraps(function)
         def run(invocation: Invocation, /, **values: Any) -> int:
             with opened(invocation, is_long=is_long) as engine:
-                returned = function(engine, **values)
-            answer, shown = returned if view is None else (returned, view)
-            emit(invocation, answer, shown, value=None if value is None else value(answer), has_notices=has_notices)
+                answer, rows = function(engine, **values)
+            emit(invocation, answer, rows, has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS
 
         return command(group, *parameters, **extra)(run)

@@ -29,6 +29,7 @@ from commonplace.cli.invocation import Invocation, guard_output
 from commonplace.cli.output import print_json, say
 from commonplace.cli.rows import (
     MAX_LISTED,
+    Answer,
     Body,
     Line,
     Row,
@@ -46,7 +47,7 @@ from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
     from commonplace.consolidation.base import Failure
-    from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, Outcome, RunReport
+    from commonplace.consolidation.runner import ConsolidationRun, Outcome, RunReport
     from commonplace.consolidation.undo import Undone
     from commonplace.engine import Engine
 
@@ -129,7 +130,7 @@ def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]
         where = f" at {error.item}" if error.item else ""
         return Line(f"{error.agent} failed{where}: {error.error}", "red", 1)
 
-    def rows(_: object) -> Rows:
+    def rows() -> Rows:
         would = " (dry run)" if done.dry_run else ""
         for agent, results in done.results.items():
             yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}", "bold")
@@ -147,7 +148,7 @@ def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]
             yield Line("Undo all of it:", "dim")
             yield Line(f"   commonplace consolidate undo {done.run}", "dim")
 
-    emit(invocation, done, rows, has_notices=True)
+    emit(invocation, done, rows(), has_notices=True)
 
 
 def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
@@ -168,35 +169,6 @@ def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
     strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
     name = f"{result.from_memory_id} ↔ {result.to_memory_id}"
     return name, (strength, f"confidence {result.confidence:.2f}")
-
-
-def _status(found: ConsolidationStatus) -> Rows:
-    for agent, counts in found.agents.items():
-        known = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in counts if counts[name]]
-        yield Row(agent, known or ["nothing pending"])
-    left = found.rate_limit_remaining
-    limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
-    yield f"\n{found.total_pending:,} pending in all; {limit}"
-
-
-def _runs(found: Mapping[str, list[ConsolidationRun]]) -> Rows:
-    for run in found["runs"]:
-        is_undone = run.applied and run.undone and not run.standing
-        known = (
-            f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
-            ", ".join(run.agents),
-            f"{counted(run.applied, 'change')} applied",
-            "undone" if is_undone else f"{run.undone:,} undone" if run.undone else "",
-            f"{run.proposed:,} proposed" if run.proposed else "",
-            counted(run.errors, "failure") if run.errors else "",
-            "only its changes are known" if run.proposed is None else "",
-        )
-        yield Row(run.run, known)
-    if not found["runs"]:
-        yield "no run has changed or proposed anything"
-    elif any(each.standing for each in found["runs"]):
-        yield Line("\nUndo a run:", "dim")
-        yield Line("   commonplace consolidate undo RUN", "dim")
 
 
 def _undone(done: Undone) -> Rows:
@@ -285,24 +257,50 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     return SUCCESS
 
 
-@ask(consolidate, _status, heeds=("rate_limit",))
+@ask(consolidate, heeds=("rate_limit",))
 @click.argument("agent", required=False, type=click.Choice(AGENTS))
-def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
+def status(engine: Engine, /, agent: str | None) -> Answer:
     """Show what is pending, in progress or blocked.
 
     Example: commonplace consolidate status decay
     """
-    return engine.consolidation_status(agent, rate_limit=invocation_of(click.get_current_context()).rate_limit)
+    rate_limit = invocation_of(click.get_current_context()).rate_limit
+    found = engine.consolidation_status(agent, rate_limit=rate_limit)
+    rows: list[Row | str] = []
+    for name, counts in found.agents.items():
+        known = [f"{number:,} {kind.replace('_', ' ')}" for kind, number in counts.items() if number]
+        rows.append(Row(name, known or ["nothing pending"]))
+    left = found.rate_limit_remaining
+    limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
+    return found, [*rows, f"\n{found.total_pending:,} pending in all; {limit}"]
 
 
-@ask(consolidate, _runs, heeds=())
+@ask(consolidate, heeds=())
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
-def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
+def runs(engine: Engine, /, limit: int) -> Answer:
     """List recent runs that changed or proposed something.
 
     Example: commonplace consolidate runs --limit 5
     """
-    return {"runs": engine.consolidation_runs(limit)}
+    found = engine.consolidation_runs(limit)
+
+    def row(run: ConsolidationRun) -> Row:
+        is_undone = run.applied and run.undone and not run.standing
+        known = (
+            f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            ", ".join(run.agents),
+            f"{counted(run.applied, 'change')} applied",
+            "undone" if is_undone else f"{run.undone:,} undone" if run.undone else "",
+            f"{run.proposed:,} proposed" if run.proposed else "",
+            counted(run.errors, "failure") if run.errors else "",
+            "only its changes are known" if run.proposed is None else "",
+        )
+        return Row(run.run, known)
+
+    rows = [*listed(found, row, none="no run has changed or proposed anything")]
+    if any(each.standing for each in found):
+        rows += [Line("\nUndo a run:", "dim"), Line("   commonplace consolidate undo RUN", "dim")]
+    return {"runs": found}, rows
 
 
 @command(consolidate, click.argument("issue", metavar="ISSUE"))
@@ -332,24 +330,26 @@ def process(invocation: Invocation, /, issue: str) -> int:
     return FAILURE if done.errors else SUCCESS
 
 
-@ask(consolidate, _undone, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
-def undo(engine: Engine, /, id_: str) -> Undone:
+@ask(consolidate, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
+def undo(engine: Engine, /, id_: str) -> Answer:
     """Undo what ISSUE or RUN changed.
 
     Example: commonplace consolidate undo commonplace-115e671d
     """
     _refuse_dry_run()
-    return engine.undo_consolidation(id_)
+    done = engine.undo_consolidation(id_)
+    return done, _undone(done)
 
 
-@ask(consolidate, _undone, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
-def unmerge(engine: Engine, /, memory: str) -> Undone:
+@ask(consolidate, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
+def unmerge(engine: Engine, /, memory: str) -> Answer:
     """Undo the merge that made MEMORY.
 
     Example: commonplace consolidate unmerge 3f2a
     """
     _refuse_dry_run()
-    return engine.unmerge(engine.resolve_id(memory))
+    done = engine.unmerge(engine.resolve_id(memory))
+    return done, _undone(done)
 
 
 def _refuse_dry_run() -> None:

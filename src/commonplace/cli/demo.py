@@ -6,7 +6,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,10 +64,10 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
     for result in results:
         notify(result.notices, invocation)
     value = {"store": store, "roots": reports, "answers": results}
-    emit(invocation, value, partial(_rows, passages=passages))
+    emit(invocation, value, _rows(value, passages))
 
 
-def _rows(done: Mapping[str, Any], *, passages: int) -> Rows:
+def _rows(done: Mapping[str, Any], passages: int) -> Rows:
     reports: Mapping[str, IndexReport] = done["roots"]
     results: Sequence[SearchResult] = done["answers"]
     yield Line("Indexing", "bold")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from time import time as now
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +17,10 @@ from commonplace.cli.options import read_text
 from commonplace.cli.output import notify, print_json, say, write_whole
 from commonplace.cli.rows import (
     MAX_LISTED,
+    Answer,
     Line,
     Row,
     Rows,
-    View,
     counted,
     counts_text,
     emit,
@@ -34,8 +34,6 @@ from commonplace.graph.text import overtaken, when
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.graph import views
-    from commonplace.graph.graphiti.outbox import Delivery
-    from commonplace.graph.migration import Migration
 
 _ENDINGS: Final = {
     "svg": "svg",
@@ -86,120 +84,6 @@ def _addition(added: views.Addition) -> Rows:
     yield from _titled(disputed, "Disputed since:", _WARNING)
 
 
-def _found_facts(found: views.FoundRelations) -> Rows:
-    yield from listed(found, _fact, is_numbered=True)
-    if not found:
-        yield Line("No fact is about this.", "bold")
-        yield Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1)
-    elif any(overtaken(each) for each in found):
-        yield Line("--valid-at TIME finds what held then, --past what has ended.", "dim")
-
-
-def _path(found: views.GraphPath) -> Rows:
-    if not found.entities:
-        yield Line("No path between these entities.", "bold")
-        if found.is_capped:
-            yield Line("The search stopped at a hub; raise --max-depth or name a closer entity.", "dim")
-        return
-    yield Row(found.entities[0].name)
-    for place, each in enumerate(found.relations):
-        is_along = each.source_node_uuid == found.entities[place].uuid
-        arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
-        name = found.entities[place + 1].name
-        yield Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1)
-
-
-def _changes(found: views.Timeline) -> Rows:
-    yield _name_of(found.entity)
-    for entry in found.entries:
-        day = "unknown" if entry.at is None else entry.at.date().isoformat()
-        marks = "".join(f" ({each})" for each in _state(entry.relation))
-        style = "" if entry.what == "began" else "dim"
-        yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
-    if not found.entries:
-        yield "   Nothing is known about it."
-
-
-def _communities(found: Sequence[views.Community]) -> Rows:
-    for each in found:
-        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
-        rest = ", …" if each.size > len(each.entities) else ""
-        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
-    if not found:
-        yield "No related entities yet."
-
-
-def _entities(found: Sequence[views.EntityView]) -> Rows:
-    def rows(entity: views.EntityView) -> Rows:
-        away = f"{counted(entity.distance, 'fact')} away" if entity.distance else ""
-        yield Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
-        yield Line(entity.summary, "", 1)
-
-    return listed(found, rows, "", "bold", none="No entity is about this.", is_numbered=True)
-
-
-def _episodes(found: Sequence[views.EpisodeView]) -> Rows:
-    def row(each: views.EpisodeView) -> Row:
-        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
-        return Row(each.uuid, known, each.content)
-
-    return listed(found, row, none="No episodes. Keep one with `commonplace graph add`.")
-
-
-def _deletion(gone: views.Deletion) -> Rows:
-    also = holdings(gone)
-    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    yield from _titled(gone.reopened, "True again:")
-
-
-def _merging(done: views.Merging) -> Rows:
-    yield f"{done.merged.name} is {done.entity.name} now, with {counted(len(done.relations), 'fact')}."
-    yield from listed([done.entity], _name_of, level=1)
-
-
-def _splitting(done: views.Splitting) -> Rows:
-    yield from map(_name_of, (done.entity, *done.parted))
-    yield f"{counted(len(done.relations), 'fact')} went with them."
-
-
-def _settlement(done: views.Settlement) -> Rows:
-    yield from _titled([done.relation], "This holds:")
-    yield from _titled(done.ended, "This has ended:")
-    yield from _titled(done.retracted, "This was never true:")
-
-
-def _disputes(found: Sequence[views.Dispute]) -> Rows:
-    for each in found:
-        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
-        yield from listed(each.relations, _fact, level=1)
-    if found:
-        yield from ("", Line("Say which one is right:  commonplace graph settle ID --reason WHY", "dim"))
-    else:
-        yield "Nothing is disputed."
-
-
-def _stats(found: views.GraphStats) -> Rows:
-    yield Line(f"{holdings(found)}, of which {found.current:,} hold", "bold")
-    if found.disputed:
-        yield Line(f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`", _WARNING)
-    for name, counts in {"entities": found.entity_types, "facts": found.relation_types}.items():
-        text = counts_text(counts)
-        yield Line(f"{name}: {text}" if text else "", "", 1)
-
-
-def _delivery(delivery: Delivery) -> Rows:
-    if delivery.backend == "local":
-        yield "The graph is local: nothing is queued."
-        return
-    sent = counted(delivery.delivered, "episode")
-    yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
-    if delivery.unsure:
-        these = f"{delivery.unsure:,} of these"
-        yield Line(f"{these} may have arrived; they are checked before being resent.", "", 1)
-    if delivery.refused:
-        yield Line(f"{delivery.refused:,} of these were refused.", _WARNING, 1)
-
-
 # Options are passed on under the names that the library has for them.
 _groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
 _group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
@@ -248,7 +132,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
     checked_episode(content, now(), settings.memory.max_bytes, given)  # before a store is made for it
     with opened(invocation, settings, create=True) as engine:
         added = engine.graph.add_episode(content, **given)
-    emit(invocation, added, _addition)
+    emit(invocation, added, _addition(added))
 
 
 @command(graph, _group, options.reason)
@@ -273,70 +157,99 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     checked_fact(source, relation_type, target, now(), settings.graph, values)
     with opened(invocation, settings, create=True) as engine:
         added = engine.graph.add_triplet(source, relation_type, target, **values)
-    emit(invocation, added, _addition)
+    emit(invocation, added, _addition(added))
 
 
-@ask(graph, _deletion, _uuid)
-def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
+@ask(graph, _uuid)
+def delete_episode(engine: Engine, /, uuid: str) -> Answer:
     """Delete an episode and what only it supports.
 
     What other episodes say stays; facts that had ended only because of it hold again.
 
     Example: commonplace graph delete-episode 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    return engine.graph.delete_episode(uuid)
+    gone = engine.graph.delete_episode(uuid)
+    also = holdings(gone)
+    head = Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
+    return gone, [head, *_titled(gone.reopened, "True again:")]
 
 
-@ask(graph, _merging, click.argument("keep"), click.argument("other"), options.reason)
-def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Merging:
+@ask(graph, click.argument("keep"), click.argument("other"), options.reason)
+def merge(engine: Engine, /, keep: str, other: str, reason: str) -> Answer:
     """Merge entity OTHER into KEEP; `graph split` undoes it.
 
     Example: commonplace graph merge "Ada Marsh" "A. Marsh" --reason "same person"
     """
-    return engine.graph.merge(keep, other, reason=reason)
+    done = engine.graph.merge(keep, other, reason=reason)
+    facts = counted(len(done.relations), "fact")
+    return done, [
+        f"{done.merged.name} is {done.entity.name} now, with {facts}.",
+        *listed([done.entity], _name_of, level=1),
+    ]
 
 
-@ask(graph, _splitting, _entity_argument, options.reason)
+@ask(graph, _entity_argument, options.reason)
 @options.text("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
-def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> views.Splitting:
+def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> Answer:
     """Split ENTITY again, as before it was merged.
 
     Names that never belonged to another entity make a new one.
 
     Example: commonplace graph split "Ada Marsh" --name "A. Marsh"
     """
-    return engine.graph.split(entity, names=names, reason=reason)
+    done = engine.graph.split(entity, names=names, reason=reason)
+    rest = f"{counted(len(done.relations), 'fact')} went with them."
+    return done, [*map(_name_of, (done.entity, *done.parted)), rest]
 
 
-@ask(graph, _settlement, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
-def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
+@ask(graph, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
+def settle(engine: Engine, /, uuid: str, reason: str) -> Answer:
     """Say which of several disputed facts is right.
 
     Others that began earlier end; the rest is retracted.
 
     Example: commonplace graph settle 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33 --reason "asked her"
     """
-    return engine.graph.settle(uuid, reason=reason)
+    done = engine.graph.settle(uuid, reason=reason)
+    return done, [
+        *_titled([done.relation], "This holds:"),
+        *_titled(done.ended, "This has ended:"),
+        *_titled(done.retracted, "This was never true:"),
+    ]
 
 
-@ask(graph, _entities, _found, _entity_types, _groups, _times, _centre)
-def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundEntities:
+@ask(graph, _found, _entity_types, _groups, _times, _centre)
+def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer:
     """Find entities by their names and facts.
 
     With --valid-at, by the facts that held then.
 
     Example: commonplace graph entities token refresh --type Module
     """
-    return engine.graph.search_entities(" ".join(query), **values)
+    found = engine.graph.search_entities(" ".join(query), **values)
+
+    def rows(entity: views.EntityView) -> Rows:
+        away = f"{counted(entity.distance, 'fact')} away" if entity.distance else ""
+        yield Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
+        yield Line(entity.summary, "", 1)
+
+    return found, listed(found, rows, "", "bold", none="No entity is about this.", is_numbered=True)
 
 
-@ask(graph, _found_facts, _found, _relation_types, _groups, _times, _past, _centre)
-def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundRelations:
+@ask(graph, _found, _relation_types, _groups, _times, _past, _centre)
+def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer:
     """Find facts, best first: those that hold now, or then.
 
     Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
     """
-    return engine.graph.search_edges(" ".join(query), **values)
+    found = engine.graph.search_edges(" ".join(query), **values)
+    rows = [*listed(found, _fact, is_numbered=True)]
+    if not found:
+        rows.append(Line("No fact is about this.", "bold"))
+        rows.append(Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1))
+    elif any(overtaken(each) for each in found):
+        rows.append(Line("--valid-at TIME finds what held then, --past what has ended.", "dim"))
+    return found, rows
 
 
 @command(graph, _times, _centre)
@@ -362,8 +275,8 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
         notify(("nothing is known about it, or the token budget is too small",), invocation)
 
 
-@ask(graph, None, _name, options.as_of)
-def entity(engine: Engine, /, name: str, as_of: str | None) -> tuple[Any, View]:
+@ask(graph, _name, options.as_of)
+def entity(engine: Engine, /, name: str, as_of: str | None) -> Answer:
     """Show the entity NAME (or its id) and its facts.
 
     Example: commonplace graph entity "Ada Marsh"
@@ -372,7 +285,7 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> tuple[Any, View]:
     about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
     own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
 
-    def rows(_: object) -> Rows:
+    def rows() -> Rows:
         yield _name_of(found)
         known = {
             "also": ", ".join(found.aliases),
@@ -388,29 +301,47 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> tuple[Any, View]:
             yield Line(f"… {len(own) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
         yield from map(note, about.notices)
 
-    return found, rows
+    return found, rows()
 
 
-@ask(graph, _path, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
-def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.GraphPath:
+@ask(graph, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
+def path(engine: Engine, /, source: str, target: str, **values: Any) -> Answer:
     """Show the shortest path of facts between two entities.
 
     Example: commonplace graph path auth.ts clock.ts
     """
-    return engine.graph.path(source, target, **values)
+    found = engine.graph.path(source, target, **values)
+    if not found.entities:
+        hint = "The search stopped at a hub; raise --max-depth or name a closer entity." if found.is_capped else ""
+        return found, [Line("No path between these entities.", "bold"), Line(hint, "dim")]
+    rows = [Row(found.entities[0].name)]
+    for place, each in enumerate(found.relations):
+        is_along = each.source_node_uuid == found.entities[place].uuid
+        arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
+        name = found.entities[place + 1].name
+        rows.append(Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1))
+    return found, rows
 
 
-@ask(graph, _changes, _name, options.limit("limit", 1000), options.as_of)
-def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
+@ask(graph, _name, options.limit("limit", 1000), options.as_of)
+def timeline(engine: Engine, /, name: str, **values: Any) -> Answer:
     """Show what began and ended for NAME, oldest first.
 
     Example: commonplace graph timeline "Ada Marsh"
     """
-    return engine.graph.timeline(name, **values)
+    found = engine.graph.timeline(name, **values)
+
+    def row(entry: views.TimelineEntry) -> Line:
+        day = "unknown" if entry.at is None else entry.at.date().isoformat()
+        marks = "".join(f" ({each})" for each in _state(entry.relation))
+        style = "" if entry.what == "began" else "dim"
+        return Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
+
+    return found, [_name_of(found.entity), *listed(found.entries, row, none="   Nothing is known about it.")]
 
 
-@ask(graph, None, _uuid)
-def history(engine: Engine, /, uuid: str) -> tuple[Any, View]:
+@ask(graph, _uuid)
+def history(engine: Engine, /, uuid: str) -> Answer:
     """Show what happened to a fact or entity, and why.
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
@@ -419,52 +350,76 @@ def history(engine: Engine, /, uuid: str) -> tuple[Any, View]:
     is_fact = found.kind == "relation"
     subject = _fact(engine.graph.relation(found.uuid)) if is_fact else [_name_of(engine.graph.entity(found.uuid))]
 
-    def rows(_: object) -> Rows:
-        yield from subject
-        for entry in found.entries:
-            reason = f": {entry.reason}" if entry.reason else ""
-            yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
-            yield Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
-        if not found.entries:
-            yield "   Nothing is recorded."
+    def rows(entry: views.HistoryEntry) -> Rows:
+        reason = f": {entry.reason}" if entry.reason else ""
+        yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
+        yield Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
 
-    return found, rows
+    return found, [*subject, *listed(found.entries, rows, none="   Nothing is recorded.")]
 
 
-@ask(graph, _episodes, options.limit(), _groups, options.as_of)
-def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
+@ask(graph, options.limit(), _groups, options.as_of)
+def episodes(engine: Engine, /, **values: Any) -> Answer:
     """List episodes, newest first.
 
     Example: commonplace graph episodes --limit 5
     """
-    return engine.graph.episodes(**values)
+    found = engine.graph.episodes(**values)
+
+    def row(each: views.EpisodeView) -> Row:
+        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
+        return Row(each.uuid, known, each.content)
+
+    return found, listed(found, row, none="No episodes. Keep one with `commonplace graph add`.")
 
 
-@ask(graph, _communities, options.limit(), options.as_of)
-def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
+@ask(graph, options.limit(), options.as_of)
+def communities(engine: Engine, /, **values: Any) -> Answer:
     """Show groups of closely related entities.
 
     Example: commonplace graph communities
     """
-    return engine.graph.communities(**values)
+    found = engine.graph.communities(**values)
+
+    def rows(each: views.Community) -> Rows:
+        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
+        rest = ", …" if each.size > len(each.entities) else ""
+        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+
+    return found, listed(found, rows, none="No related entities yet.")
 
 
-@ask(graph, _disputes)
-def disputes(engine: Engine, /) -> list[views.Dispute]:
+@ask(graph)
+def disputes(engine: Engine, /) -> Answer:
     """Show facts that contradict each other.
 
     Example: commonplace graph disputes
     """
-    return engine.graph.disputes()
+    found = engine.graph.disputes()
+
+    def rows(each: views.Dispute) -> Rows:
+        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
+        yield from listed(each.relations, _fact, level=1)
+
+    how = Line("\nSay which one is right:  commonplace graph settle ID --reason WHY" if found else "", "dim")
+    return found, [*listed(found, rows, none="Nothing is disputed."), how]
 
 
-@ask(graph, _stats)
-def status(engine: Engine, /) -> views.GraphStats:
+@ask(graph)
+def status(engine: Engine, /) -> Answer:
     """Count what the graph holds, by type.
 
     Example: commonplace graph status
     """
-    return engine.graph.stats()
+    found = engine.graph.stats()
+    rows = [Line(f"{holdings(found)}, of which {found.current:,} hold", "bold")]
+    if found.disputed:
+        disputed = counted(found.disputed, "fact")
+        rows.append(Line(f"{disputed} disputed; see `commonplace graph disputes`", _WARNING))
+    for name, counts in {"entities": found.entity_types, "facts": found.relation_types}.items():
+        if text := counts_text(counts):
+            rows.append(Line(f"{name}: {text}", "", 1))
+    return found, rows
 
 
 @command(graph, _entity_argument, _times)
@@ -494,7 +449,7 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
     where = {"out": None, "drawing": drawn.drawing} if out is None else {"out": str(out), "drawing": None}
     drew = holdings({"entities": drawn.entities, "relations": drawn.facts})
     capped = "; there is more" if drawn.is_capped else ""
-    emit(invocation, {**drawn.to_dict(), **where}, lambda _: f"Drew {drew}{capped}: {out}")
+    emit(invocation, {**drawn.to_dict(), **where}, f"Drew {drew}{capped}: {out}")
 
 
 @command(graph, _file)
@@ -509,7 +464,7 @@ def export(invocation: Invocation, /, file: Path) -> None:
     with opened(invocation) as engine:
         done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
     if not is_stream:
-        emit(invocation, done, lambda _: Line(f"Wrote {holdings(done) or 'an empty graph'}: {done.path}", "bold"))
+        emit(invocation, done, Line(f"Wrote {holdings(done) or 'an empty graph'}: {done.path}", "bold"))
 
 
 @command(graph, _file, options.dry_run, name="import", makes_store=True)
@@ -527,22 +482,27 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
         read_graphiti(file, now())  # before a store is made for it
     with invocation.open(settings, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
-
-    def rows(done: Migration) -> Rows:
-        found = holdings(done) or ("nothing new" if done.known else "an empty graph")
-        yield Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")
-        if done.known:
-            yield Line(f"{done.known:,} were already here and are unchanged.", "dim", 1)
-
-    emit(invocation, done, rows)
+    found = holdings(done) or ("nothing new" if done.known else "an empty graph")
+    head = Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")
+    known = Line(f"{done.known:,} were already here and are unchanged." if done.known else "", "dim", 1)
+    emit(invocation, done, [head, known])
 
 
-@ask(graph, _delivery)
-def sync(engine: Engine, /) -> Delivery:
+@ask(graph)
+def sync(engine: Engine, /) -> Answer:
     """Send queued episodes to the external backend.
 
     With the local backend, which is the default, nothing is queued.
 
     Example: commonplace graph sync
     """
-    return engine.graph.sync()
+    done = engine.graph.sync()
+    if done.backend == "local":
+        return done, "The graph is local: nothing is queued."
+    sent = counted(done.delivered, "episode")
+    rows = [Line(f"Sent {sent} to {done.backend.capitalize()}; {done.waiting:,} queued.", "bold")]
+    if done.unsure:
+        rows.append(Line(f"{done.unsure:,} of these may have arrived; they are checked before being resent.", "", 1))
+    if done.refused:
+        rows.append(Line(f"{done.refused:,} of these were refused.", _WARNING, 1))
+    return done, rows

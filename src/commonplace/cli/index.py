@@ -17,10 +17,10 @@ from commonplace.cli.output import notify, own_store_notice, print_json, progres
 from commonplace.cli.rows import (
     INDENT,
     MAX_LISTED,
+    Answer,
     Fields,
     Line,
     Rows,
-    View,
     counted,
     counts_text,
     emit,
@@ -40,7 +40,6 @@ from commonplace.types import EmbeddedKind, IndexReport
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.engine.maintenance import IndexStatus
 
 
 def _report(found: IndexReport, place: str) -> Rows:
@@ -181,11 +180,20 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     return Overrides(kept, str(config)), embedder
 
 
-def _status(found: IndexStatus) -> Rows:
-    state = {
-        "faulty": f"the stored index {found.fault}; the next search rebuilds it",
-        "behind": f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them",
-    }.get(_state(found), _state(found))
+@ask(index)
+def status(engine: Engine, /) -> Answer:
+    """Show what the store holds and the state of its index.
+
+    Example: commonplace index status
+    """
+    found = engine.index_status()
+    # Searches give the same results in each state.
+    state = shown = "up to date"
+    if found.fault:
+        state, shown = "faulty", f"the stored index {found.fault}; the next search rebuilds it"
+    elif found.indexed_change < found.change:
+        waiting = counted(found.waiting, "passage")
+        state, shown = "behind", f"behind; {waiting} searched directly until the index holds them"
     left_out = [
         f"of {each.root}: {counts_text(each.skipped) or counted(len(each.problems), 'problem')}"
         for each in found.left_out
@@ -201,34 +209,18 @@ def _status(found: IndexStatus) -> Rows:
         "embedder": found.embedder,
     }
     if found.unembedded:
-        waiting = counted(found.unembedded, "passage")
-        fields["unembedded"] = f"{waiting} found by words until their vectors are made (`index build` makes them)"
+        number = counted(found.unembedded, "passage")
+        fields["unembedded"] = f"{number} found by words until their vectors are made (`index build` makes them)"
     if found.upgrade is not None and found.upgrade.total:
         whole = counted(found.upgrade.total, "passage")
         fields["upgrade"] = f"to {found.upgrade.embedding}, {found.upgrade.done:,} of {whole} embedded"
     fields["left out"] = "; ".join(left_out)
     change = f"change {found.indexed_change} of {found.change}"
-    fields["index"] = f"{state} ({size_text(found.index_bytes)}, {change})"
-    yield Fields(fields)
+    fields["index"] = f"{shown} ({size_text(found.index_bytes)}, {change})"
+    return {**asdict(found), "state": state}, [Fields(fields)]
 
 
-def _state(found: IndexStatus) -> str:
-    """Return `faulty`, `behind` or `up to date`; searches give the same results in each state."""
-    if found.fault:
-        return "faulty"
-    return "behind" if found.indexed_change < found.change else "up to date"
-
-
-@ask(index, _status, value=lambda found: {**asdict(found), "state": _state(found)})
-def status(engine: Engine, /) -> IndexStatus:
-    """Show what the store holds and the state of its index.
-
-    Example: commonplace index status
-    """
-    return engine.index_status()
-
-
-@ask(index, None, is_long=True)
+@ask(index, is_long=True)
 @options.text("--embedder", metavar="NAME", required=True, help="The new one; `default`: what the settings name.")
 @options.choice(
     "--for",
@@ -237,7 +229,7 @@ def status(engine: Engine, /) -> IndexStatus:
     many=True,
     help="Only these; the others keep theirs. [default: all]",
 )
-def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> tuple[Any, View]:
+def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> Answer:
     """Change the embedder of a store.
 
     Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once. An
@@ -247,16 +239,13 @@ def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -
     Example: commonplace index upgrade --embedder minilm --for memories
     """
     report = engine.index_upgrade(embedder, kinds or None)
-
-    def rows(_: object) -> Rows:
-        yield Line(f"Cancelled the change to {report.given_up}." if report.given_up else "")
-        if report.before == report.embedder:
-            yield f"The vectors are made by {report.embedder} already."
-            return
+    rows = [f"Cancelled the change to {report.given_up}."] if report.given_up else []
+    if report.before == report.embedder:
+        rows.append(f"The vectors are made by {report.embedder} already.")
+    else:
         resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
         shown = counted(report.passages + report.resumed, "passage")
-        yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
-
+        rows.append(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
     return {"store": engine.settings.store.path, **asdict(report)}, rows
 
 
@@ -296,4 +285,4 @@ def export(invocation: Invocation, output: Path | None) -> None:
     write_whole(target, harmless_json(document) + "\n", store=engine.directory)
     written["index"] = str(target)
     value = {"artifacts": len(document["artifacts"]), "written": written}
-    emit(invocation, value, lambda _: f"{value['artifacts']:,} artifacts written to {target}")
+    emit(invocation, value, f"{value['artifacts']:,} artifacts written to {target}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +11,11 @@ from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, say
-from commonplace.cli.rows import Line, Row, Rows, counted, emit, joined, listed, note
+from commonplace.cli.rows import Answer, Line, Row, counted, emit, joined, listed, note
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.knowledge.results import AgentStatus, KnowledgeStatus, Retrieval
+    from commonplace.knowledge.results import AgentStatus
 
 _ITEMS: Final = ("item of knowledge", "items of knowledge")
 
@@ -39,14 +38,12 @@ def index(invocation: Invocation, /, file: Path) -> int:
         report = engine.knowledge.create_agent(file).report
     changed = {"added": report.added, "unchanged": report.unchanged, "embedded again": report.embedded}
     counts = [f"{number:,} {words}" for words, number in {**changed, "deleted": report.deleted}.items() if number]
-
-    def rows(_: object) -> Rows:
-        if report.is_replaced:
-            yield Line(f"{report.agent} knows {counted(report.items, *_ITEMS) if report.items else 'nothing'}", "bold")
-            yield Line(joined(counts) or "nothing to index", "dim", 1)
-            yield Line(f"embedder {report.embedder}" if report.embedder else "", "dim", 1)
-
-    emit(invocation, report, rows)
+    rows = [
+        Line(f"{report.agent} knows {counted(report.items, *_ITEMS) if report.items else 'nothing'}", "bold"),
+        Line(joined(counts) or "nothing to index", "dim", 1),
+        Line(f"embedder {report.embedder}" if report.embedder else "", "dim", 1),
+    ]
+    emit(invocation, report, rows if report.is_replaced else [])
     return SUCCESS if report.is_replaced else FAILURE
 
 
@@ -69,26 +66,15 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
     if fenced and not invocation.as_json:
         notify(found.notices, invocation)
         say(found.to_text())
-    else:
-        emit(invocation, found, _retrieval)
-
-
-def _retrieval(found: Retrieval) -> Rows:
-    if not found.hits:
-        yield Line(f"{found.agent} knows nothing about this.", "bold")
         return
     by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
-    yield from (Line(f"{found.agent} knows{by}:", "bold"), "")
-    yield from listed(found.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
-    yield f"\nTotal latency: {found.latency_ms}ms"
+    hits = listed(found.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
+    rows = [Line(f"{found.agent} knows{by}:", "bold"), "", *hits, f"\nTotal latency: {found.latency_ms}ms"]
+    emit(invocation, found, rows if found.hits else Line(f"{found.agent} knows nothing about this.", "bold"))
 
 
-def _deleted(done: Mapping[str, Any]) -> Line:
-    return Line(f"Deleted {counted(done['deleted'], *_ITEMS)}" if done["deleted"] else "", "bold")
-
-
-@ask(knowledge, _deleted, click.argument("agent"))
-def delete(engine: Engine, /, agent: str) -> dict[str, Any]:
+@ask(knowledge, click.argument("agent"))
+def delete(engine: Engine, /, agent: str) -> Answer:
     """Delete what AGENT knows, so that it is not found.
 
     `commonplace store gc`, or `commonplace forget --agent`, deletes it for good.
@@ -96,24 +82,26 @@ def delete(engine: Engine, /, agent: str) -> dict[str, Any]:
     Example: commonplace knowledge delete TravelAgent
     """
     notices = engine.knowledge.notices_of(agent)
-    return {"agent": agent, "deleted": engine.knowledge.delete_agent_knowledge(agent), "notices": notices}
+    deleted = engine.knowledge.delete_agent_knowledge(agent)
+    row = Line(f"Deleted {counted(deleted, *_ITEMS)}" if deleted else "", "bold")
+    return {"agent": agent, "deleted": deleted, "notices": notices}, row
 
 
-def _status(found: KnowledgeStatus) -> Rows:
+@ask(knowledge, has_notices=True)
+def status(engine: Engine, /) -> Answer:
+    """Show agents, embedder and re-ranker.
+
+    Example: commonplace knowledge status
+    """
+    found = engine.knowledge.status()
+
     def row(each: AgentStatus) -> Row:
         stale = f"{each.stale:,} to be embedded again when it is indexed next" if each.stale else ""
         known = counted(each.items, *_ITEMS) if each.items else ""
         return Row(each.agent, (known, f"{each.deleted:,} deleted" if each.deleted else "", stale))
 
-    yield from listed(found.agents, row, "", "bold", none="No agent knows anything here.")
-    yield f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}"
-    yield from map(note, found.notices)
-
-
-@ask(knowledge, _status, has_notices=True)
-def status(engine: Engine, /) -> KnowledgeStatus:
-    """Show agents, embedder and re-ranker.
-
-    Example: commonplace knowledge status
-    """
-    return engine.knowledge.status()
+    return found, [
+        *listed(found.agents, row, "", "bold", none="No agent knows anything here."),
+        f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
+        *map(note, found.notices),
+    ]

@@ -12,14 +12,13 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask
-from commonplace.cli.rows import Body, Line, Row, Rows, View, counted, counts_text, local_time, memory_texts
+from commonplace.cli.rows import Answer, Body, Line, Row, Rows, counted, counts_text, listed, local_time, memory_texts
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.ledger.rules import ImportedIssues
 _MAX_MEMORIES: Final = 3
 """Maximum number of memories whose texts are shown below an issue in a list."""
 _issue = click.argument("issue")
@@ -34,11 +33,8 @@ def _head(issue: Mapping[str, Any]) -> Row:
     return Row(issue["id"], known)
 
 
-def _changed(done: Mapping[str, Any]) -> Rows:
-    words = status = done["status"]
-    if "claimed" in done:
-        words = "claimed" if done["claimed"] else f"not claimed (it is {status})"
-    yield Line(f"{done['issue']} {'open again' if words == 'open' else words}", "bold")
+def _changed(issue: str, status: str, words: str = "", **more: Any) -> Answer:
+    return {"issue": issue, **more, "status": status}, Line(f"{issue} {words or status}", "bold")
 
 
 @click.group(cls=Group)
@@ -46,12 +42,12 @@ def ledger() -> None:
     """Review what consolidation did or proposes."""
 
 
-@ask(ledger, None, name="list")
+@ask(ledger, name="list")
 @options.choice("--agent", of=AGENTS, help="Only issues of this agent.")
 @options.choice("--status", of=ISSUE_STATUSES, default="open", help="Only this status.")
 @options.choice("--urgency", of=URGENCIES, help="Only this urgency.")
 @click.option("--all", "is_any", is_flag=True, help="Any status.")
-def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> tuple[Any, View]:
+def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> Answer:
     """List issues, oldest first.
 
     Example: commonplace ledger list --agent merge --all
@@ -59,21 +55,18 @@ def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None
     found = engine.ledger.query(agent, None if is_any else status, urgency)
     texts = memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
 
-    def rows(_: object) -> Rows:
-        for issue in found:
-            yield _head(issue)
-            ids = issue["memory_ids"]
-            yield from (Body(texts.get(id_, id_)) for id_ in ids[:_MAX_MEMORIES])
-            if len(ids) > _MAX_MEMORIES:
-                yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
-        if not found:
-            yield Line("No issues match.", "bold")
+    def rows(issue: Mapping[str, Any]) -> Rows:
+        yield _head(issue)
+        ids = issue["memory_ids"]
+        yield from (Body(texts.get(id_, id_)) for id_ in ids[:_MAX_MEMORIES])
+        if len(ids) > _MAX_MEMORIES:
+            yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
 
-    return {"issues": found}, rows
+    return {"issues": found}, listed(found, rows, "", "bold", none="No issues match.")
 
 
-@ask(ledger, None, _issue)
-def show(engine: Engine, /, issue: str) -> tuple[Any, View]:
+@ask(ledger, _issue)
+def show(engine: Engine, /, issue: str) -> Answer:
     """Show an issue with all its notes.
 
     Example: commonplace ledger show commonplace-1a2b3c4d
@@ -84,67 +77,69 @@ def show(engine: Engine, /, issue: str) -> tuple[Any, View]:
         events = _events(engine.ledger.history(issue))
     texts = memory_texts(engine, found["memory_ids"])
 
-    def rows(issue: Mapping[str, Any]) -> Rows:
-        yield _head(issue)
-        yield Line(issue["description"], "", 1)
-        for id_ in issue["memory_ids"]:
+    def rows() -> Rows:
+        yield _head(found)
+        yield Line(found["description"], "", 1)
+        for id_ in found["memory_ids"]:
             yield from (Line(f"memory {id_}", "", 1), Body(texts.get(id_, "")))
-        for name, value in issue["notes"].items():
+        for name, value in found["notes"].items():
             if name not in ("memory_ids", "agent"):
                 shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 yield Line(f"{name}: {shown}", "", 1)
-        yield from (Line(each, "dim", 1) for each in issue["log"])
-        if issue["claimed_by"]:
-            yield Line(f"claimed by {issue['claimed_by']} at {local_time(issue['claimed_at'])}", "dim", 1)
-        if issue["close_reason"]:
-            yield Line(f"closed: {issue['close_reason']}", "dim", 1)
+        yield from (Line(each, "dim", 1) for each in found["log"])
+        if found["claimed_by"]:
+            yield Line(f"claimed by {found['claimed_by']} at {local_time(found['claimed_at'])}", "dim", 1)
+        if found["close_reason"]:
+            yield Line(f"closed: {found['close_reason']}", "dim", 1)
         acts = [event for event in events if event["act"] in ("applied", "undone")]
         if acts and acts[-1]["act"] == "undone":
             yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
 
-    return found, rows
+    return found, rows()
 
 
-def _history(found: Mapping[str, Any]) -> Rows:
-    for event in found["history"]:
-        why = f": {event['why']}" if event["why"] else ""
-        yield f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
-
-
-@ask(ledger, _history, _issue)
-def history(engine: Engine, /, issue: str) -> dict[str, Any]:
+@ask(ledger, _issue)
+def history(engine: Engine, /, issue: str) -> Answer:
     """Show who did what on an issue, when and why.
 
     Example: commonplace ledger history commonplace-1a2b3c4d
     """
-    return {"issue": issue, "history": _events(engine.ledger.history(issue))}
+    events = _events(engine.ledger.history(issue))
+
+    def row(event: Mapping[str, str]) -> str:
+        why = f": {event['why']}" if event["why"] else ""
+        return f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
+
+    return {"issue": issue, "history": events}, listed(events, row)
 
 
-@ask(ledger, _changed, _issue, fails=lambda done: not done["claimed"])
-def claim(engine: Engine, /, issue: str) -> dict[str, Any]:
+@ask(ledger, _issue, fails=lambda done: not done["claimed"])
+def claim(engine: Engine, /, issue: str) -> Answer:
     """Claim an open issue to work on.
 
     The exit code is 1 if others work on it, or it is blocked or closed.
 
     Example: commonplace ledger claim commonplace-1a2b3c4d
     """
-    return {"issue": issue, "claimed": engine.ledger.claim(issue), "status": engine.ledger.get(issue).status}
+    is_claimed, status = engine.ledger.claim(issue), engine.ledger.get(issue).status
+    words = "claimed" if is_claimed else f"not claimed (it is {status})"
+    return _changed(issue, status, words, claimed=is_claimed)
 
 
-@ask(ledger, _changed, _issue)
+@ask(ledger, _issue)
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is closed.")
-def close(engine: Engine, /, issue: str, reason: str) -> dict[str, Any]:
+def close(engine: Engine, /, issue: str, reason: str) -> Answer:
     """Close an issue that is done or not wanted.
 
     Example: commonplace ledger close commonplace-1a2b3c4d --reason "not a duplicate"
     """
     engine.ledger.close(issue, reason)
-    return {"issue": issue, "status": "closed"}
+    return _changed(issue, "closed")
 
 
-@ask(ledger, _changed, _issue)
+@ask(ledger, _issue)
 @click.option("--error", required=True, metavar="TEXT", help="What went wrong; added to the notes.")
-def block(engine: Engine, /, issue: str, error: str) -> dict[str, Any]:
+def block(engine: Engine, /, issue: str, error: str) -> Answer:
     """Block an issue that failed.
 
     It is retried after 1, 5 and 25 minutes, and then waits for a person.
@@ -152,47 +147,41 @@ def block(engine: Engine, /, issue: str, error: str) -> dict[str, Any]:
     Example: commonplace ledger block commonplace-1a2b3c4d --error "the vault is read-only"
     """
     engine.ledger.block(issue, error)
-    return {"issue": issue, "status": "blocked"}
+    return _changed(issue, "blocked")
 
 
-@ask(ledger, _changed, _issue)
+@ask(ledger, _issue)
 @click.option("--why", default="", metavar="TEXT", help="The reason, for its history.")
-def reopen(engine: Engine, /, issue: str, why: str) -> dict[str, Any]:
+def reopen(engine: Engine, /, issue: str, why: str) -> Answer:
     """Reopen a blocked or closed issue.
 
     Example: commonplace ledger reopen commonplace-1a2b3c4d
     """
     engine.ledger.reopen(issue, why)
-    return {"issue": issue, "status": "open"}
+    return _changed(issue, "open", "open again")
 
 
-def _exported(done: Mapping[str, Any]) -> Line:
-    return Line(f"Wrote {counted(done['issues'], 'issue')} to {done['path']}" if done["issues"] else "", "bold")
-
-
-@ask(ledger, _exported, click.argument("file", type=options.NEW_FILE))
-def export(engine: Engine, /, file: Path) -> dict[str, Any]:
+@ask(ledger, click.argument("file", type=options.NEW_FILE))
+def export(engine: Engine, /, file: Path) -> Answer:
     """Write all issues to FILE in the format of beads.
 
     Example: commonplace ledger export issues.jsonl
     """
-    return {"path": str(file), "issues": engine.ledger.export(file)}
+    number = engine.ledger.export(file)
+    row = Line(f"Wrote {counted(number, 'issue')} to {file}" if number else "", "bold")
+    return {"path": str(file), "issues": number}, row
 
 
-def _imported(done: ImportedIssues) -> Rows:
-    sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
-    counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
-    if any(counts.values()):
-        yield Line(f"Read {counted(sum(counts.values()), 'issue')}", "bold")
-        yield Line(counts_text(counts), "dim", 1)
-
-
-@ask(ledger, _imported, click.argument("file", type=options.FILE), name="import")
-def import_(engine: Engine, /, file: Path) -> ImportedIssues:
+@ask(ledger, click.argument("file", type=options.FILE), name="import")
+def import_(engine: Engine, /, file: Path) -> Answer:
     """Import the issues of a beads FILE, all or none.
 
     Of two issues with the same id, the one changed last is kept.
 
     Example: commonplace ledger import issues.jsonl
     """
-    return engine.ledger.import_(file)
+    done = engine.ledger.import_(file)
+    sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
+    counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
+    read = Line(f"Read {counted(sum(counts.values()), 'issue')}", "bold")
+    return done, [read, Line(counts_text(counts), "dim", 1)] if any(counts.values()) else []

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from time import time as clock
 from typing import TYPE_CHECKING, Any, Final
@@ -20,12 +19,12 @@ from commonplace.cli.options import can_ask, read_text, refuse_unasked
 from commonplace.cli.output import notify, say
 from commonplace.cli.rows import (
     MAX_LISTED,
+    Answer,
     Body,
     Fields,
     Line,
     Row,
     Rows,
-    View,
     counted,
     emit,
     holdings,
@@ -62,13 +61,9 @@ _OUTCOMES: Final = {
 }
 
 
-def _outcome(memory: Memory) -> Rows:
+def _outcome(memory: Memory) -> Line:
     done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
-    yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
-
-
-def _outcomes(memories: Sequence[Memory]) -> Rows:
-    return listed(memories, _outcome)
+    return Line(f"{done}: {memory.id} ({memory.tier})", "bold")
 
 
 def _version(memory: Memory) -> Rows:
@@ -152,11 +147,11 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     refuse_unfit_memory({"content": content, **given}, loaded, clock(), force=force)  # before a store is made for it
     with opened(invocation, loaded, create=True) as engine:
         memory = engine.remember(content, force=force, **given)
-    emit(invocation, memory, _outcome)
+    emit(invocation, memory, _outcome(memory))
 
 
-@ask(None, _outcome, _id, _text, _fields)
-def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> Memory:  # noqa: A002
+@ask(None, _id, _text, _fields)
+def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> Answer:  # noqa: A002
     """Write a new version of memory ID.
 
     Fields that are not given stay. Old versions remain readable: `commonplace get ID --as-of TIME`.
@@ -164,21 +159,26 @@ def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None,
     Example: commonplace update 3f2a "We moved billing to SQLite" --tag storage
     """
     content = read_text(text, file, engine.settings.memory.max_bytes) if text or file is not None else None
-    return engine.update(engine.resolve_id(id), content, **_given(values))
+    memory = engine.update(engine.resolve_id(id), content, **_given(values))
+    return memory, _outcome(memory)
 
 
-@ask(None, None, _id, options.as_of)
+@ask(None, _id, options.as_of)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
-def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> tuple[Any, View]:  # noqa: A002
+def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> Answer:  # noqa: A002
     """Show memory ID.
 
     Example: commonplace get 3f2a --versions
     """
     whole = engine.resolve_id(id)
-    found = engine.versions(whole) if versions else engine.get(whole, as_of=as_of, touch=touch)
+    if versions:
+        old = engine.versions(whole)
+        engine.log_use(whole)
+        return old, listed(old, _version)
+    memory = engine.get(whole, as_of=as_of, touch=touch)
     engine.log_use(whole)
-    return found, (lambda shown: listed(shown, _version)) if versions else _whole
+    return memory, _whole(memory)
 
 
 @command(None, options.tiers, options.tags, options.place, name="list")
@@ -210,7 +210,7 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
 
     where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
     none = "No such memories." if is_filtered else f"No memories{where}. Keep one with `commonplace remember`."
-    emit(invocation, found, lambda _: listed(found, row, none=none))
+    emit(invocation, found, listed(found, row, none=none))
     if is_more:
         notify((f"there are more; see them with --offset {passed}",), invocation)
 
@@ -220,18 +220,17 @@ def memory() -> None:
     """Link, review, archive and restore memories."""
 
 
-def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]) -> list[Memory]:
+def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]) -> Answer:
     # Each is looked up before any is changed: a wrong id among many leaves all as they were.
-    return [act(id_) for id_ in [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]]
+    done = [act(id_) for id_ in [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]]
+    return done, map(_outcome, done)
 
 
 _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
 
 
-@ask(
-    memory, _outcomes, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2.")
-)
-def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memory]:
+@ask(memory, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2."))
+def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> Answer:
     """Count a use of memories.
 
     Three uses in seven days move a memory to the next tier.
@@ -265,14 +264,14 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
     with opened(invocation) as engine:
         if given is not None:
             done = engine.answer(given, "".join(ids), reason=reason, text=text)
-            emit(invocation, done, lambda _: Line(f"{done['id']} settled: {done['answer']}", "green"))
+            emit(invocation, done, Line(f"{done['id']} settled: {done['answer']}", "green"))
         elif ids:
-            emit(invocation, _for_each(engine, ids, engine.review), _outcomes)
+            emit(invocation, *_for_each(engine, ids, engine.review))
         elif can_ask(invocation):
             _ask_all(engine, reason)
         else:
             found = engine.questions()
-            emit(invocation, found, _questions, value={"questions": [each.to_dict() for each in found]})
+            emit(invocation, found, _questions(found), value={"questions": [each.to_dict() for each in found]})
 
 
 _KEYS: Final = {
@@ -335,8 +334,8 @@ def _ask_all(engine: Engine, reason: str) -> None:
             print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
 
 
-@ask(memory, _outcomes, _ids)
-def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
+@ask(memory, _ids)
+def archive(engine: Engine, /, ids: tuple[str, ...]) -> Answer:
     """Hide memories from searches without deleting them.
 
     `commonplace memory restore` brings one back; `commonplace store gc` deletes it after 30 days.
@@ -346,8 +345,8 @@ def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.archive)
 
 
-@ask(memory, _outcomes, _ids)
-def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
+@ask(memory, _ids)
+def restore(engine: Engine, /, ids: tuple[str, ...]) -> Answer:
     """Bring archived memories back.
 
     Example: commonplace memory restore 3f2a
@@ -355,7 +354,7 @@ def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.restore_memory)
 
 
-@ask(memory, None)
+@ask(memory)
 @click.argument("source", required=False)
 @click.argument("target", required=False)
 @click.option("--type", "type_", metavar="WORD", help="Type of the link. [default: related]")
@@ -363,7 +362,7 @@ def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
 @click.option("--remove", is_flag=True, help="Delete the links from SOURCE to TARGET instead.")
 def link(
     engine: Engine, /, source: str | None, target: str | None, type_: str | None, strength: float, remove: bool
-) -> tuple[Any, View]:
+) -> Answer:
     """Link memories, or list links.
 
     With SOURCE and TARGET, link them; with SOURCE, list its links; with neither, list all.
@@ -376,9 +375,8 @@ def link(
     if source is None or target is None:
         links = engine.links(source and engine.get(source, touch=False).id)
     elif remove:
-        return {
-            "removed": engine.unlink(source, target, type_)
-        }, lambda done: f"Removed {counted(done['removed'], 'link')}"
+        removed = engine.unlink(source, target, type_)
+        return {"removed": removed}, f"Removed {counted(removed, 'link')}"
     else:
         links = [engine.link(source, target, type_ or "related", strength)]
 
@@ -386,7 +384,7 @@ def link(
         return f"{link['source']} → {link['target']}  {link['type']} ({link['strength']:.2f})"
 
     found = [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
-    return found, lambda _: listed(found, row, none="No links.")
+    return found, listed(found, row, none="No links.")
 
 
 _OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
@@ -409,7 +407,7 @@ def _gone(receipt: ForgetReceipt) -> str:
     return f"{gone}, {derived:,} of them as copies of the others" if derived else gone
 
 
-def _receipt(receipt: ForgetReceipt, *, whole: str, texts: Mapping[str, str]) -> Rows:
+def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> Rows:
     """Yield what was deleted and how that was verified, or what would go, with its texts by id.
 
     Args:
@@ -487,7 +485,7 @@ def forget(
             raise click.UsageError("--receipts lists past deletions; it takes no other option")
         with invocation.open() as engine:
             found = engine.receipts()
-        emit(invocation, found, lambda _: listed(found, _past, none="Nothing was forgotten in this namespace."))
+        emit(invocation, found, listed(found, _past, none="Nothing was forgotten in this namespace."))
         return SUCCESS
 
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
@@ -549,5 +547,5 @@ def _delete(
                 with suppress(NotFoundError):
                     texts[id_] = read(id_)
                     break
-    emit(invocation, receipt, partial(_receipt, whole=whole, texts=texts), has_notices=True)
+    emit(invocation, receipt, _receipt(receipt, whole, texts), has_notices=True)
     return SUCCESS if dry_run or receipt.verified else FAILURE

@@ -1,4 +1,4 @@
-"""Views: how each thing that a command answers reads as text. One renderer prints them all, with rich."""
+"""Rows: how what a command found reads as text. One renderer prints them all, with rich."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ class Fields(NamedTuple):
 
 Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
 Shown: TypeAlias = "Rows | Row | Line | str"
-View: TypeAlias = "Callable[[Any], Shown]"
-"""Takes the thing that a command answers, and returns its rows, or the only one."""
+Answer: TypeAlias = "tuple[Any, Shown]"
+"""What a command found, as JSON has it, and the rows that people read, or the only one."""
 
 
 def rows_of(shown: Shown) -> Rows:
-    """Return the rows of what a view returned."""
+    """Return rows as an iterable."""
     if isinstance(shown, str):
         return [Line(shown)]
     return [shown] if isinstance(shown, Line | Row) else shown
@@ -153,8 +153,8 @@ def listed(
         yield from more(len(things), level=max(1, level))
 
 
-def emit(invocation: Invocation, found: Any, view: View, *, value: Any = None, has_notices: bool = False) -> None:
-    """Print what a command found: its notices, then JSON or rows.
+def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None, has_notices: bool = False) -> None:
+    """Print what a command found: its notices, then JSON or rows, which may be a generator.
 
     Args:
         value: what JSON has in place of `found` itself.
@@ -165,7 +165,7 @@ def emit(invocation: Invocation, found: Any, view: View, *, value: Any = None, h
     if invocation.as_json:
         print_json(plain(found if value is None else value))
     else:
-        print_rows(rows_of(view(found)))
+        print_rows(rows_of(shown))
 
 
 def print_rows(rows: Rows) -> None:

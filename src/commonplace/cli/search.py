@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,16 +75,16 @@ def _show(
         say(result.to_text())
         return
 
-    def paths(result: SearchResult) -> Rows:
+    rows = (_recalled if of_memories else _results)(result, receipts, has_stages=invocation.is_verbose)
+    if form == "brief":
+        rows = _brief(result)
+    elif form == "paths-only":
         # The path of each file once, best first, or the id of what is in no file.
-        yield from dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
-
-    value = {**result.to_dict(), "why": receipts} if form == "why" else None
-    whole = partial(_recalled if of_memories else _results, receipts=receipts, has_stages=invocation.is_verbose)
-    emit(invocation, result, {"brief": _brief, "paths-only": paths}.get(form or "", whole), value=value)
+        rows = dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
+    emit(invocation, result, rows, value={**result.to_dict(), "why": receipts} if form == "why" else None)
 
 
-def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
+def _results(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> Rows:
     from commonplace.search.result import reference
 
     yield Line(f'{_TITLES[result.method]} retrieval for: "{result.query}"', "bold")
@@ -107,7 +106,7 @@ def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: b
         yield from _names("References: ", names[:_MAX_REFERENCES] + ["…"] * (len(names) > _MAX_REFERENCES))
 
 
-def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
+def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> Rows:
     from commonplace.dates.time import moment_of
 
     if has_stages:
@@ -400,7 +399,7 @@ def why(invocation: Invocation, /, query: str, hits: tuple[str, ...], *, mark: V
             engine.mark(query, result.hits[chosen - 1].owner_id, mark)
     said = () if mark is None else (_MARKED[mark],)
     notify((*result.notices, *said), invocation)
-    emit(invocation, receipt, partial(_receipt, rank=chosen, result=result))
+    emit(invocation, receipt, _receipt(receipt, chosen, result))
 
 
 _MAX_EVENT_BYTES: Final = 4 * 1024 * 1024

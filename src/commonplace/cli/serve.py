@@ -18,7 +18,7 @@ import click
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, hint, print_json
-from commonplace.cli.rows import Line, Row, Rows, emit, listed, local_time
+from commonplace.cli.rows import Answer, Line, Row, emit, listed, local_time
 from commonplace.errors import CommonplaceError
 from commonplace.settings.paths import LOGS, address_of, directory_of
 from commonplace.types import SCOPES
@@ -187,7 +187,7 @@ def create(invocation: Invocation, /, **options: Any) -> None:
     scopes = [scope for each in options["scopes"] for scope in each.split(",")]
     with invocation.open(loaded, create=True) as engine:
         made = engine.tokens.create(names, scopes, options["expires"])
-    emit(invocation, made, lambda _: made.secret)
+    emit(invocation, made, made.secret)
     if not invocation.as_json:  # standard output is the token's alone, for `TOKEN=$(…)`
         hint("Shown once: keep it where only its user can read it.")
         hint(_about(made.token))
@@ -198,25 +198,24 @@ def _about(one: Token) -> str:
     return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)} {ends}"
 
 
-def _tokens(found: dict[str, list[Token]]) -> Rows:
-    return listed(found["tokens"], lambda each: Row(each.id, (_about(each),)), none="There is no token.")
-
-
-@ask(token, _tokens, name="list")
-def list_(engine: Engine, /) -> dict[str, list[Token]]:
+@ask(token, name="list")
+def list_(engine: Engine, /) -> Answer:
     """List the tokens, oldest first.
 
     Their secrets cannot be shown again.
 
     Example: commonplace token list
     """
-    return {"tokens": engine.tokens.all()}
+    found = engine.tokens.all()
+    rows = listed(found, lambda each: Row(each.id, (_about(each),)), none="There is no token.")
+    return {"tokens": found}, rows
 
 
-@ask(token, lambda gone: Line(f"Revoked {gone.id}", "bold"), click.argument("id"))
-def revoke(engine: Engine, /, id: str) -> Token:  # noqa: A002 - the name of the argument
+@ask(token, click.argument("id"))
+def revoke(engine: Engine, /, id: str) -> Answer:  # noqa: A002 - the name of the argument
     """Make a token useless, at once and in every process.
 
     Example: commonplace token revoke 9cf90c15a945
     """
-    return engine.tokens.revoke(id)
+    gone = engine.tokens.revoke(id)
+    return gone, Line(f"Revoked {gone.id}", "bold")

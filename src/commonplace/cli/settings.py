@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.rows import Line, Rows, emit, styled
 from commonplace.formats.escaping import harmless_line
 from commonplace.formats.json_values import plain
-
-if TYPE_CHECKING:
-    from commonplace.settings import Settings
 
 
 @click.group(cls=Group)
@@ -45,7 +41,7 @@ def show(invocation: Invocation, /) -> None:
         for key in loaded.all_keys()
     }
 
-    def rows(loaded: Settings) -> Rows:
+    def rows() -> Rows:
         section = ""
         for key in loaded.all_keys():
             if key.section != section:
@@ -57,7 +53,7 @@ def show(invocation: Invocation, /) -> None:
             style = "" if origin == "default" else "cyan"
             yield styled((f"{key.name} = {text}", style), (f"  # {harmless_line(origin)}", "dim"))
 
-    emit(invocation, loaded, rows, value=shown)
+    emit(invocation, loaded, rows(), value=shown)
 
 
 @command(settings)
@@ -77,9 +73,9 @@ def path(invocation: Invocation, /) -> None:
     files["store"] = directory_of(loaded.store.path) / STORE_FILE
     value = {name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()}
 
-    def rows(_: object) -> Rows:
+    def rows() -> Rows:
         for name, file in files.items():
             mark = "" if file.is_file() else "  (not there)"
             yield styled(f"{name}: {harmless_line(str(file))}", (mark, "dim"))
 
-    emit(invocation, value, rows)
+    emit(invocation, value, rows())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,11 +19,11 @@ from commonplace.cli.output import notify, progress_bars, say
 from commonplace.cli.rows import (
     MAX_LISTED,
     STORED,
+    Answer,
     Body,
     Line,
     Row,
     Rows,
-    View,
     counted,
     counts_text,
     emit,
@@ -42,11 +41,8 @@ from commonplace.types import KINDS
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.import_ import ImportReport
     from commonplace.health.examine import Finding, Health
-    from commonplace.journal.sync import SyncReport
-    from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.settings import Settings
 
 _OUTCOMES: Final[Mapping[str, str]] = {
@@ -114,17 +110,12 @@ def init(
     hides = None if outer is None else str(outer)
     value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     value |= {"granted_to": grant_to} if grant_to else {}
-
-    def rows(_: object) -> Rows:
-        if existed:
-            yield f"There is already a store at {store}; what it holds was left as it is."
-        else:
-            yield f"Created {store}"
-            yield Line(f"Imported {counted(taken, 'memory', 'memories')} from its pages" if taken else "")
-            yield "Next: commonplace index build"
-        yield Line(f"The role {grant_to} may read and write it." if grant_to else "")
-        yield Line(f"Moved {counted(moved, 'memory', 'memories')} here from your own store." if moved else "")
-
+    rows = [f"There is already a store at {store}; what it holds was left as it is."]
+    if not existed:
+        rows = [f"Created {store}", "Next: commonplace index build"]
+        rows[1:1] = [f"Imported {counted(taken, 'memory', 'memories')} from its pages"] if taken else []
+    rows += [f"The role {grant_to} may read and write it."] if grant_to else []
+    rows += [f"Moved {counted(moved, 'memory', 'memories')} here from your own store."] if moved else []
     emit(invocation, value, rows)
 
 
@@ -153,7 +144,7 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return move_hidden_memories(here, loaded, progress)
 
 
-def _imported(report: ImportReport, *, source: Path) -> Rows:
+def _imported(report: ImportReport, source: Path) -> Rows:
     sorts = {sort: getattr(report, sort) for sort in STORED}
     outcomes = {name: holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES}
     done = "Would import" if report.is_dry_run else "Imported"
@@ -169,44 +160,6 @@ def _imported(report: ImportReport, *, source: Path) -> Rows:
     yield from listed(report.notices, note, limit=MAX_LISTED)
     if report.is_dry_run:
         yield Line("Nothing was written.", "dim", 1)
-
-
-def _synced(report: SyncReport) -> str:
-    changes = {
-        "new": report.added,
-        "edited": report.updated,
-        "archived": report.archived,
-        "brought back": report.restored,
-        "moved": report.moved,
-    }
-    imported = counts_text(changes)
-    parts = [
-        f"{counted(report.pages_written, 'page')} written" if report.pages_written else "",
-        f"memories imported: {imported}" if imported else "",
-        f"{counted(len(report.conflicts), 'version')} kept beside the pages" if report.conflicts else "",
-    ]
-    if not any(parts):
-        return "Nothing was changed; the notes say why." if report.notices else "Markdown and memories agree."
-    return f"{'; '.join(filter(None, parts))}."
-
-
-def _logs(found: RetrievalSummary) -> Rows:
-    from commonplace.dates.time import moment_of
-
-    if found.first is None or found.last is None:
-        yield "No search is logged."
-        return
-    first, last = local_time(moment_of(found.first)), local_time(moment_of(found.last))
-    yield f"{counted(found.searches, 'search', 'searches')} from {first} to {last}"
-    yield f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}"
-    for method, took in found.methods.items():
-        yield Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold")
-        yield Line(", ".join(f"{name} {ms:.1f}ms" for name, ms in took.stages.items()) or "no stages", "dim", 1)
-    if found.agents:
-        yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
-    uses = counted(found.uses, "use")
-    yield f"Then opened or touched: {uses}, after {found.followed:.0%} of the searches that found something"
-    yield from listed(found.most_found, lambda one: Line(f"{one[1]:,}  {one[0]}", level=1), "Found most often:")
 
 
 @click.group(cls=Group)
@@ -234,7 +187,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
     with opened(invocation, loaded, is_long=True) as engine:
         found = engine.doctor(mend=not no_mend, secrets=secrets)
 
-    def rows(_: object) -> Rows:
+    def rows() -> Rows:
         yield f"Store: {loaded.store.path}"
         for part in found.checked:
             findings = [finding for finding in found.findings if finding.part == part]
@@ -247,29 +200,28 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
             for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
                 yield Line(f"  {part}: now {remedy}", "yellow")
 
-    emit(invocation, {"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)}, rows)
+    emit(invocation, {"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)}, rows())
     return SUCCESS if found.is_healthy else FAILURE
 
 
 _file = click.argument("file", type=options.ANY_FILE)
 
 
-def _backed_up(report: BackupReport) -> Rows:
-    yield Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold")
-    pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
-    yield Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1)
-    yield from (Line(f"note: {each}", "yellow", 1) for each in report.notices)
-
-
-@ask(store, _backed_up, _file, is_long=True, has_notices=True)
-def backup(engine: Engine, /, file: Path) -> BackupReport:
+@ask(store, _file, is_long=True, has_notices=True)
+def backup(engine: Engine, /, file: Path) -> Answer:
     """Write a complete copy of the store to FILE.
 
     Other processes may keep working. The copy is verified before it gets its name.
 
     Example: commonplace backup ~/backups/billing.tar
     """
-    return engine.backup(file)
+    report = engine.backup(file)
+    pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
+    return report, [
+        Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold"),
+        Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1),
+        *(Line(f"note: {each}", "yellow", 1) for each in report.notices),
+    ]
 
 
 @command(store, _file, makes_store=True)
@@ -284,15 +236,13 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
         report = commonplace.restore(file, place, replace=replace, progress=progress)
-
-    def rows(_: object) -> Rows:
-        yield Line(f"Restored {report.directory} from {file}", "bold")
-        pages = f", with {counted(report.files, 'Markdown page')}" if report.files else ""
-        when = f"As it was on {local_time(report.backed_up_at)}, change {report.change:,}{pages}"
-        yield Line(f"{when}; the next search builds the index.", "dim", 1)
-        if report.kept:
-            yield Line(f"The store that was there is kept at {report.kept}", "", 1)
-
+    pages = f", with {counted(report.files, 'Markdown page')}" if report.files else ""
+    when = f"As it was on {local_time(report.backed_up_at)}, change {report.change:,}{pages}"
+    rows = [
+        Line(f"Restored {report.directory} from {file}", "bold"),
+        Line(f"{when}; the next search builds the index.", "dim", 1),
+        Line(f"The store that was there is kept at {report.kept}" if report.kept else "", "", 1),
+    ]
     emit(invocation, report, rows)
 
 
@@ -310,16 +260,16 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     bars = nullcontext() if is_stream else progress_bars(invocation)
     with bars as progress, invocation.open(progress=progress) as engine:
         report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
-
-    def rows(_: object) -> Rows:
-        yield Line(f"Exported {holdings(report) or 'nothing'} to {report.path}", "bold")
-        has_old = report.versions > report.memories
-        versions = f"{counted(report.versions, 'version')} of the memories, " if has_old else ""
-        yield Line(f"{versions}{counted(report.lines + 1, 'line')}, {size_text(report.size)}", "dim", 1)
-        yield Line(f"sha256 {report.sha256}", "dim", 1)
-
-    if not is_stream:
-        emit(invocation, report, rows)
+    if is_stream:
+        return
+    has_old = report.versions > report.memories
+    versions = f"{counted(report.versions, 'version')} of the memories, " if has_old else ""
+    rows = [
+        Line(f"Exported {holdings(report) or 'nothing'} to {report.path}", "bold"),
+        Line(f"{versions}{counted(report.lines + 1, 'line')}, {size_text(report.size)}", "dim", 1),
+        Line(f"sha256 {report.sha256}", "dim", 1),
+    ]
+    emit(invocation, report, rows)
 
 
 class _Format(click.Option):
@@ -358,12 +308,12 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
         refuse_unfit_import(path, loaded, format_=format_, skip_problems=values["skip_problems"])
     with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **values)
-    emit(invocation, report, partial(_imported, source=path), has_notices=True)
+    emit(invocation, report, _imported(report, path), has_notices=True)
 
 
-@ask(store, _synced, has_notices=True)
+@ask(store, has_notices=True)
 @click.option("--accept", metavar="FILE", help="Import this page, or the file it was kept in, as it is.")
-def sync(engine: Engine, /, accept: str | None) -> SyncReport:
+def sync(engine: Engine, /, accept: str | None) -> Answer:
     """Synchronize memories with their Markdown pages.
 
     Other commands do this too, unless the setting memory.mirror is off.
@@ -372,22 +322,56 @@ def sync(engine: Engine, /, accept: str | None) -> SyncReport:
 
     Example: commonplace sync
     """
-    return engine.sync(accept=accept)
+    report = engine.sync(accept=accept)
+    changes = {
+        "new": report.added,
+        "edited": report.updated,
+        "archived": report.archived,
+        "brought back": report.restored,
+        "moved": report.moved,
+    }
+    imported = counts_text(changes)
+    parts = [
+        f"{counted(report.pages_written, 'page')} written" if report.pages_written else "",
+        f"memories imported: {imported}" if imported else "",
+        f"{counted(len(report.conflicts), 'version')} kept beside the pages" if report.conflicts else "",
+    ]
+    nothing = "Nothing was changed; the notes say why." if report.notices else "Markdown and memories agree."
+    return report, f"{'; '.join(filter(None, parts))}." if any(parts) else nothing
 
 
-@ask(store, _logs, options.time("--since", is_start=True, help="Only from this time on."))
-def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
+@ask(store, options.time("--since", is_start=True, help="Only from this time on."))
+def logs(engine: Engine, /, since: str | None) -> Answer:
     """Summarize the log of searches: latency, misses, hits.
 
     It covers command line, MCP and CSP/1 in this namespace. A hit that was opened or touched afterwards counts as used.
 
     Example: commonplace store logs --since yesterday
     """
-    return engine.retrievals(since)
+    from commonplace.dates.time import moment_of
+
+    found = engine.retrievals(since)
+    if found.first is None or found.last is None:
+        return found, "No search is logged."
+    first, last = local_time(moment_of(found.first)), local_time(moment_of(found.last))
+    rows = [
+        Line(f"{counted(found.searches, 'search', 'searches')} from {first} to {last}"),
+        Line(f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}"),
+    ]
+    for method, took in found.methods.items():
+        rows.append(Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold"))
+        stages = ", ".join(f"{name} {ms:.1f}ms" for name, ms in took.stages.items())
+        rows.append(Line(stages or "no stages", "dim", 1))
+    if found.agents:
+        rows.append(Line("By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())))
+    after = f"after {found.followed:.0%} of the searches that found something"
+    rows.append(Line(f"Then opened or touched: {counted(found.uses, 'use')}, {after}"))
+    often = listed(found.most_found, lambda one: Line(f"{one[1]:,}  {one[0]}", level=1), "Found most often:")
+    return found, [*rows, *often]
 
 
-@ask(store, None, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
-def health(engine: Engine, /, golden: Path | None) -> tuple[Health, View]:
+@ask(store, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
+def health(engine: Engine, /, golden: Path | None) -> Answer:
     """Find duplicates, contradictions and stale memories.
 
     Also lists overtaken memories, notes without their memory, and junk. It changes nothing.
@@ -397,7 +381,7 @@ def health(engine: Engine, /, golden: Path | None) -> tuple[Health, View]:
     found = engine.health(golden)
     said = (each for each in found.findings if each.kind != "contradiction")
     texts = memory_texts(engine, (id_ for each in said for id_ in each.ids))
-    return found, partial(_health, texts=texts)
+    return found, _health(found, texts)
 
 
 _HEADINGS: Final = {
