@@ -82,15 +82,15 @@ def _whole(memory: Memory) -> Rows:
         "stored": f"{local_time(memory.created_at)}, version {memory.version} since {local_time(memory.updated_at)}",
         "expired": local_time(memory.expired_at),
         "retention": f"{memory.retention:.3f}; {used}",
-        "category": memory.category or "",
+        "category": memory.category,
         "tags": ", ".join(memory.tags),
         "entities": ", ".join(memory.entities),
-        "source": memory.source or "",
+        "source": memory.source,
         "origin": f"{memory.origin}, trust {memory.trust:.2f}",
         "session": f"{memory.session}, turn {memory.position + 1}" if memory.session else "",
         "made from": ", ".join(memory.derived_from),
         "reviews": f"{memory.review_count:,}" if memory.review_count else "",
-        "note": memory.vault_path or "",
+        "note": memory.vault_path,
         "forced": "yes" if memory.is_forced else "",
         "metadata": json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else "",
     }
@@ -205,7 +205,7 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
     def row(memory: Memory) -> Row:
         status = "" if memory.status == "active" else memory.status
         kept = f"retention {memory.retention:.2f}"
-        known = (memory.tier, status, local_time(memory.at), kept, memory.source or "", tagged(memory.tags))
+        known = (memory.tier, status, local_time(memory.at), kept, memory.source, tagged(memory.tags))
         return Row(memory.id, known, memory.content)
 
     where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""

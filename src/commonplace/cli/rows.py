@@ -122,7 +122,7 @@ def rows_of(shown: Shown) -> Rows:
 
 
 def listed(
-    items: Iterable[_T] | None,
+    items: Iterable[_T],
     view: Callable[[_T], Shown],
     title: str = "",
     style: str = "",
@@ -140,7 +140,7 @@ def listed(
         level: is added to that of each row.
         limit: how many are shown; a last line counts the others.
     """
-    things = list(items or ())
+    things = list(items)
     if heading := title if things else none:
         yield Line(heading, style, max(0, level - 1))
     for number, thing in enumerate(things[:limit], 1):

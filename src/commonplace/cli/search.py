@@ -117,7 +117,7 @@ def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: 
         # A newer memory ranks before the older one even if its score is lower.
         older = places.get(result.trace.moved.get(hit.id, ""))
         newer = f"newer than {older}" if older else ""
-        known = (_rating(hit), newer, _older(hit), hit.tier or "", when, hit.source or "", tagged(hit.tags))
+        known = (_rating(hit), newer, _older(hit), hit.tier, when, hit.source, tagged(hit.tags))
         yield Row(hit.owner_id, known, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
         yield from _grounds(rank, receipts, result)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
 from commonplace.cli.rows import Line, Row, counted, counts_text, listed, local_time, size_text, tagged
 
 
@@ -17,9 +15,8 @@ def test_a_list_has_a_title_one_level_above_its_rows() -> None:
     assert list(listed(["a"], row, "Found:", "bold", level=1)) == [Line("Found:", "bold", 0), Row("a", level=2)]
 
 
-@pytest.mark.parametrize("items", [(), None])
-def test_a_line_stands_in_the_place_of_an_empty_list(items: None) -> None:
-    assert list(listed(items, row, "Found:", none="Nothing.")) == [Line("Nothing.")]
+def test_an_empty_list_is_one_line() -> None:
+    assert list(listed((), row, "Found:", none="Nothing.")) == [Line("Nothing.")]
 
 
 def test_the_items_that_are_not_shown_are_counted() -> None:
