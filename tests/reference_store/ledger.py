@@ -8,13 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.store.ledger import (
-    check_operations,
-    chosen,
-    order,
-    refuse_number,
-)
-from commonplace.store.rows import checked
+from commonplace.errors import UsageError
+from commonplace.store.ledger import chosen, order
+from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 if TYPE_CHECKING:
@@ -159,7 +155,10 @@ class ReferenceLedgerChange(ReferenceLedger):
         ledger = self._ledger
         holders = {held.number: held.issue for held in ledger.reversals.values()}
         reversal = checked(reversal)
-        refuse_number(reversal, holders.get(reversal.number))
+        number, holder = reversal.number, holders.get(reversal.number)
+        if number < 0 or holder not in (None, reversal.issue):
+            problem = "below 0" if number < 0 else f"that of issue {holder!r}"
+            raise UsageError(f"the number {number} of what undoes issue {reversal.issue!r} is {problem}")
         if not reversal.number:
             reversal = replace(reversal, number=max(holders, default=0) + 1)
         ledger.reversals[reversal.issue] = reversal
@@ -174,7 +173,10 @@ class ReferenceLedgerChange(ReferenceLedger):
     def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
         """Count operations at a time, and forget those before `keep_since`."""
         operations = self._transaction.operations
-        check_operations(at, count, keep_since)
+        check_times("operations", at, keep_since)
+        refuse_wide("operations", count)
+        if count < 0:
+            raise UsageError(f"{count} operations cannot be counted", remedy="give 0 or more")
         if count:
             operations[at] = operations.get(at, 0) + count
         for time in [time for time in operations if time < keep_since]:

@@ -31,15 +31,11 @@ from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import Statement
 from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.store.validate import (
-    change_is_under_way,
     check_recorded,
-    live_version_exists,
-    not_latest,
     refuse_other_maker,
     refuse_other_reembedding,
-    refuse_same_embedding,
     refuse_unfit_vectors,
-    snapshot_is_written,
+    refuse_write,
 )
 from commonplace.types import (
     CONFLICTS,
@@ -211,7 +207,7 @@ class ReferenceMemoryChange:
             write = replace(write, owner=replace(owner, position=space.last_position(owner.session) + 1))
         write = check_recorded(write, "memory", "a memory", self._transaction.embedding, created_at, expired_at)
         if ("memory", owner.id) in space.by_id:
-            raise live_version_exists(owner.id)
+            raise StoreError(f"there is a live version of memory {owner.id!r}", remedy="expire it first")
         change = self._change
         row = Row(write.owner, change.number, change.space.next_passage, write.passages, created_at, expired_at, write)
         self._mark(owner.id, is_counted=True)
@@ -245,14 +241,14 @@ class ReferenceMemoryChange:
         row = space.rows.get(number)
         latest = None if row is None else space.latest(row.owner.id)
         if row is None or row.memory is None or latest is None or latest.number != number:
-            raise not_latest(number)
+            raise StoreError(f"version {number} is not the latest of a memory", remedy="revive the latest one")
         record = checked(record, f"memory {row.owner.id!r}")
         if row.expired_at is None:
             self.revise(number, record)
             return number
         refuse_wide(f"memory {row.owner.id!r}", *bands)
         if ("memory", row.owner.id) in space.by_id:
-            raise live_version_exists(row.owner.id)
+            raise StoreError(f"there is a live version of memory {row.owner.id!r}", remedy="expire it first")
         change = self._change
         change.remove(number)
         memory = replace(row.memory, record=record, bands=tuple(bands))
@@ -401,7 +397,8 @@ class ReferenceReembedding(ABC):
     def begin_reembedding(self, embedding: Embedding) -> None:
         """Begin to change the embedder, or go on with that."""
         with self._writing():
-            refuse_same_embedding(self._state.embedding, embedding)
+            if self._state.embedding == embedding:
+                raise StoreError(f"the vectors of the store are made by {embedding} already")
             if self._state.next_embedding != embedding:
                 self._state.next_embedding = embedding
                 self._state.next_vectors.clear()
@@ -733,10 +730,7 @@ class ReferenceMemories(ReferenceReembedding):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._open():
-            if self._snapshots:
-                raise snapshot_is_written()
-            if self._is_changing:
-                raise change_is_under_way()
+            refuse_write(in_snapshot=bool(self._snapshots), in_change=self._is_changing)
             yield
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 
+from commonplace.errors import StoreError
 from commonplace.store.filters import path_matcher
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.rows import refuse_unstorable
 from commonplace.store.schema import numbers_after
-from commonplace.store.validate import change_is_over
 from commonplace.types import (
     Embedding,
     Filter,
@@ -386,7 +386,7 @@ class ReferenceTransaction:
             StoreError: the block has ended.
         """
         if self.is_over:
-            raise change_is_over()
+            raise StoreError("this change of memories is over", remedy="begin another one")
         return self._change
 
     @property
@@ -397,7 +397,7 @@ class ReferenceTransaction:
             StoreError: the block has ended.
         """
         if self.is_over:
-            raise change_is_over()
+            raise StoreError("this change of memories is over", remedy="begin another one")
         return self._operations
 
     @property

@@ -14,10 +14,11 @@ from uuid import uuid4
 from tests.reference_store.memories import ReferenceMemories
 from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
+from commonplace.errors import StoreError
 from commonplace.store.check import STRAY_TEXTS, gone, sentences
 from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.rows import check_times
-from commonplace.store.validate import refuse_other_maker, refuse_reembedding, settle
+from commonplace.store.validate import refuse_other_maker, settle, upgrade_command
 from commonplace.types import (
     Embedding,
     FileStamp,
@@ -96,7 +97,13 @@ class MemoryStore(ReferenceMemories):
         """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
         with self._writing():
             passages = sum(len(space.owner_of) for space in self._state.spaces.values())
-            refuse_reembedding(self._state.embedding, embedding, passages)
+            if passages and self._state.embedding != embedding:
+                held = self._state.embedding
+                raise StoreError(
+                    f"the store holds {passages} passages {f'made by {held}' if held else 'of an unknown embedder'},"
+                    f" not by {embedding}",
+                    remedy=f"open it with the embedder it was built with, or run {upgrade_command(embedding.name)}",
+                )
             self._state.embedding = embedding
 
     def put_owners(

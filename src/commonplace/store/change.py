@@ -7,21 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass, field
+from commonplace.errors import StoreError
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import (
-    SPACE,
-    Conflict,
-    Database,
-    Read,
-    Rows,
-    Written,
-    among,
-    listed,
-    where,
-)
+from commonplace.store.dialect import SPACE, Conflict, Database, Read, Rows, Written, among, listed, where
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.owners import TEXT
 from commonplace.store.rows import (
@@ -38,7 +29,7 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import COUNTERS, SCHEMA, Table, numbers_after
-from commonplace.store.validate import change_is_over, names_of_owner, read_embedding
+from commonplace.store.validate import names_of_owner, read_embedding
 from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
 from commonplace.types.graph import Entity
 
@@ -124,11 +115,6 @@ class GraphMemo:
     unwritten: set[str] = field(default_factory=set)
 
 
-class _Waiting(NamedTuple):
-    form: tuple[tuple[str, ...], Conflict]
-    rows: dict[object, Values]
-
-
 def _with_parents(table: str) -> frozenset[str]:
     parents = {column.refers for column in SCHEMA[table].columns if column.is_enforced}
     return frozenset({table}.union(*map(_with_parents, parents)))
@@ -157,7 +143,8 @@ class Change:
     def __init__(self, db: Database, namespace: str) -> None:
         """Go on in a transaction of a connection."""
         self._db = db
-        self._waiting: dict[str, _Waiting] = {}
+        # By table, the columns of the rows that wait and what a conflict does, and these rows.
+        self._waiting: dict[str, tuple[tuple[tuple[str, ...], Conflict], dict[object, Values]]] = {}
         self.namespace = namespace
         self.is_over = False
         self.last_event = 0
@@ -208,14 +195,14 @@ class Change:
         if not rows:
             return
         form = tuple(rows[0]), conflict
-        held = self._waiting.get(table.name)
-        if held is None or held.form != form:
+        if self._waiting.get(table.name, ((), {}))[0] != form:
             self.flush([table.name])
-            held = self._waiting[table.name] = _Waiting(form, {})
+            self._waiting[table.name] = form, {}
+        _, waiting = self._waiting[table.name]
         key = table.unique or table.key
         for row in rows:
             # A statement may not replace what it has written itself.
-            held.rows[tuple(row[name] for name in key) if conflict == "replace" else len(held.rows)] = row
+            waiting[tuple(row[name] for name in key) if conflict == "replace" else len(waiting)] = row
 
     def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
         """Write the rows that wait for some tables, those of the tables that they refer to first."""
@@ -392,21 +379,17 @@ class Change:
 
     def renumber(self, old: int) -> int:
         """Return a number for a passage that leaves its old one, which counts as deleted."""
-        self._delete([old])
+        self.add_rows(SCHEMA["deletions"], [{"namespace": self.space, "change": self.number, "number": old}])
         return self.take("next_passage")
 
     def mark(self) -> None:
         """Say that a search might answer otherwise after this change."""
         self._due.add(self.space)
 
-    @property
-    def is_due(self) -> bool:
-        """True where something happened that must take a number."""
-        return bool(self._due)
-
     def _refuse_over(self) -> None:
+        # What is done after the block would belong to no transaction.
         if self.is_over:
-            raise change_is_over()
+            raise StoreError("this change of memories is over", remedy="begin another one")
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
         """Return the numbers of the live owners that have its id and its path."""
@@ -448,18 +431,15 @@ class Change:
         passages = self.execute(_TEXTS, {"namespace": self.space, "owner": number}).fetchall()
         tally["passages"] -= len(passages)
         tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
-        self._delete([passage for passage, _ in passages])
-
-    def _delete(self, passages: Sequence[int]) -> None:
         own = {"namespace": self.space, "change": self.number}
-        self.add_rows(SCHEMA["deletions"], [{**own, "number": passage} for passage in passages])
+        self.add_rows(SCHEMA["deletions"], [{**own, "number": passage} for passage, _ in passages])
 
     def _fill(
         self, number: int, owner: Owner, passages: Sequence[NewPassage], content: str = "", *, is_past: bool
     ) -> None:
         """Add the rows that hang on an owner."""
-        if not is_past:
-            self._tallies[self.space, owner.kind]["owners"] += 1
+        tally = Counter[str]() if is_past else self._tallies[self.space, owner.kind]  # what is past counts nowhere
+        tally["owners"] += 1
         own = {"namespace": self.space, "owner": number}
         self.add_rows(SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
@@ -475,9 +455,8 @@ class Change:
             self.add_rows(_CHUNKS.table, [row])
             arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
             self.add_rows(SCHEMA["passage_vectors"], [{**own, **arrays, "is_past": int(is_past)}])
-            if not is_past:
-                self._tallies[self.space, owner.kind]["passages"] += 1
-                self._tallies[self.space, owner.kind]["text_bytes"] += len(passage.chunk.text.encode())
+            tally["passages"] += 1
+            tally["text_bytes"] += len(passage.chunk.text.encode())
         self.mark()
 
 

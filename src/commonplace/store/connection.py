@@ -18,6 +18,7 @@ from uuid import uuid4
 from commonplace.errors import StoreError
 from commonplace.locks import FileLock, Lock, refuse_forked
 from commonplace.store.database import (
+    CACHE_KIB,
     begin_store,
     can_be_written,
     connect,
@@ -26,12 +27,11 @@ from commonplace.store.database import (
     driver_errors,
     identity,
     lock_path,
-    prepare_reader,
     prepare_writer,
     refuse_other_version,
 )
 from commonplace.store.dialect import Database, Read
-from commonplace.store.validate import META, change_is_under_way, snapshot_is_written
+from commonplace.store.validate import META, refuse_write
 
 T = TypeVar("T")
 
@@ -64,7 +64,11 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        self._pool: _Pool | _PrivatePool | None = _pool_of(path, timeout_s)
+        # All of this process share the pool of a file. One that was replaced, or whose rights were changed, is another
+        # file; so is any in a forked child. Two threads that make a pool at once may each get their own, which costs a
+        # connection and nothing else.
+        key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
+        self._pool: _Pool | _PrivatePool | None = _pools.get(key) or _pools.setdefault(key, _Pool(path, timeout_s))
         self.is_read_only = self._pool.is_read_only
         self._snapshots: dict[int, sqlite3.Connection] = {}
         self._known: dict[int, dict[object, Any]] = {}
@@ -79,10 +83,12 @@ class Connections:
             once: one statement is run, which sees one state by itself.
         """
         with driver_errors(self.path):
-            if threading.get_ident() in self._snapshots:
-                yield self._snapshot_reader()
+            pool, inside = self._open_pool(), self._snapshots.get(threading.get_ident())
+            if inside is not None:
+                if isinstance(pool, _Pool) and not inside.in_transaction:
+                    raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
+                yield inside
                 return
-            pool = self._open_pool()
             db = pool.take_reader(is_whole=not once)
             try:
                 yield db
@@ -153,8 +159,7 @@ class Connections:
         Raises:
             StoreError: the file at the path is another one than was opened, or gone: what is written would be lost.
         """
-        if threading.get_ident() in self._snapshots:
-            raise snapshot_is_written()
+        refuse_write(in_snapshot=threading.get_ident() in self._snapshots, in_change=False)
         with self._open_pool().writing() as db:
             yield db
 
@@ -207,12 +212,6 @@ class Connections:
         refuse_forked(pool.process, self.path)
         return pool
 
-    def _snapshot_reader(self) -> sqlite3.Connection:
-        pool, db = self._open_pool(), self._snapshots[threading.get_ident()]
-        if isinstance(pool, _Pool) and not db.in_transaction:
-            raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
-        return db
-
 
 class _Pool:
     """Reading connections, each used by one thread at a time, and one writing connection; closed with its last user.
@@ -228,7 +227,7 @@ class _Pool:
         self.process = os.getpid()
         self.file = identity(path)
         self._lock = FileLock(lock_path(path))
-        self._guard = threading.Lock()
+        self.guard = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._writer: sqlite3.Connection | None = None
         self._writing_thread: int | None = None
@@ -253,13 +252,14 @@ class _Pool:
         Args:
             is_whole: several statements are run, which are to see one state.
         """
-        with self._guard:
+        with self.guard:
             db = self._idle.pop() if self._idle else None
         if db is None and self.is_read_only:
             db = connect_read_only(self.path, self.timeout_s)
         elif db is None:
             db = connect(self.path, self.timeout_s)
-            prepare_reader(db)
+            db.execute("PRAGMA query_only = ON")
+            db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         if is_whole:
             db.execute("BEGIN")
         return db
@@ -275,31 +275,17 @@ class _Pool:
         except sqlite3.Error:
             db.close()
             return
-        with self._guard:
+        with self.guard:
             is_wanted = not self.is_read_only and len(self._idle) < _IDLE_READERS
             if is_wanted:
                 self._idle.append(db)
         if not is_wanted:
             db.close()
 
-    def locked_files(self) -> tuple[tuple[int, int] | None, ...]:
-        """Return which files SQLite locks: the database, and the index of its log."""
-        return self.file, identity(self.path.with_name(f"{self.path.name}-shm"))
-
-    def keep_open(self, path: Path) -> int:
-        """Return a descriptor to read one of them by, which stays open as long as this pool or another one of it."""
-        status = path.stat()
-        with self._guard:
-            kept = _kept_open.setdefault(self.file, {})
-            if (status.st_dev, status.st_ino) not in kept:
-                kept[status.st_dev, status.st_ino] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            return kept[status.st_dev, status.st_ino]
-
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give the writing connection inside a transaction; see `Connections.writing`."""
-        if self._writing_thread == threading.get_ident():
-            raise change_is_under_way()
+        refuse_write(in_snapshot=False, in_change=self._writing_thread == threading.get_ident())
         if self.is_read_only:
             raise StoreError(
                 f"the store {self.path} is read-only",
@@ -315,7 +301,11 @@ class _Pool:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                self._roll_back(db)
+                try:
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
+                except sqlite3.Error:
+                    self._drop_writer()
                 raise
             finally:
                 self._writing_thread = None
@@ -350,13 +340,6 @@ class _Pool:
                 f"the store at {self.path} was deleted or replaced while it was open", remedy="open it again"
             )
 
-    def _roll_back(self, db: sqlite3.Connection) -> None:
-        try:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._drop_writer()
-
     def _drop_writer(self) -> None:
         db, self._writer = self._writer, None
         if db is not None:
@@ -364,15 +347,6 @@ class _Pool:
 
 
 _pools: weakref.WeakValueDictionary[tuple[object, ...], _Pool] = weakref.WeakValueDictionary()
-
-
-def _pool_of(path: Path, timeout_s: float) -> _Pool:
-    """Return the pool of the file that stands at a path now, which all of this process share."""
-    # A file that was replaced, or whose rights were changed, is another one; so is any in a forked child.
-    key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
-    found = _pools.get(key)
-    # Two threads that make one at once may each get their own, which costs a connection and nothing else.
-    return _pools.setdefault(key, _Pool(path, timeout_s)) if found is None else found
 
 
 _kept_open: dict[tuple[int, int] | None, dict[tuple[int, int], int]] = {}
@@ -389,22 +363,23 @@ def file_blocks(path: Path, size: int) -> Iterator[bytes]:
     Raises:
         OSError: it cannot be read.
     """
-    pool = _pool_that_locks(path)
+    status = path.stat()
+    file = status.st_dev, status.st_ino
+    held_by = ((pool, identity(pool.path.with_name(f"{pool.path.name}-shm"))) for pool in list(_pools.values()))
+    pool = next((pool for pool, log_index in held_by if file in (pool.file, log_index)), None)
     if pool is None:
-        with path.open("rb", buffering=0) as file:
-            while block := file.read(size):
+        with path.open("rb", buffering=0) as opened:
+            while block := opened.read(size):
                 yield block
         return
-    descriptor, offset = pool.keep_open(path), 0
-    while block := os.pread(descriptor, size, offset):
+    with pool.guard:
+        kept = _kept_open.setdefault(pool.file, {})
+        if file not in kept:
+            kept[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    offset = 0
+    while block := os.pread(kept[file], size, offset):
         yield block
         offset += len(block)
-
-
-def _pool_that_locks(path: Path) -> _Pool | None:
-    status = path.stat()
-    found = status.st_dev, status.st_ino
-    return next((pool for pool in list(_pools.values()) if found in pool.locked_files()), None)
 
 
 class PrivateConnections(Connections):
@@ -471,8 +446,7 @@ class _PrivatePool:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give the connection inside a transaction; see `Connections.writing`."""
         with self._mutex, driver_errors(self._path):
-            if self._is_writing:
-                raise change_is_under_way()
+            refuse_write(in_snapshot=False, in_change=self._is_writing)
             if self._keeps_before:
                 self._before = _private(":memory:")
                 self._db.backup(self._before)

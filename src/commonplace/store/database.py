@@ -18,7 +18,7 @@ from commonplace.store.dialect import APPLICATION_ID, initial_sql
 from commonplace.store.schema import VERSION
 
 _WAL_LIMIT_BYTES = 32 * 2**20
-_CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
+CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
 
 
@@ -76,12 +76,6 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
     return connect(path, timeout_s, "ro&immutable=1")
 
 
-def prepare_reader(db: sqlite3.Connection) -> None:
-    """Refuse writing through this connection, and keep it small."""
-    db.execute("PRAGMA query_only = ON")
-    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-
-
 def prepare_writer(db: sqlite3.Connection) -> None:
     """Set what makes a commit durable and consistent on this connection, and keep it small."""
     db.execute("PRAGMA journal_mode = WAL")
@@ -90,7 +84,7 @@ def prepare_writer(db: sqlite3.Connection) -> None:
     # What is deleted is overwritten at once: to forget must not depend on what is written later.
     db.execute("PRAGMA secure_delete = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
-    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
 
 @contextmanager
@@ -99,30 +93,28 @@ def driver_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _meaning(error, path) from error
-
-
-def _meaning(error: sqlite3.Error, path: Path) -> StoreError:
-    primary = _primary_code(error)
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again")
-    if primary == sqlite3.SQLITE_NOTADB:
-        return StoreDamagedError(f"{path} is not a Commonplace store", remedy="restore a backup, or name another store")
-    if primary == sqlite3.SQLITE_TOOBIG:
-        return StoreError(f"a value is too large for the store {path}: {error}", remedy="split it")
-    if primary == sqlite3.SQLITE_FULL:
-        return StoreError(f"the disk of {path} is full ({os.strerror(errno.ENOSPC)})", remedy="free some space")
-    if primary in _NOT_WRITABLE:
-        # A quota or a limit on the size of files comes as an error of input and output, not as a full disk.
-        room = "see that there is room on the disk, and " if primary == sqlite3.SQLITE_IOERR else ""
-        return StoreError(
-            f"the store {path} cannot be read or written: {error}",
-            remedy=f"{room}make the file and its directory readable and writable, or name another store",
-        )
-    return StoreDamagedError(
-        f"the store {path} is damaged: {error}",
-        remedy="run `commonplace doctor`; if it cannot repair it, restore a backup",
-    )
+        primary = _primary_code(error)
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again") from error
+        if primary == sqlite3.SQLITE_NOTADB:
+            remedy = "restore a backup, or name another store"
+            raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy) from error
+        if primary == sqlite3.SQLITE_TOOBIG:
+            raise StoreError(f"a value is too large for the store {path}: {error}", remedy="split it") from error
+        if primary == sqlite3.SQLITE_FULL:
+            reason = os.strerror(errno.ENOSPC)
+            raise StoreError(f"the disk of {path} is full ({reason})", remedy="free some space") from error
+        if primary in _NOT_WRITABLE:
+            # A quota or a limit on the size of files comes as an error of input and output, not as a full disk.
+            room = "see that there is room on the disk, and " if primary == sqlite3.SQLITE_IOERR else ""
+            raise StoreError(
+                f"the store {path} cannot be read or written: {error}",
+                remedy=f"{room}make the file and its directory readable and writable, or name another store",
+            ) from error
+        raise StoreDamagedError(
+            f"the store {path} is damaged: {error}",
+            remedy="run `commonplace doctor`; if it cannot repair it, restore a backup",
+        ) from error
 
 
 def _primary_code(error: sqlite3.Error) -> int | None:
@@ -197,8 +189,7 @@ def make(path: Path, timeout_s: float) -> None:
     """
     with _file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    new = _beside(path)
-    try:
+    with _draft(path) as new:
         with driver_errors(path), closing(connect(new, 0, "rwc")) as db:
             prepare_writer(db)
             begin_store(db, str(uuid4()))
@@ -208,8 +199,6 @@ def make(path: Path, timeout_s: float) -> None:
                 # The log of a database that someone removed would be replayed into the new one.
                 _remove_logs(path)
                 _publish(new, path)
-    finally:
-        _remove(new)
 
 
 def refuse_unreadable(path: Path, timeout_s: float) -> None:
@@ -225,14 +214,11 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
 def copy(source: sqlite3.Connection, target: Path) -> None:
     """Copy the state that a connection sees to a new file, durably."""
     refuse_existing(target)
-    new = _beside(target)
-    try:
+    with _draft(target) as new:
         with driver_errors(target), closing(connect(new, 0, "rwc")) as db:
             source.backup(db)
         with _file_errors(target):
             _publish(new, target)
-    finally:
-        _remove(new)
 
 
 def refuse_existing(target: Path) -> None:
@@ -251,8 +237,16 @@ def begin_store(db: sqlite3.Connection, store_id: str) -> None:
     db.execute("COMMIT")
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{uuid4().hex}.new")
+@contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """Give a name beside a database under which to write it; what has that name when the block ends is removed."""
+    new = path.with_name(f"{path.name}.{uuid4().hex}.new")
+    try:
+        yield new
+    finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+            _remove_logs(new)
 
 
 def _publish(new: Path, path: Path) -> None:
@@ -266,12 +260,6 @@ def _has_entries(directory: Path) -> bool:
         return any(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return False
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-        _remove_logs(path)
 
 
 def _remove_logs(path: Path) -> None:

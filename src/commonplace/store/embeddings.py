@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
+from commonplace.errors import StoreError
 from commonplace.store import owners
 from commonplace.store.change import ALL_HEADS, Change, next_change
 from commonplace.store.connection import EVERY, Connections
-from commonplace.store.dialect import Database, among, among_numbers, listed, listed_numbers, quoted
+from commonplace.store.dialect import among_numbers, listed, listed_numbers, quoted
 from commonplace.store.graph_rules import namespace_of
 from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
 from commonplace.store.rows import Values, drop, insert_rows
-from commonplace.store.schema import SCHEMA, Table, namespace_of_row, numbers_after
+from commonplace.store.schema import SCHEMA, namespace_of_row, numbers_after
 from commonplace.store.validate import (
+    META,
     NEXT,
     STAMP_KEYS,
     read_embedding,
     refuse_other_maker,
     refuse_other_reembedding,
-    refuse_same_embedding,
     refuse_unfit_vectors,
     set_embedding,
 )
@@ -54,7 +55,6 @@ _STAMP = f"""
     UPDATE owners NOT INDEXED SET change = :change
     WHERE namespace = :space AND number IN {among_numbers("owners")} AND expired_at IS NULL
 """
-_RENUMBERED = (SCHEMA["passages"], SCHEMA["passage_vectors"])
 _OF = f"number IN (SELECT number FROM passages WHERE namespace = :space AND owner IN {among_numbers('owners')})"
 _ROWS_OF = f"SELECT {{}} FROM {{}} NOT INDEXED WHERE namespace = :space AND {_OF}"
 
@@ -142,9 +142,24 @@ class ReembeddingStore:
         of_spaces, made = _by_space(vectors), 0
         names = self._connections.rows(_NAMES, {"namespace": None, "numbers": listed(of_spaces)})
         for name, space in sorted(names, key=itemgetter(1)):
+            given = of_spaces[space]
             with self._connections.writing(namespace_of(name)) as db:
                 refuse_other_maker(read_embedding(db), embedding)
-                made += _fill(db, name, of_spaces[space])
+                change = Change(db, namespace_of(name))
+                if name not in change.spaces:  # erased meanwhile
+                    continue
+                own = {"space": space, "numbers": listed_numbers(given)}
+                pending = db.execute(_PENDING_OF, own).fetchall()
+                past = [number for number, _, is_past in pending if is_past]
+                db.executemany(
+                    _SET_VECTOR, [{"space": space, "number": number, "vector": given[number]} for number in past]
+                )
+                if pending:
+                    with change.inside(name):
+                        _renumber(change, {owner for _, owner, is_past in pending if not is_past}, given)
+                        change.mark()
+                    change.finish()
+                made += len(pending)
         return made
 
     def reembedding(self) -> Reembedding | None:
@@ -165,18 +180,23 @@ class ReembeddingStore:
         Raises:
             StoreError: the store's vectors are of that embedder.
         """
-        self._settle_all()
+        while self.settle_reembedding(_SETTLED_AT_ONCE):
+            pass
         with self._connections.writing() as db:
-            refuse_same_embedding(read_embedding(db), embedding)
+            if read_embedding(db) == embedding:
+                raise StoreError(f"the vectors of the store are made by {embedding} already")
             if read_embedding(db, NEXT) != embedding:
-                _drop(db)
+                db.execute("DELETE FROM next_vectors")
+                drop(db, "meta", key=_NEXT_KEYS)
                 set_embedding(db, embedding, NEXT)
 
     def drop_reembedding(self) -> None:
         """Give up the change of embedder under way, if there is one, with all that was made for it."""
-        self._settle_all()
+        while self.settle_reembedding(_SETTLED_AT_ONCE):
+            pass
         with self._connections.writing() as db:
-            _drop(db)
+            db.execute("DELETE FROM next_vectors")
+            drop(db, "meta", key=_NEXT_KEYS)
 
     def unembedded(self, limit: int) -> list[IndexEntry]:
         """Return passages of any namespace, live and past, that have no new vector yet, by number ascending.
@@ -188,7 +208,17 @@ class ReembeddingStore:
                 return []
             # They are made in the order of their numbers: what lacks one below the last is an exception.
             (last,) = db.execute("SELECT coalesce(max(number), 0) FROM next_vectors").fetchone()
-            return _unembedded(db, last, limit) or (_unembedded(db, 0, limit) if last else [])
+            found: list[IndexEntry] = []
+            for after in (last, 0) if last else (0,):
+                for (space,) in db.execute(_SPACES, {"space": namespace_of_row(after)}).fetchall():
+                    first, end = max(after, numbers_after(space)), numbers_after(space + 1)
+                    values = {"space": space, "after": first, "end": end, "limit": limit - len(found)}
+                    found += map(owners.build_entry, db.execute(_UNEMBEDDED, values))
+                    if len(found) == limit:
+                        return found
+                if found:
+                    break
+            return found
 
     def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Keep new vectors, by passage number; passages that are gone are passed over. It takes no change number.
@@ -235,7 +265,7 @@ class ReembeddingStore:
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
                 insert_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
-            _drop_keys(db, _NEXT_KEYS)
+            drop(db, "meta", key=_NEXT_KEYS)
             set_embedding(db, embedding)
             insert_rows(db, SCHEMA["changes"], [next_change(space, *last) for space, last in now.items() if last[0]])
         return True
@@ -253,13 +283,13 @@ class ReembeddingStore:
         if self._connections.is_read_only:
             return False
         with self._connections.reading(EVERY) as db:
-            if not _switched(db):
+            if "switched_from" not in dict(db.execute(META)):
                 return False
         with self._connections.writing() as db:
-            switched = _switched(db)
-            if not switched:
+            meta = dict(db.execute(META))
+            if "switched_from" not in meta:
                 return False
-            old, new, old_knowledge, new_knowledge = (switched[key] for key in _SWITCHED)
+            old, new, old_knowledge, new_knowledge = (meta[key] for key in _SWITCHED)
             values = {
                 "limit": limit, "old": old, "new": new, "old_knowledge": old_knowledge, "new_knowledge": new_knowledge
             }  # fmt: skip
@@ -270,13 +300,9 @@ class ReembeddingStore:
             # What names no old stamp holds none: `instr` finds an empty text in everything.
             renamed = sum(db.execute(sql, values).rowcount for sql in _RENAME) if old else 0
             if not waiting and not renamed:
-                _drop_keys(db, _SWITCHED)
+                drop(db, "meta", key=list(_SWITCHED))
                 return False
         return True
-
-    def _settle_all(self) -> None:
-        while self.settle_reembedding(_SETTLED_AT_ONCE):
-            pass
 
 
 def _by_space(numbered: Iterable[tuple[int, Value]]) -> dict[int, dict[int, Value]]:
@@ -287,67 +313,21 @@ def _by_space(numbered: Iterable[tuple[int, Value]]) -> dict[int, dict[int, Valu
     return found
 
 
-def _unembedded(db: Database, after: int, limit: int) -> list[IndexEntry]:
-    """Return passages with higher numbers that have no new vector yet."""
-    found: list[IndexEntry] = []
-    for (space,) in db.execute(_SPACES, {"space": namespace_of_row(after)}).fetchall():
-        values = {"space": space, "after": max(after, numbers_after(space)), "end": numbers_after(space + 1)}
-        found += map(owners.build_entry, db.execute(_UNEMBEDDED, {**values, "limit": limit - len(found)}))
-        if len(found) == limit:
-            break
-    return found
-
-
-def _fill(db: Database, name: str, vectors: Mapping[int, bytes]) -> int:
-    """Give passages of a namespace that lack a vector theirs; return how many did."""
-    change = Change(db, namespace_of(name))
-    if name not in change.spaces:
-        return 0
-    space = change.spaces[name]
-    pending = db.execute(_PENDING_OF, {"space": space, "numbers": listed_numbers(vectors)}).fetchall()
-    past = [number for number, _, is_past in pending if is_past]
-    db.executemany(_SET_VECTOR, [{"space": space, "number": number, "vector": vectors[number]} for number in past])
-    if pending:
-        with change.inside(name):
-            _renumber(change, {owner for _, owner, is_past in pending if not is_past}, vectors)
-            change.mark()
-        change.finish()
-    return len(pending)
-
-
 def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes]) -> None:
     """Give the passages of live owners new numbers, and those that lack a vector theirs."""
-    db, space = change, change.space
+    space, held = change.space, dict[str, list[Values]]()
     own = {"space": space, "owners": listed_numbers(of)}
-    db.execute(_STAMP, {**own, "change": change.number})
-    passages, held = (_rows(db, table, own) for table in _RENUMBERED)
-    passages.sort(key=itemgetter("owner", "ordinal"))
-    new = {row["number"]: change.renumber(row["number"]) for row in passages}
+    change.execute(_STAMP, {**own, "change": change.number})
+    for name in ("passages", "passage_vectors"):
+        columns = [column.name for column in SCHEMA[name].columns]
+        rows = change.execute(_ROWS_OF.format(", ".join(map(quoted, columns)), name), own)
+        held[name] = [dict(zip(columns, row, strict=True)) for row in rows]
+    held["passages"].sort(key=itemgetter("owner", "ordinal"))
+    new = {row["number"]: change.renumber(row["number"]) for row in held["passages"]}
     for name in ("next_vectors", "passage_vectors"):
-        drop(db, name, namespace=space, number=list(new))
-    drop(db, "passages", namespace=space, owner=list(of))
-    for row in held:
+        drop(change, name, namespace=space, number=list(new))
+    drop(change, "passages", namespace=space, owner=list(of))
+    for row in held["passage_vectors"]:
         row["vector"] = row["vector"] or vectors.get(row["number"], b"")
-    for table, rows in zip(_RENUMBERED, (passages, held), strict=True):
-        change.add_rows(table, [{**row, "number": new[row["number"]]} for row in rows])
-
-
-def _rows(db: Database, table: Table, own: Mapping[str, Any]) -> list[Values]:
-    """Return the rows of some owners as they are stored."""
-    names = [column.name for column in table.columns]
-    found = db.execute(_ROWS_OF.format(", ".join(map(quoted, names)), table.name), own)
-    return [dict(zip(names, row, strict=True)) for row in found]
-
-
-def _switched(db: Database) -> dict[str, str | bytes]:
-    """Return the packed stamps before and after a switch that is not settled yet, by key; none where there is none."""
-    return {key: value for key, value in db.execute("SELECT key, value FROM meta") if key in _SWITCHED}
-
-
-def _drop(db: Database) -> None:
-    db.execute("DELETE FROM next_vectors")
-    _drop_keys(db, _NEXT_KEYS)
-
-
-def _drop_keys(db: Database, keys: Iterable[str]) -> None:
-    db.execute(f"DELETE FROM meta WHERE key IN {among('keys')}", {"keys": listed(keys)})
+    for name, rows in held.items():
+        change.add_rows(SCHEMA[name], [{**row, "number": new[row["number"]]} for row in rows])

@@ -7,24 +7,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final, TypeVar
 
-from commonplace.dataclasses import dataclass
 from commonplace.store.change import ChangingSpace, GraphMemo, SpaceReading
-from commonplace.store.dialect import SPACE, among, listed, listed_or_none
+from commonplace.store.dialect import SPACE, among, listed
 from commonplace.store.graph_rules import (
     MEANT,
     PAST,
     STAGES,
     STANDING,
-    is_of_open,
     reaches_past,
     stage_of,
     text_owner,
     texts_of,
     times_of,
 )
-from commonplace.store.rows import Form, Row, Values, check_times, checked, form_of
+from commonplace.store.rows import Form, Row, Values, checked, form_of
 from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of
-from commonplace.store.validate import check_write, namespace_number
+from commonplace.store.validate import check_write
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
     Alias,
@@ -108,41 +106,31 @@ _CHOSEN = f"""
 _EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
 
 
-@dataclass(frozen=True, slots=True)
-class ByStage:
-    """A question about relations, asked of each stage that a filter may mean; each answer is in order.
+def _by_stage(columns: str, index: str, by: str) -> tuple[str, ...]:
+    """Return a question about the newest relations that a condition chooses: a statement for each stage, and one more.
 
-    Attributes:
-        stages: of each stage, which is its place.
-        ending: what has an end, or is past, and holds after the time `:after`.
+    Each is served by an index and gives its answer in order. The last asks for what has an end, or is past, and holds
+    after the time `:after`; `_asked` chooses among them.
     """
-
-    stages: tuple[str, ...]
-    ending: str
-
-    def parts(self, wanted: GraphFilter) -> tuple[str, ...]:
-        """Return the statements whose answers together are that of the filter."""
-        if is_of_open(wanted):
-            return self.stages[STANDING], self.ending
-        return self.stages if reaches_past(wanted) else self.stages[:PAST]
-
-
-def _by_stage(columns: str, index: str, by: str) -> ByStage:
-    """Return a question for the newest relations of those that a condition chooses, which an index serves."""
-
-    def asked(suffix: str, condition: str) -> str:
-        return f"""
-            SELECT {columns} FROM relations r INDEXED BY relations_{suffix}
-            WHERE r.namespace = :space AND {by} AND {condition} AND {_CHOSEN}
-            ORDER BY r.created_at DESC, r.id
-            LIMIT :limit
-        """
-
     ending = "ending" if index == "by_time" else f"ending_{index}"
-    return ByStage(
-        tuple(asked(index, f"r.stage = {stage}") for stage in range(STAGES)),
-        asked(ending, "r.stage > 0 AND ifnull(r.valid_to, '') > :after"),
+    parts = [(index, f"r.stage = {stage}") for stage in range(STAGES)]
+    return tuple(
+        f"""
+        SELECT {columns} FROM relations r INDEXED BY relations_{suffix}
+        WHERE r.namespace = :space AND {by} AND {condition} AND {_CHOSEN}
+        ORDER BY r.created_at DESC, r.id
+        LIMIT :limit
+        """
+        for suffix, condition in [*parts, (ending, "r.stage > 0 AND ifnull(r.valid_to, '') > :after")]
     )
+
+
+def _asked(question: tuple[str, ...], wanted: GraphFilter) -> tuple[str, ...]:
+    """Return the statements of `_by_stage` whose answers together are that of a filter."""
+    if wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None):
+        # Of facts with an end only those are meant that hold after a time, as is known now.
+        return question[STANDING], question[STAGES]
+    return question[:STAGES] if reaches_past(wanted) else question[:PAST]
 
 
 _FROM = "by_source", "r.source = :entity"
@@ -151,17 +139,9 @@ _TO = "by_target", "r.target = :entity AND r.source != r.target"
 RELATIONS_FROM = _by_stage(_RELATION, *_FROM)
 RELATIONS_TO = _by_stage(_RELATION, *_TO)
 RELATIONS = _by_stage(_RELATION, "by_time", "true")
-_EDGES_FROM = _by_stage(_EDGE, *_FROM)
-_EDGES_TO = _by_stage(_EDGE, *_TO)
-
-
-def _both(first: str, second: str) -> str:
-    return f"SELECT * FROM ({first}) f UNION ALL SELECT * FROM ({second}) s"
-
-
-EDGES = ByStage(
-    tuple(map(_both, _EDGES_FROM.stages, _EDGES_TO.stages)),
-    _both(_EDGES_FROM.ending, _EDGES_TO.ending),
+EDGES = tuple(
+    f"SELECT * FROM ({first}) f UNION ALL SELECT * FROM ({second}) s"
+    for first, second in zip(_by_stage(_EDGE, *_FROM), _by_stage(_EDGE, *_TO), strict=True)
 )
 """The newest edges from an entity, then those to it; to ask for both at once takes half the time."""
 
@@ -184,12 +164,6 @@ COUNTS = f"""
         (SELECT count(*) FROM relations WHERE namespace = {SPACE}),
         (SELECT count(*) FROM relations WHERE namespace = {SPACE} AND dispute != '')
 """
-
-
-def _edge(row: Row) -> Edge:
-    *values, is_disputed = row
-    values.append(bool(is_disputed))
-    return Edge(*values)
 
 
 _PAIRS_A_READ = 5000
@@ -223,8 +197,8 @@ class GraphReading(SpaceReading):
 
     def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
-        values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
-        return [_EPISODES.build(row) for row in self._rows(EPISODES, **values)]
+        rows = self._rows(EPISODES, **_values(wanted, limit), offset=offset)
+        return [_EPISODES.build(row) for row in rows]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         """Return entities by id, those that were merged into others too."""
@@ -240,8 +214,9 @@ class GraphReading(SpaceReading):
         found: defaultdict[str, list[Entity]] = defaultdict(list)
         for begin in range(0, len(asked), _NAMES_A_READ):
             some = asked[begin : begin + _NAMES_A_READ]
-            values = {f"normal_{n}": normal for n, normal in enumerate(some)}
-            for normal, *row in self._rows(_named(len(some)), limit=_limit(limit), **values):
+            values: Values = {f"normal_{n}": normal for n, normal in enumerate(some)}
+            values["limit"] = _UNLIMITED if limit is None else limit
+            for normal, *row in self._rows(_named(len(some)), **values):
                 found[normal].append(_ENTITIES.build(row))
         return {normal: found[normal] for normal in asked if normal in found}
 
@@ -251,8 +226,8 @@ class GraphReading(SpaceReading):
         With `with_past`, where no time is given, those that were merged into others are listed too. An entity is of a
         group where it was named first in it or any episode of the group mentions it.
         """
-        values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
-        return [_ENTITIES.build(row) for row in self._rows(ENTITIES, **values)]
+        rows = self._rows(ENTITIES, **_values(wanted, limit), offset=offset)
+        return [_ENTITIES.build(row) for row in rows]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
         """Return the names of entities, oldest first, ties by normal name."""
@@ -274,7 +249,7 @@ class GraphReading(SpaceReading):
             limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where only what
                 holds is meant, with those that have ended.
         """
-        asked = (*RELATIONS_FROM.parts(wanted), *RELATIONS_TO.parts(wanted))
+        asked = (*_asked(RELATIONS_FROM, wanted), *_asked(RELATIONS_TO, wanted))
         found = self._of_entities(asked, entities, wanted, limit)
         return {entity: _newest_first(rows, 0, limit) for entity, rows in found if rows}
 
@@ -307,22 +282,23 @@ class GraphReading(SpaceReading):
         """
         beside = None if among is None else set(among)
         found = {}
-        for entity, rows in self._of_entities(EDGES.parts(wanted), entities, wanted, limit):
+        for entity, rows in self._of_entities(_asked(EDGES, wanted), entities, wanted, limit):
             rows.sort(key=lambda row: (-row[3], row[0]))  # the newest first
             kept = rows if limit is None else rows[:limit]
             if beside is not None:
                 kept = [row for row in kept if (row[2] if row[1] == entity else row[1]) in beside]
             if kept:
-                found[entity] = [_edge(row) for row in kept]
+                found[entity] = [Edge(*row[:5], bool(row[5])) for row in kept]
         return found
 
     def _of_entities(
         self, asked: Sequence[str], entities: Sequence[str], wanted: GraphFilter, limit: int | None
     ) -> Iterator[tuple[str, list[Row]]]:
         """Yield each entity with what the statements find of it, all in one state."""
-        values = {**_values(wanted), "limit": _limit(limit)}
+        values = _values(wanted, limit)
         with self._source.reading(self._namespace) as db:
-            values["space"] = namespace_number(db, self._namespace)
+            found = db.execute("SELECT number FROM namespaces WHERE name = :name", {"name": self._namespace}).fetchone()
+            values["space"] = found and found[0]
             for entity in dict.fromkeys(entities):
                 values["entity"] = entity
                 yield entity, [row for sql in asked for row in db.execute(sql, values)]
@@ -330,7 +306,7 @@ class GraphReading(SpaceReading):
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""
         upto = None if limit is None else offset + limit
-        [(_, rows)] = self._of_entities(RELATIONS.parts(wanted), [""], wanted, upto)
+        [(_, rows)] = self._of_entities(_asked(RELATIONS, wanted), [""], wanted, upto)
         return _newest_first(rows, offset, limit)
 
     def disputed(self) -> list[Relation]:
@@ -357,7 +333,7 @@ class GraphReading(SpaceReading):
         Some thousands at a time are of one state; inside a snapshot of the store, all are.
         """
         stages = STAGES if reaches_past(wanted) else PAST
-        values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
+        values = {**_values(wanted, _PAIRS_A_READ), "stages": stages}
         rows = self._rows(PAIRS, last=None, **values)
         while rows:
             yield from (row[1:] for row in rows)
@@ -380,29 +356,15 @@ class GraphReading(SpaceReading):
         return {key: records for key, records in found.items() if records}
 
 
-def _values(wanted: GraphFilter) -> Values:
-    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
-    return {
-        "types": listed_or_none(wanted.types),
-        "groups": listed_or_none(wanted.groups),
-        **times_of(wanted),
-    }
-
-
-def _limit(limit: int | None) -> int:
-    return _UNLIMITED if limit is None else limit
+def _values(wanted: GraphFilter, limit: int | None) -> Values:
+    types, groups = (listed(values) if values else None for values in (wanted.types, wanted.groups))
+    return {"types": types, "groups": groups, "limit": _UNLIMITED if limit is None else limit, **times_of(wanted)}
 
 
 def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:
     """Put rows in order that came in order from several indexes."""
     ordered = sorted(rows, key=lambda row: (-row[5], row[0]))
     return [_RELATIONS.build(row) for row in ordered[offset : None if limit is None else offset + limit]]
-
-
-_STRAY: Final = """
-    SELECT id FROM owners
-    WHERE namespace = :texts AND kind = :kind AND id NOT IN (SELECT id FROM {} WHERE namespace = :space)
-"""
 
 
 class GraphChange(ChangingSpace, GraphReading):
@@ -476,9 +438,7 @@ class GraphChange(ChangingSpace, GraphReading):
                 tag, and its `created_at`, as they are now.
         """
         entity = checked(entity)
-        texts = self._texts(entity, passages)
-        self._change.write(entity)
-        self._put_texts("entity", texts, entity.created_at)
+        self._put_found(entity, "entity", passages)
         memo = self._memo
         was = memo.entities.get(entity.id)
         is_new = was is None and entity.id in memo.made
@@ -493,9 +453,7 @@ class GraphChange(ChangingSpace, GraphReading):
             passages: as for an entity; the owner has the kind "relation", no title, and `valid_from` as its time.
         """
         relation = checked(relation)
-        texts = self._texts(relation, passages)
-        self._change.write(relation, stage=stage_of(relation))
-        self._put_texts("relation", texts, relation.created_at)
+        self._put_found(relation, "relation", passages, stage=stage_of(relation))
         self._memo.untold -= {relation.source, relation.target}
 
     def drop_mentions(self, mentions: Iterable[Mention]) -> None:
@@ -536,8 +494,11 @@ class GraphChange(ChangingSpace, GraphReading):
             gone += change.execute(sql, {"space": change.space}).rowcount
         for kind in GRAPH_KINDS:
             texts = change.spaces.get(texts_of(self._namespace, kind))
-            values = {"texts": texts, "kind": kind, "space": change.space}
-            stray = change.execute(_STRAY.format(TABLE_OF_KIND[kind]), values).fetchall()
+            sql = f"""
+                SELECT id FROM owners WHERE namespace = :texts AND kind = :kind
+                    AND id NOT IN (SELECT id FROM {TABLE_OF_KIND[kind]} WHERE namespace = :space)
+            """
+            stray = change.execute(sql, {"texts": texts, "kind": kind, "space": change.space}).fetchall()
             for (id_,) in stray:
                 self._drop_texts(kind, id_)
             gone += len(stray)
@@ -550,25 +511,25 @@ class GraphChange(ChangingSpace, GraphReading):
         read, _ = self._memo.named.get(normal, (0, None))
         return read is None or (limit is not None and limit <= read)
 
-    def _texts(self, what: Entity | Relation, passages: Sequence[NewPassage] | None) -> OwnerWrite | None:
-        """Return the texts by which an entity or relation is found; None where those that are there stay."""
-        if passages is None:
-            return None
-        write = OwnerWrite(text_owner(what), tuple(passages))
-        return check_write(write, self._change.embedding)
-
-    def _put_texts(self, kind: Subject, write: OwnerWrite | None, at: float) -> None:
-        if write is None:
+    def _put_found(
+        self, what: Entity | Relation, kind: Subject, passages: Sequence[NewPassage] | None, **beside: int
+    ) -> None:
+        """Write an entity or relation, and the texts by which it is found where they are given."""
+        change, texts = self._change, None
+        if passages is not None:  # refused before anything is written
+            texts = check_write(OwnerWrite(text_owner(what), tuple(passages)), change.embedding)
+        change.write(what, **beside)
+        if texts is None:
             return
-        if not write.passages:
-            self._drop_texts(kind, write.owner.id)
+        if not texts.passages:
+            self._drop_texts(kind, what.id)
             return
-        with self._change.inside(texts_of(self._namespace, kind)):
-            if write.owner.id in self._memo.unwritten:
-                self._memo.unwritten.remove(write.owner.id)
-                self._change.add_owner(write.owner, write.passages, created_at=at)
+        with change.inside(texts_of(self._namespace, kind)):
+            if what.id in self._memo.unwritten:
+                self._memo.unwritten.remove(what.id)
+                change.add_owner(texts.owner, texts.passages, created_at=what.created_at)
             else:
-                self._change.put_owner(write, at)
+                change.put_owner(texts, what.created_at)
 
     def _drop_texts(self, kind: Subject, id_: str) -> None:
         texts = texts_of(self._namespace, kind)

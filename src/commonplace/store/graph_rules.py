@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from commonplace.store.rows import check_times
 from commonplace.types import Owner
 from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
 
@@ -56,10 +57,14 @@ MEANT = """
 
 
 def times_of(wanted: GraphFilter) -> dict[str, float | None]:
-    """Return the values that `MEANT` takes; `after` is the time after which a fact must hold, if any."""
-    known_at = math.inf if wanted.known_at is None else wanted.known_at
+    """Return the values that `MEANT` takes; `after` is the time after which a fact must hold, if any.
+
+    Raises:
+        UsageError: a time is not a number.
+    """
+    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
     return {
-        "known_at": known_at,
+        "known_at": math.inf if wanted.known_at is None else wanted.known_at,
         "valid_at": wanted.valid_at,
         "after": wanted.open_at if wanted.valid_at is None else wanted.valid_at,
         "is_all": is_all(wanted),
@@ -71,9 +76,9 @@ def reaches_past(wanted: GraphFilter) -> bool:
     return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
 
 
-def is_of_open(wanted: GraphFilter) -> bool:
-    """Return whether of facts with an end only those are meant that hold after a time, as is known now."""
-    return wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None)
+def is_all(wanted: GraphFilter) -> bool:
+    """Return whether all facts there are are meant, whatever their times."""
+    return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
 
 
 STANDING, ENDING, PAST = range(3)
@@ -96,8 +101,3 @@ def text_owner(what: Entity | Relation) -> Owner:
     if isinstance(what, Entity):
         return Owner(what.id, "entity", title=what.name, type=what.type, tags=tags)
     return Owner(what.id, "relation", type=what.type, tags=tags, at=what.valid_from)
-
-
-def is_all(wanted: GraphFilter) -> bool:
-    """Return whether all facts there are are meant, whatever their times."""
-    return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)

@@ -48,26 +48,17 @@ ADD_OPERATIONS = """
 DROP_OPERATIONS = "DELETE FROM operations WHERE at < :before"
 
 
-def refuse_number(reversal: Reversal, holder: str | None) -> None:
-    """Refuse a reversal whose number is below 0, or that of another issue's, the `holder`."""
-    number = reversal.number
-    if number < 0 or holder not in (None, reversal.issue):
-        problem = "below 0" if number < 0 else f"that of issue {holder!r}"
-        remedy = "give 0 for the next one"
-        raise UsageError(f"the number {number} of what undoes issue {reversal.issue!r} is {problem}", remedy=remedy)
-
-
-def check_operations(at: float, count: int, keep_since: float) -> None:
-    """Refuse a time that is not a number, and a count below 0 or beyond 64 bits."""
-    check_times("operations", at, keep_since)
-    refuse_wide("operations", count)
-    if count < 0:
-        raise UsageError(f"{count} operations cannot be counted", remedy="give 0 or more")
-
-
 def chosen(found: Iterable[Issue], wanted: IssueSelection) -> list[Issue]:
     """Return those issues that a selection chooses, by creation, ties by id, cut to its limit and offset."""
-    kept = [issue for issue in found if _is_chosen(issue, wanted)]
+    kept = [
+        issue
+        for issue in found
+        if (not wanted.ids or issue.id in wanted.ids)
+        and (not wanted.agents or issue.agent in wanted.agents)
+        and (not wanted.statuses or issue.status in wanted.statuses)
+        and (not wanted.labels or not set(issue.labels).isdisjoint(wanted.labels))
+        and (not wanted.memory_ids or not set(issue.memory_ids).isdisjoint(wanted.memory_ids))
+    ]
     kept.sort(key=order)
     end = None if wanted.limit is None else wanted.offset + wanted.limit
     return kept[wanted.offset : end]
@@ -76,15 +67,6 @@ def chosen(found: Iterable[Issue], wanted: IssueSelection) -> list[Issue]:
 def order(issue: Issue) -> tuple[float, str]:
     """Return what issues are ordered by: creation, ties by id."""
     return issue.created_at, issue.id
-
-
-def _is_chosen(issue: Issue, wanted: IssueSelection) -> bool:
-    fields = ((wanted.ids, issue.id), (wanted.agents, issue.agent), (wanted.statuses, issue.status))
-    return (
-        all(not values or value in values for values, value in fields)
-        and (not wanted.labels or not set(issue.labels).isdisjoint(wanted.labels))
-        and (not wanted.memory_ids or not set(issue.memory_ids).isdisjoint(wanted.memory_ids))
-    )
 
 
 class LedgerReading(SpaceReading):
@@ -195,8 +177,13 @@ class LedgerChange(ChangingSpace, LedgerReading):
         One without a number gets the next; one with a number keeps it.
         """
         reversal = checked(reversal)
-        taken = self._find(_REVERSALS, {"number": reversal.number})
-        refuse_number(reversal, taken[0].issue if taken else None)
+        number, taken = reversal.number, self._find(_REVERSALS, {"number": reversal.number})
+        if number < 0 or (taken and taken[0].issue != reversal.issue):
+            problem = "below 0" if number < 0 else f"that of issue {taken[0].issue!r}"
+            raise UsageError(
+                f"the number {number} of what undoes issue {reversal.issue!r} is {problem}",
+                remedy="give 0 for the next one",
+            )
         if not reversal.number:
             ((last,),) = self._rows(LAST_REVERSAL)
             reversal = replace(reversal, number=last + 1)
@@ -211,7 +198,10 @@ class LedgerChange(ChangingSpace, LedgerReading):
 
     def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
         """Count operations at a time, and forget those before `keep_since`."""
-        check_operations(at, count, keep_since)
+        check_times("operations", at, keep_since)
+        refuse_wide("operations", count)
+        if count < 0:
+            raise UsageError(f"{count} operations cannot be counted", remedy="give 0 or more")
         if count:
             self._change.execute(ADD_OPERATIONS, {"at": at, "count": count})
         self._change.execute(DROP_OPERATIONS, {"before": keep_since})

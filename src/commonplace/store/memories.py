@@ -8,21 +8,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from commonplace.dataclasses import replace
+from commonplace.errors import StoreError
 from commonplace.store import owners
 from commonplace.store.change import Change, ChangingSpace, find, heads_of
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import (
-    SPACE,
-    Database,
-    Read,
-    among,
-    among_numbers,
-    each,
-    listed,
-    listed_numbers,
-    listed_or_none,
-    selected,
-)
+from commonplace.store.dialect import SPACE, Read, among, among_numbers, each, listed, listed_numbers, selected
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
@@ -39,13 +29,7 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import SCHEMA, TABLES, Table, table_of
-from commonplace.store.validate import (
-    META,
-    check_recorded,
-    live_version_exists,
-    not_latest,
-    refuse_other_maker,
-)
+from commonplace.store.validate import META, check_recorded, refuse_other_maker
 from commonplace.types import (
     CONFLICTS,
     HOLDS_BESIDE,
@@ -70,6 +54,7 @@ from commonplace.types import (
 _RECORD = form_of(MemoryRecord)
 _OWNER = form_of(Owner)
 _LINK = form_of(Link)
+_CHUNK = form_of(Chunk)
 _WIDTH = 3 + len(_RECORD.columns)
 _STAMP = _WIDTH + len(_OWNER.columns)
 _COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER.names('o')}"
@@ -297,24 +282,23 @@ PAST_EARLIER = f"""
 """
 
 COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {SPACE} AND expired_at IS NULL AND origin != '{RULE}'"
+ALL_LINKS = f"SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE}"
 LINKS = f"""
-    SELECT {_LINK.names()} FROM links
-    WHERE namespace = {SPACE} AND (expired_at IS NULL OR :past = 1)
-        AND (:ids IS NULL OR source IN {among("ids")} OR target IN {among("ids")})
+    SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE} AND source IN {among("ids")}
+    UNION SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE} AND target IN {among("ids")}
 """
 
 WRITTEN = f"""
-    SELECT p.id, {form_of(Chunk).names("p")}, v.token_ids, v.vector
+    SELECT p.id, {_CHUNK.names("p")}, v.token_ids, v.vector
     FROM passages p JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
     WHERE p.namespace = :namespace AND p.owner = :owner
     ORDER BY p.ordinal
 """
 
-_OWN = "WHERE namespace = :namespace AND owner = :owner"
-
 _UNLIMITED = 2**63 - 1
 
-_OWNERS_OF = "SELECT count(*) FROM owners WHERE namespace = :namespace"
+DATES = "SELECT since, until FROM memory_dates WHERE namespace = :namespace AND owner = :owner"
+DIGEST = "SELECT digest FROM memories WHERE namespace = :namespace AND owner = :owner"
 
 OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id = :id AND is_latest = 1"
 
@@ -359,26 +343,21 @@ class MemoryChange(ChangingSpace):
     does so for the memory where it starts, when it comes and when it goes. Numbers that are no version here are passed
     over. What cannot be written is refused before anything of it is, and the change may go on without it.
 
+    Attributes:
+        graph: the graph of the same namespace, in the same transaction; likewise the `knowledge` of its agents, and its
+            `ledger`.
+
     Raises:
         StoreError: it is used after its block has ended.
         UsageError: a number does not fit a store (a time that is not a number, an integer beyond 64 bits), or an owner
             is of another kind or of a file.
     """
 
-    @property
-    def graph(self) -> GraphChange:
-        """The graph of the same namespace, in the same transaction."""
-        return GraphChange(self._change)
-
-    @property
-    def knowledge(self) -> KnowledgeChange:
-        """The knowledge of the agents of the same namespace, in the same transaction."""
-        return KnowledgeChange(self._change)
-
-    @property
-    def ledger(self) -> LedgerChange:
-        """The ledger of the same namespace, in the same transaction."""
-        return LedgerChange(self._change)
+    def __init__(self, change: Change) -> None:
+        super().__init__(change)
+        self.graph = GraphChange(change)
+        self.knowledge = KnowledgeChange(change)
+        self.ledger = LedgerChange(change)
 
     def rows_of(self, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
         """Yield rows of several tables of this namespace as they are now; see `rows_of`."""
@@ -395,9 +374,7 @@ class MemoryChange(ChangingSpace):
 
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
-        found = {link for column in ("source", "target") for link in self._find(_LINK, {column: list(ids)})}
-        live = [link for link in found if link.expired_at is None]
-        return sorted(live, key=lambda link: (link.source, link.target, link.type))
+        return _links(self._rows(LINKS, ids=listed(ids)), past=False)
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number; what was the latest version before is that no longer.
@@ -413,17 +390,8 @@ class MemoryChange(ChangingSpace):
             ((last,),) = self._rows(owners.LAST_POSITION, session=owner.session)
             write = replace(write, owner=replace(owner, position=0 if last is None else int(last) + 1))
         write = check_recorded(write, "memory", "a memory", self._change.embedding, created_at, expired_at)
-        if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
-            raise live_version_exists(owner.id)
-        change = self._change
-        change.execute(OUTDATE, {"namespace": change.space, "id": owner.id})
-        content = write.record.content
-        number = change.add_owner(
-            write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at
-        )
-        insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
-        self._mark(owner.id)
-        return number
+        self._refuse_live(owner.id)
+        return self._insert(write, created_at, expired_at)
 
     def revise(self, number: int, record: MemoryRecord, *, is_shown: bool = True) -> None:
         """Set the record of a version; its text, tags and passages stay as they are.
@@ -468,22 +436,22 @@ class MemoryChange(ChangingSpace):
         old = self._version(number)
         latest = None if old is None else self.find(old.owner.id)
         if old is None or latest is None or latest.number != old.number:
-            raise not_latest(number)
+            raise StoreError(f"version {number} is not the latest of a memory", remedy="revive the latest one")
         record = checked(record, f"memory {old.owner.id!r}")
         if old.expired_at is None:
             self.revise(number, record)
             return number
         refuse_wide(f"memory {old.owner.id!r}", *bands)
-        if self._rows(owners.LIVE, kind="memory", ids=listed([old.owner.id])):
-            raise live_version_exists(old.owner.id)
-        change = self._change
-        write = replace(read_version(change, change.space, old), record=record, bands=tuple(bands))
-        change.remove_owner(number)
-        change.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
-        revived = change.add_owner(write.owner, write.passages, content=record.content, created_at=old.created_at)
-        insert_version(change, revived, write, is_latest=True, is_live=True)
-        self._mark(old.owner.id)
-        return revived
+        self._refuse_live(old.owner.id)
+        # It is written again from what it was written from.
+        own = {"namespace": self._change.space, "owner": number}
+        rows = self._change.rows(WRITTEN, own)
+        passages = tuple(NewPassage(id_, _CHUNK.build(chunk), ids, vector) for id_, *chunk, ids, vector in rows)
+        dates = self._change.rows(DATES, own)
+        ((digest,),) = self._change.rows(DIGEST, own)
+        self._change.remove_owner(number)
+        write = MemoryWrite(old.owner, passages, record, digest, tuple(bands), tuple(dates), is_placed=True)
+        return self._insert(write, old.created_at)
 
     def erase(self, ids: Sequence[str]) -> int:
         """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went."""
@@ -530,6 +498,23 @@ class MemoryChange(ChangingSpace):
         found = self._rows(OF_NUMBERS, numbers=listed([int(number)]))
         return build_memory(found[0]) if found else None
 
+    def _refuse_live(self, id_: str) -> None:
+        """Refuse a version of a memory beside a live one: nobody could say which is the truth."""
+        if self._rows(owners.LIVE, kind="memory", ids=listed([id_])):
+            raise StoreError(f"there is a live version of memory {id_!r}", remedy="expire it first")
+
+    def _insert(self, write: MemoryWrite, created_at: float, expired_at: float | None = None) -> int:
+        """Write a checked version as the latest one, and return its number."""
+        change, id_ = self._change, write.owner.id
+        change.execute(OUTDATE, {"namespace": change.space, "id": id_})
+        content = write.record.content
+        number = change.add_owner(
+            write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at
+        )
+        insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
+        self._mark(id_)
+        return number
+
     def _mark(self, id_: str) -> None:
         self._change.add_rows(SCHEMA["mirror_due"], [{"namespace": self._change.space, "id": id_}], "keep")
 
@@ -552,28 +537,9 @@ def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest
     change.add_rows(SCHEMA["memory_dates"], dates)
 
 
-def read_version(db: Database, space: int, stored: StoredMemory) -> MemoryWrite:
-    """Return what a version of a memory was written from, but for its bands, which a past one has not kept."""
-    own = {"namespace": space, "owner": stored.number}
-    found = db.execute(WRITTEN, own).fetchall()
-    passages = tuple(
-        NewPassage(id_, form_of(Chunk).build(chunk), token_ids, vector) for id_, *chunk, token_ids, vector in found
-    )
-    dates = db.execute(f"SELECT since, until FROM memory_dates {_OWN}", own).fetchall()
-    ((digest,),) = db.execute(f"SELECT digest FROM memories {_OWN}", own).fetchall()
-    return MemoryWrite(stored.owner, passages, stored.record, digest, (), tuple(dates), is_placed=True)
-
-
-def _asked_of(namespace: str, write: MemoryWrite, *, has_given_id: bool) -> Iterator[Read]:
-    """Yield what is asked before a memory is added: whether one has its id or says the same."""
-    id_ = write.owner.id
-    if has_given_id:
-        yield LATEST, {"namespace": namespace, "id": id_}
-    yield owners.LIVE, {"namespace": namespace, "kind": "memory", "ids": listed([id_])}
-    if write.owner.session:
-        yield owners.LAST_POSITION, {"namespace": namespace, "session": write.owner.session}
-    else:
-        yield ALIKE, {"namespace": namespace, "digest": write.digest, "bands": listed(write.bands)}
+def _links(rows: Iterable[Row], *, past: bool) -> list[Link]:
+    links = [link for link in map(_LINK.build, rows) if past or link.expired_at is None]
+    return sorted(links, key=lambda link: (link.source, link.target, link.type))
 
 
 class MemoryStore:
@@ -603,9 +569,17 @@ class MemoryStore:
             EmbedderMismatchError: the store's vectors are another's, as the block begins.
             StoreError: this thread writes to the store in another way inside the block.
         """
-        ahead = [heads_of(namespace)] if made_by is None else [heads_of(namespace), (META, {})]
-        if len(writes) == 1:
-            ahead += _asked_of(namespace, writes[0], has_given_id=has_given_ids)
+        ahead: list[Read] = [heads_of(namespace)] if made_by is None else [heads_of(namespace), (META, {})]
+        if len(writes) == 1:  # what `remember` asks first: whether a memory has its id or says the same
+            write, id_ = writes[0], writes[0].owner.id
+            if has_given_ids:
+                ahead.append((LATEST, {"namespace": namespace, "id": id_}))
+            ahead.append((owners.LIVE, {"namespace": namespace, "kind": "memory", "ids": listed([id_])}))
+            if session := write.owner.session:
+                ahead.append((owners.LAST_POSITION, {"namespace": namespace, "session": session}))
+            else:
+                values = {"namespace": namespace, "digest": write.digest, "bands": listed(write.bands)}
+                ahead.append((ALIKE, values))
         with self._connections.writing(namespace, ahead) as db:
             change = Change(db, namespace)
             if made_by is not None:
@@ -712,10 +686,9 @@ class MemoryStore:
 
     def links(self, namespace: str, ids: Sequence[str] | None = None, *, past: bool = False) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
-        if ids is not None and not ids:
-            return []
-        found = self._read(LINKS, namespace, ids=listed_or_none(ids or ()), past=int(past))
-        return sorted(map(_LINK.build, found), key=lambda link: (link.source, link.target, link.type))
+        if ids is None:
+            return _links(self._read(ALL_LINKS, namespace), past=past)
+        return _links(self._read(LINKS, namespace, ids=listed(ids)), past=past) if ids else []
 
     def count_links(self, namespace: str) -> int:
         """Return how many links were made."""
@@ -786,7 +759,8 @@ class MemoryStore:
             change = Change(db, namespace)
             if namespace not in change.spaces:
                 return 0
-            ((gone,),) = change.rows(_OWNERS_OF, {"namespace": change.space})
+            counted = "SELECT count(*) FROM owners WHERE namespace = :namespace"
+            ((gone,),) = change.rows(counted, {"namespace": change.space})
             for erased in change.spaces.values():
                 for table in reversed(TABLES):
                     if table.has_namespace:
@@ -821,7 +795,8 @@ class MemoryStore:
         return list(map(str, self._connections.files()))
 
     def _selected(self, sql: str, namespace: str, selection: Selection, **page: str | float) -> list[Row]:
-        lists = {name: listed_or_none(getattr(selection, name)) for name in _LISTS}
+        chosen = {name: getattr(selection, name) for name in _LISTS}
+        lists = {name: listed(values) if values else None for name, values in chosen.items()}
         others = {"since": selection.since, "until": selection.until, "min_trust": selection.min_trust}
         return self._read(sql, namespace, **lists, **others, **page)
 

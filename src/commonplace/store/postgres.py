@@ -34,7 +34,6 @@ from psycopg.types.numeric import NumericBinaryLoader
 from psycopg.types.string import StrBinaryDumper
 
 from commonplace.errors import (
-    CommonplaceError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,
@@ -60,7 +59,7 @@ from commonplace.store.dialect import (
 )
 from commonplace.store.rows import named_in
 from commonplace.store.schema import TABLES, VERSION, Role, Table
-from commonplace.store.validate import change_is_under_way, snapshot_is_written
+from commonplace.store.validate import refuse_write
 
 _TYPES: Final[Mapping[Role, str]] = {
     "key": "bigint",
@@ -218,6 +217,8 @@ class Session:
         self._answers = connection._pipeline
         self._is_begun = False
         self._is_answered = False
+        self.is_committing = False
+        """`commit` was called."""
         self._ahead: list[tuple[str, Mapping[str, Any], Rows]] = []
         self.first: Any = None
         """What was read at the beginning."""
@@ -256,6 +257,7 @@ class Session:
     def commit(self) -> None:
         """Commit the transaction when all that was sent is done."""
         assert self._answers is not None
+        self.is_committing = True
         ended = self.connection.execute("COMMIT")
         self._answers.sync()
         self._is_begun, self._is_answered = False, True
@@ -302,14 +304,10 @@ class Session:
         if conflict in ("replace", "add"):  # it would change no row twice
             self.executemany(insert(table, names, conflict), rows)
         else:
-            self.execute(_insert_lists(table, names, conflict), {name: [row[name] for row in rows] for name in names})
-
-
-@lru_cache
-def _insert_lists(table: Table, names: tuple[str, ...], conflict: Conflict) -> str:
-    lists = ", ".join(f":{name}::{_TYPES.get(table[name].role, 'text')}[]" for name in names)
-    before, rest = insert(table, names, conflict, 1).split("VALUES")
-    return f"{before}SELECT * FROM unnest({lists}) {rest.partition(')')[2]}"
+            lists = ", ".join(f":{name}::{_TYPES.get(table[name].role, 'text')}[]" for name in names)
+            before, rest = insert(table, names, conflict, 1).split("VALUES")
+            sql = f"{before}SELECT * FROM unnest({lists}) {rest.partition(')')[2]}"
+            self.execute(sql, {name: [row[name] for row in rows] for name in names})
 
 
 class Address:
@@ -363,25 +361,22 @@ class Address:
         try:
             yield
         except psycopg.Error as error:
-            raise self._meaning(error) from _DriverError(self._hidden(error), error)
-
-    def _hidden(self, error: psycopg.Error) -> str:
-        password = self._password or str(self._parts.get("password") or "")
-        first = str(error).strip().split("\n")[0]
-        return first.replace(password, "***") if password else first
-
-    def _meaning(self, error: psycopg.Error) -> CommonplaceError:
-        code, text = error.sqlstate or "", self._hidden(error)
-        if code in _BUSY:
-            return StoreBusyError(f"the store {self} stayed locked by another program: {text}", remedy="try again")
-        if isinstance(error, psycopg.errors.PipelineAborted):
-            code = _UNDONE
-        elif not code and isinstance(error, psycopg.OperationalError):
-            # A server that refuses a connection gives no code.
-            code = next((code for words, code in _REFUSALS.items() if words in text), _LOST)
-        found = next((meaning for begin, meaning in _MEANINGS.items() if code.startswith(begin)), _OTHER)
-        kind = StoreUnreachableError if found in _TRANSIENT else StoreError
-        return kind(f"the store {self} {found[0]}: {text}", remedy=found[1])
+            code, text = error.sqlstate or "", str(error).strip().split("\n")[0]
+            if password := self._password or str(self._parts.get("password") or ""):
+                text = text.replace(password, "***")
+            cause = _DriverError(text, error)
+            if code in _BUSY:
+                raise StoreBusyError(
+                    f"the store {self} stayed locked by another program: {text}", remedy="try again"
+                ) from cause
+            if isinstance(error, psycopg.errors.PipelineAborted):
+                code = _UNDONE
+            elif not code and isinstance(error, psycopg.OperationalError):
+                # A server that refuses a connection gives no code.
+                code = next((code for words, code in _REFUSALS.items() if words in text), _LOST)
+            found = next((meaning for begin, meaning in _MEANINGS.items() if code.startswith(begin)), _OTHER)
+            kind = StoreUnreachableError if found in _TRANSIENT else StoreError
+            raise kind(f"the store {self} {found[0]}: {text}", remedy=found[1]) from cause
 
 
 class _DriverError(Exception):
@@ -528,9 +523,9 @@ class PostgresConnections(Connections):
         self._known = {}
         self._is_closed = False
         try:
-            connection = self.address.connect()
+            connection = address.connect()
             self._idle.append(connection)
-            with self.address.errors():
+            with address.errors():
                 self.is_read_only = _prepare(connection, address, create=create)
                 connection.keep()
         except BaseException:
@@ -548,8 +543,9 @@ class PostgresConnections(Connections):
                 with inside.within(scope):
                     yield inside
                 return
-            begin, first = ((), None) if once else (_SNAPSHOT, _is_there)
-            with self._session(begin, scope or "", first) as session:
+            # The first statement waits for the server, so that a lost connection shows while another can be taken.
+            begin, first = ((), "") if once else (_SNAPSHOT, "SELECT 1")
+            with self._session(begin, scope or "", lambda db: first and db.execute(first).fetchall()) as session:
                 yield session
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
@@ -594,14 +590,17 @@ class PostgresConnections(Connections):
     def writing(self, namespace: str | None = None, ahead: Sequence[Read] = ()) -> Iterator[Database]:
         """Give a connection inside a transaction that is committed at the end, or rolled back on error."""
         thread = threading.get_ident()
-        if thread in self._taken:
-            raise snapshot_is_written()
-        if thread in self._writing:
-            raise change_is_under_way()
+        refuse_write(in_snapshot=thread in self._taken, in_change=thread in self._writing)
         self._refuse_closed()
         if self.is_read_only:
             raise StoreError(f"the store {self.address} is read-only", remedy=_MEANINGS["25006"][1])
-        begin = _begin(namespace, self.address.timeout_s)
+        begin = [_CHANGE, f"SET LOCAL lock_timeout = {max(1, round(self.address.timeout_s * 1000))}"]
+        if namespace is None:
+            begin.append(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
+        else:
+            digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            begin.append(f"SELECT pg_advisory_xact_lock_shared({_STORE_LOCK})")
+            begin.append(f"SELECT pg_advisory_xact_lock({int.from_bytes(digest, signed=True)})")
 
         def first(session: Session) -> None:
             session.ahead(ahead)
@@ -613,20 +612,17 @@ class PostgresConnections(Connections):
                 yield session
                 if session.changed:
                     postings.follow(session, session.changed)
-                self._commit(session)
+                session.commit()
+            except psycopg.OperationalError as error:
+                if session.is_committing and session.connection.closed:
+                    raise StoreError(
+                        f"the connection to {self.address} was lost while a change was committed; it may be there or "
+                        "not",
+                        remedy="check, and try again if it is not",
+                    ) from _DriverError(str(self.address), error)
+                raise
             finally:
                 self._writing.discard(thread)
-
-    def _commit(self, session: Session) -> None:
-        try:
-            session.commit()
-        except psycopg.OperationalError as error:
-            if session.connection.closed:
-                raise StoreError(
-                    f"the connection to {self.address} was lost while a change was committed; it may be there or not",
-                    remedy="check, and try again if it is not",
-                ) from _DriverError(str(self.address), error)
-            raise
 
     def files(self) -> list[Path]:
         """Return none: where the data stand is the server's affair."""
@@ -708,7 +704,13 @@ class PostgresConnections(Connections):
                 return
             finally:
                 session.close()
-                self._give_back(connection)
+                with self._guard:
+                    is_kept = not connection.closed and not self._is_closed
+                    if is_kept:
+                        self._idle.append(connection)
+                if not is_kept:
+                    connection.close()
+                self._free.release()
 
     def _take(self, *, is_new: bool = False) -> _Connection:
         """Return a connection, which is to be given back.
@@ -738,35 +740,9 @@ class PostgresConnections(Connections):
             self._free.release()
             raise
 
-    def _give_back(self, connection: _Connection) -> None:
-        with self._guard:
-            is_kept = not connection.closed and not self._is_closed
-            if is_kept:
-                self._idle.append(connection)
-        if not is_kept:
-            connection.close()
-        self._free.release()
-
     def _refuse_closed(self) -> None:
         if self._is_closed:
             raise StoreError(f"the store {self.address} is closed", remedy="open it again")
-
-
-def _is_there(db: Database) -> None:
-    """Wait for the server."""
-    db.execute("SELECT 1").fetchall()
-
-
-def _begin(namespace: str | None, timeout_s: float) -> list[str]:
-    """Return the statements that begin a transaction which writes to a namespace, or to all."""
-    begin = [_CHANGE, f"SET LOCAL lock_timeout = {max(1, round(timeout_s * 1000))}"]
-    if namespace is None:
-        return [*begin, f"SELECT pg_advisory_xact_lock({_STORE_LOCK})"]
-    digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    number = int.from_bytes(digest, signed=True)
-    return [
-        *begin, f"SELECT pg_advisory_xact_lock_shared({_STORE_LOCK})", f"SELECT pg_advisory_xact_lock({number})"
-    ]  # fmt: skip
 
 
 _VERSIONS: Final = """
@@ -791,6 +767,12 @@ def refuse_other_version(db: Database, where: Address) -> None:
         )
 
 
+_IS_READ_ONLY: Final = """
+    SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
+        OR NOT has_table_privilege('owners', 'INSERT')
+"""
+
+
 def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: bool) -> bool:
     """Make the tables where there are none, and refuse others than ours; return whether nothing can be written."""
     if connection.info.server_version < _OLDEST_SERVER:
@@ -804,17 +786,12 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
             raise StoreMissingError(
                 f"there is no store at {address}", remedy=f"make one with `commonplace init {address.option}`"
             )
-        _make(connection, address)
+        make(address)
     session = Session(connection)
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
     refuse_other_version(session, address)
-    (is_read_only,) = session.execute(
-        """
-        SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
-            OR NOT has_table_privilege('owners', 'INSERT')
-        """
-    ).fetchone()
+    [(is_read_only,)] = session.execute(_IS_READ_ONLY).fetchall()
     return bool(is_read_only)
 
 
@@ -829,47 +806,41 @@ def make(address: Address, grant_to: str = "", partitions: int = 0) -> bool:
         UsageError: a store is there, with another number of partitions.
     """
     with address.errors(), address.connect() as connection:
-        is_new = _make(connection, address, grant_to, partitions)
+        connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+        is_new, session = not _is_made(connection), Session(connection)
+        if is_new:
+            try:
+                for statement in initial_sql(partitions):
+                    connection.execute(statement)
+            except psycopg.errors.InsufficientPrivilege as error:
+                user = connection.info.user
+                raise StoreMissingError(
+                    f"there is no store at {address}, and {user} may not make one",
+                    remedy=f"let the owner of the database run `commonplace init {address.option} --grant-to {user}`",
+                ) from _DriverError("permission denied", error)
+            session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
+            session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
+        [(held,)] = connection.execute(_PARTITIONS).fetchall()
+        if partitions and held != partitions:
+            raise UsageError(
+                f"the tables of the store {address} have {held or 'no'} partitions, not {partitions}",
+                remedy="export it, and import the export into a store in another database",
+            )
+        version, recall = map(int, session.execute(_VERSIONS).fetchone())
+        if version == VERSION and recall < postings.VERSION:
+            connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
+            connection.execute(_cut(script("recall"), held))
+            connection.execute(_CREATE_LEASES)
+            rights.guard(connection, _NAMES)
+            connection.execute(rights.entering("*"))
+            postings.rebuild(session)
+        else:
+            refuse_other_version(session, address)
+        for role in {*rights.granted(connection), grant_to} - {""}:
+            rights.grant(connection, role, _NAMES)
+        connection.execute("COMMIT")
         vector_index.make(connection)
         return is_new
-
-
-def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str = "", partitions: int = 0) -> bool:
-    connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
-    is_new = not _is_made(connection)
-    session = Session(connection)
-    if is_new:
-        try:
-            for statement in initial_sql(partitions):
-                connection.execute(statement)
-        except psycopg.errors.InsufficientPrivilege as error:
-            user = connection.info.user
-            raise StoreMissingError(
-                f"there is no store at {address}, and {user} may not make one",
-                remedy=f"let the owner of the database run `commonplace init {address.option} --grant-to {user}`",
-            ) from _DriverError("permission denied", error)
-        session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
-        session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
-    [(held,)] = connection.execute(_PARTITIONS).fetchall()
-    if partitions and held != partitions:
-        raise UsageError(
-            f"the tables of the store {address} have {held or 'no'} partitions, not {partitions}",
-            remedy="export it, and import the export into a store in another database",
-        )
-    version, recall = map(int, session.execute(_VERSIONS).fetchone())
-    if version == VERSION and recall < postings.VERSION:
-        connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
-        connection.execute(_cut(script("recall"), held))
-        connection.execute(_CREATE_LEASES)
-        rights.guard(connection, _NAMES)
-        connection.execute(rights.entering("*"))
-        postings.rebuild(session)
-    else:
-        refuse_other_version(session, address)
-    for role in {*rights.granted(connection), grant_to} - {""}:
-        rights.grant(connection, role, _NAMES)
-    connection.execute("COMMIT")
-    return is_new
 
 
 _PARTITIONS: Final = "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('owners')"

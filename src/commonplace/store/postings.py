@@ -10,7 +10,7 @@ segments become one. A passage that goes is cut out of its segment at once.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -346,10 +346,9 @@ class PostingsReader:
         sql = f"{_ALL_SEGMENTS} {_OF_TERMS}" if is_first else _OF_TERMS
         return self._connections.rows(sql, {"namespace": namespace, "terms": _signed(codes)})
 
-    def ahead(self, namespace: str, first: Callable[[Database], Any], db: Database) -> Any:
+    def ahead(self, namespace: str, db: Database) -> None:
         """Send what every search asks with what it asks first, which is not waited for twice."""
         cast("Session", db).ahead([(_LANGUAGES, {"namespace": namespace, "languages": _OTHERS})])
-        return first(db)
 
     def languages(self, namespace: str) -> list[str]:
         """Return the languages, but English, in which passages of a namespace are stemmed."""

@@ -11,21 +11,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
-from commonplace.store.dialect import (
-    SPACE,
-    Conflict,
-    Database,
-    Written,
-    insert,
-    selected,
-    where,
-)
+from commonplace.store.dialect import SPACE, Conflict, Database, Written, insert, selected, where
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
@@ -42,25 +34,26 @@ _ROWS_AT_ONCE: Final = 12
 """So many rows go in one statement; where there are more, a round trip each counts for little."""
 
 
-@dataclass(frozen=True, eq=False)
 class Form(Generic[T]):
-    """How the records of one class stand in their table. One is itself alone, so that what is kept of it is found fast.
+    """How the records of one class stand in their table.
 
     Attributes:
         columns: those that hold the record's fields, in the order of the fields.
     """
 
-    record: type[T]
-    table: Table
-    columns: tuple[Column, ...]
+    def __init__(self, record: type[T]) -> None:
+        self.record = record
+        self.table = table_of(record)
+        self.columns = self.table.record_columns
+        self._values = attrgetter(*(column.name for column in self.columns))
+        self._names = self.names(self.table.name)
+        coded = [(place, column) for place, column in enumerate(self.columns) if column.is_coded]
+        self._encoders = [(column.name, _listed if column.is_list else int) for _, column in coded]
+        self._decoders = [(place, unlisted if column.is_list else bool) for place, column in coded]
 
     def names(self, alias: str = "") -> str:
         """Return the columns for a SELECT, in the order that `build` takes."""
         return ", ".join(selected(column, alias) for column in self.columns) if alias else self._names
-
-    @cached_property
-    def _names(self) -> str:
-        return self.names(self.table.name)
 
     def pack(self, record: T, name: object = None) -> Values:
         """Return what a row holds of a record, by column; see `checked`."""
@@ -68,7 +61,7 @@ class Form(Generic[T]):
 
     def row(self, record: T) -> Values:
         """Return what a row holds of a record that `checked` has returned."""
-        row = dict(zip((column.name for column in self.columns), self._values_of(record), strict=True))
+        row = dict(zip((column.name for column in self.columns), self._values(record), strict=True))
         for column, encode in self._encoders:
             row[column] = encode(row[column])
         return row
@@ -86,34 +79,16 @@ class Form(Generic[T]):
             values[place] = decode(values[place])
         return values
 
-    @cached_property
-    def _values_of(self) -> Callable[[T], tuple[Any, ...]]:
-        return attrgetter(*(column.name for column in self.columns))
 
-    @cached_property
-    def _encoders(self) -> list[tuple[str, Callable[[Any], Any]]]:
-        return [(column.name, _listed if column.is_list else int) for column in self.columns if _is_coded(column)]
-
-    @cached_property
-    def _decoders(self) -> list[tuple[int, Callable[[Any], Any]]]:
-        places = enumerate(self.columns)
-        return [(place, unlisted if column.is_list else bool) for place, column in places if _is_coded(column)]
-
-
-def _is_coded(column: Column) -> bool:
-    return column.is_list or column.role == "flag"
+_forms: dict[type, Form[Any]] = {}
 
 
 def form_of(record: type[T]) -> Form[T]:
     """Return how records of a class are stored."""
-    form: Form[T] = _form_of(record)  # type: ignore[arg-type] # a class is hashable
+    form = _forms.get(record)
+    if form is None:
+        form = _forms[record] = Form(record)
     return form
-
-
-@cache
-def _form_of(record: Any) -> Form[Any]:
-    table = table_of(record)
-    return Form(record, table, table.record_columns)
 
 
 _WORD: Final = re.compile(r"(?<!:)\b\w+")
@@ -151,6 +126,18 @@ def drop(db: Database, table: str, **key: Any) -> Written:
     return _Nothing() if chosen is None else db.execute(f"DELETE FROM {table} WHERE {chosen[0]}", chosen[1])
 
 
+class _Named:
+    """What a record is called in a message, put into words only where it is refused."""
+
+    def __init__(self, record: object) -> None:
+        self._record = record
+
+    def __str__(self) -> str:
+        kind = re.sub(r"\B(?=[A-Z])", " ", type(self._record).__name__).lower()
+        id_ = getattr(self._record, "id", getattr(self._record, "name", None))
+        return kind if id_ is None else f"{kind} {id_!r:.80}"
+
+
 def checked(record: T, name: object = None) -> T:
     """Return a record as it is kept: with U+FFFD for what no database holds in a text.
 
@@ -171,6 +158,27 @@ def checked(record: T, name: object = None) -> T:
         if kept is not value and kept != value:
             mended[column.name] = kept
     return replace(record, **mended) if mended else record  # type: ignore[type-var]
+
+
+def _kept(name: object, column: Column, value: Any) -> Any:
+    """Return what a column keeps of a value."""
+    match column.role:
+        case "text" | "texts":
+            return storable(value)
+        case "json":
+            return storable_json(value)
+        case "time" | "times":
+            check_times(name, value)
+        case "number":
+            refuse_wide(name, value)
+        case "real":
+            if math.isnan(value):
+                raise UsageError(f"the {column.name} of {name} is not a number", remedy="give a number")
+        case "flag" | "bytes":
+            pass
+        case _ if storable(value) is not value:
+            refuse_unstorable(f"the {column.name} of {name},", value)
+    return value
 
 
 def refuse_unstorable(what: object, *names: str) -> None:
@@ -200,42 +208,6 @@ def refuse_wide(name: object, *integers: int) -> None:
             raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
 
 
-class _Named:
-    """What a record is called in a message, put into words only where it is refused."""
-
-    def __init__(self, record: object) -> None:
-        self._record = record
-
-    def __str__(self) -> str:
-        kind = _CAPITAL.sub(" ", type(self._record).__name__).lower()
-        id_ = getattr(self._record, "id", getattr(self._record, "name", None))
-        return kind if id_ is None else f"{kind} {id_!r:.80}"
-
-
-_CAPITAL: Final = re.compile(r"\B(?=[A-Z])")
-
-
-def _kept(name: object, column: Column, value: Any) -> Any:
-    """Return what a column keeps of a value."""
-    match column.role:
-        case "text" | "texts":
-            return storable(value)
-        case "json":
-            return storable_json(value)
-        case "time" | "times":
-            check_times(name, value)
-        case "number":
-            refuse_wide(name, value)
-        case "real":
-            if math.isnan(value):
-                raise UsageError(f"the {column.name} of {name} is not a number", remedy="give a number")
-        case "flag" | "bytes":
-            pass
-        case _ if storable(value) is not value:
-            refuse_unstorable(f"the {column.name} of {name},", value)
-    return value
-
-
 def _listed(values: tuple[Any, ...]) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else ""
 
@@ -246,39 +218,30 @@ def unlisted(text: str) -> tuple[Any, ...]:
     return tuple(json.loads(text)) if text else ()
 
 
-def decoded(column: Column, value: Any) -> Any:
-    """Return what a column holds: a tuple for a list, a truth for a flag."""
-    if value is None:
-        return None
-    if column.is_list:
-        return unlisted(value)
-    return bool(value) if column.role == "flag" else value
-
-
 Asked = tuple[Table, Mapping[str, Sequence[Any]]]
 """A table, and the values of which its columns must have one; none are all rows."""
 
 
 def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
     """Yield rows of several tables, of one namespace or of all; a server is asked for all of them at once."""
-    for table, rows in [(table, _sent(db, table, namespace, among)) for table, among in asked]:
+    sent: list[tuple[Table, Iterable[Row]]] = []
+    for table, among in asked:
+        chosen = where(table, among)
+        if chosen is not None:
+            own = f"namespace = {SPACE}" if namespace is not None and table.has_namespace else ""
+            terms = " AND ".join(filter(None, (chosen[0], own))) or "true"
+            columns = ", ".join(selected(column, table.name) for column in table.columns)
+            sql = f"SELECT {columns} FROM {table.name} WHERE {terms}"
+            sent.append((table, db.execute(sql, {"namespace": namespace, **chosen[1]})))
+    for table, rows in sent:
         names = [column.name for column in table.columns]
-        encoded = [column for column in table.columns if _is_coded(column)]
+        decoders = [(each.name, unlisted if each.is_list else bool) for each in table.columns if each.is_coded]
         for row in rows:
             values = dict(zip(names, row, strict=True))
-            for column in encoded:
-                values[column.name] = decoded(column, values[column.name])
+            for name, decode in decoders:
+                if values[name] is not None:
+                    values[name] = decode(values[name])
             yield table, values
-
-
-def _sent(db: Database, table: Table, namespace: str | None, among: Mapping[str, Sequence[Any]]) -> Iterable[Row]:
-    chosen = where(table, among)
-    if chosen is None:
-        return ()
-    own = f"namespace = {SPACE}" if namespace is not None and table.has_namespace else ""
-    terms = " AND ".join(filter(None, (chosen[0], own))) or "true"
-    columns = ", ".join(selected(column, table.name) for column in table.columns)
-    return db.execute(f"SELECT {columns} FROM {table.name} WHERE {terms}", {"namespace": namespace, **chosen[1]})
 
 
 def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
@@ -290,15 +253,13 @@ def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[i
             if one.is_numbered:
                 held[one.name].append(row[one.key[-1]])
             yield one, row
-        # Of two columns that name rows the first counts: what hangs on a passage hangs on its owner, too.
-        hanging = [(other, column) for other in SCHEMA.values() if (column := _hook(other)) and column.refers in held]
-        asked = [(other, {column.name: held[column.refers]}) for other, column in hanging]
-
-
-def _hook(table: Table) -> Column | None:
-    """Return the column by which the rows of a table hang on others."""
-    hooks = (column for column in table.columns if column.role == "key" and column.refers not in ("", "namespaces"))
-    return next(hooks, None)
+        asked = []
+        for other in SCHEMA.values():
+            # Of two columns that name rows the first counts: what hangs on a passage hangs on its owner, too.
+            hooks = (each for each in other.columns if each.role == "key" and each.refers not in ("", "namespaces"))
+            hook = next(hooks, None)
+            if hook is not None and hook.refers in held:
+                asked.append((other, {hook.name: held[hook.refers]}))
 
 
 def cleaned(record: T, text: Callable[[str], str], value: Callable[[Any], Any]) -> T:

@@ -88,6 +88,11 @@ class Column:
         """True where it holds a JSON list."""
         return self.role in _LISTS
 
+    @property
+    def is_coded(self) -> bool:
+        """True where a field and its column hold different types: a list, a flag."""
+        return self.is_list or self.role == "flag"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
@@ -156,18 +161,17 @@ def _columns(*given: str | Column) -> tuple[Column, ...]:
     """
     found: list[Column] = []
     for each in given:
-        for group in [] if isinstance(each, Column) else each.split(" | "):
-            role, *names = group.split()
-            found += [_column(role, name) for name in names]
         if isinstance(each, Column):
             found.append(each)
+            continue
+        for group in each.split(" | "):
+            role, *words = group.split()
+            for word in words:
+                place = word.rstrip("?~")
+                name, arrow, refers = place.partition("=>") if "=>" in place else place.partition("->")
+                is_optional, is_enforced, is_derived = "?" in word, arrow == "=>", "~" in word
+                found.append(Column(name, cast("Role", role), is_optional, refers, is_enforced, is_derived))
     return tuple(found)
-
-
-def _column(role: str, given: str) -> Column:
-    place, is_optional, is_derived = given.rstrip("?~"), "?" in given, "~" in given
-    name, arrow, refers = place.partition("=>") if "=>" in place else place.partition("->")
-    return Column(name, cast("Role", role), is_optional, refers, is_enforced=arrow == "=>", is_derived=is_derived)
 
 
 COUNTERS: Final = ("next_owner", "next_passage", "next_row")

@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.errors import MissingExtraError, StoreMissingError
+from commonplace.errors import MissingExtraError, StoreError, StoreMissingError
 from commonplace.locks import Lock
 from commonplace.store import owners as queries
 from commonplace.store.change import STAMPS, Change
@@ -49,9 +48,9 @@ from commonplace.store.validate import (
     embedding_of,
     read_embedding,
     refuse_other_maker,
-    refuse_reembedding,
     set_embedding,
     settle,
+    upgrade_command,
 )
 from commonplace.types import (
     Embedding,
@@ -81,16 +80,31 @@ class Store(MemoryStore, ReembeddingStore):
     Writes are transactions: all or nothing, durable when the call returns, visible to every later read of any
     process. Each write that changes something takes the next number of the change sequence, returns it, and
     stamps with it what it wrote; a write that changes nothing returns the current number.
+
+    Attributes:
+        id: UUID given at creation; a backup keeps it.
+        is_read_only: the store stands in a place that cannot be written: every write raises `StoreError`.
+        place: the address of its server, "" where it is in a file.
+        is_on_server: others than this machine's processes write to it, and no index of its own follows it.
+        postings: what recall reads of a store on a server; None where an index follows the store.
     """
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self.is_read_only = connections.is_read_only
+        self.place = connections.place
+        self.is_on_server = bool(self.place)
+        self.postings: PostingsReader | None = None
         try:
             ((id_,),) = connections.rows("SELECT value FROM meta WHERE key = 'store_id'")
         except BaseException:
             connections.close()
             raise
-        self._id = str(id_)
+        self.id = str(id_)
+        if self.is_on_server:
+            from commonplace.store.postings import PostingsReader
+
+            self.postings = PostingsReader(connections)
 
     @classmethod
     def create(cls, path: Path, *, timeout_s: float = 10.0) -> Store:
@@ -172,35 +186,6 @@ class Store(MemoryStore, ReembeddingStore):
         """Make a store of this process alone, of which nothing is written to disk."""
         return cls(PrivateConnections.empty(Path(":memory:"), is_spilling=False))
 
-    @property
-    def id(self) -> str:
-        """UUID given at creation; a backup keeps it."""
-        return self._id
-
-    @property
-    def is_read_only(self) -> bool:
-        """True where the store stands in a place that cannot be written: every write raises `StoreError`."""
-        return self._connections.is_read_only
-
-    @property
-    def is_on_server(self) -> bool:
-        """True where others than this machine's processes write to it, and no index of its own follows it."""
-        return bool(self._connections.place)
-
-    @property
-    def place(self) -> str:
-        """The address of its server, "" where it is in a file."""
-        return self._connections.place
-
-    @cached_property
-    def postings(self) -> PostingsReader | None:
-        """What recall reads of a store on a server; None where an index follows the store."""
-        if not self.is_on_server:
-            return None
-        from commonplace.store.postings import PostingsReader
-
-        return PostingsReader(self._connections)
-
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
         found = self._connections.known(("head", namespace), lambda: self._read(queries.HEAD, namespace))
@@ -258,10 +243,30 @@ class Store(MemoryStore, ReembeddingStore):
         """
         if namespace is None:
             return self._connections.snapshot()
-        first = partial(_state, namespace=namespace, change=change, notes=notes)
-        if self.postings is not None:
-            first = partial(self.postings.ahead, namespace, first)
-        return self._connections.snapshot(first, namespace)
+
+        def known(db: Database) -> dict[object, Any]:
+            if self.postings is not None:
+                self.postings.ahead(namespace, db)
+            found: defaultdict[str, list[Row]] = defaultdict(list)
+            sql = queries.STATE_UPTO_DATE if change == UPTO_DATE else queries.STATE
+            for what, *row in db.execute(sql, {"namespace": namespace, "change": change, "notes": notes}):
+                found[what].append(tuple(row))
+            counts = {kind: row for kind, _, *row in found["count"]}
+            kinds = ("artifact", "memory", "knowledge")
+            return {
+                META: [row[:2] for row in found["meta"]],
+                ("head", namespace): [(number, token) for _, token, number, *_ in found["head"]],
+                ("token", namespace, change): [(token,) for _, token, *_ in found["token"]],
+                ("pending", namespace, change): found["pending"][0][2:4] if found["pending"] else (0, 0),
+                ("counts", namespace): (
+                    *(int(sum(row[place] for row in counts.values())) for place in range(3)),
+                    *(counts[kind][0] if kind in counts else 0 for kind in kinds),
+                ),
+                ("session", namespace): bool(found["session"]),
+                ("notes", namespace, notes): [Note(notes, id_, at, body) for id_, body, _, _, at in found["note"]],
+            }
+
+        return self._connections.snapshot(known, namespace)
 
     def lock(self, path: Path) -> Lock:
         """Return a lock of all who use the store: the file at a path, or on a server a lease with the file's name."""
@@ -282,8 +287,14 @@ class Store(MemoryStore, ReembeddingStore):
             StoreError: the store holds passages made by another embedder.
         """
         with self._connections.writing() as db:
-            passages = db.execute("SELECT count(*) FROM passage_vectors").fetchone()[0]
-            refuse_reembedding(read_embedding(db), embedding, passages)
+            passages, held = db.execute("SELECT count(*) FROM passage_vectors").fetchone()[0], read_embedding(db)
+            if passages and held != embedding:
+                maker = f"made by {held}" if held else "of an unknown embedder"
+                upgrade = upgrade_command(embedding.name)
+                raise StoreError(
+                    f"the store holds {passages} passages {maker}, not by {embedding}",
+                    remedy=f"open it with the embedder it was built with, or run {upgrade}",
+                )
             set_embedding(db, embedding)
 
     def put_owners(
@@ -407,11 +418,13 @@ class Store(MemoryStore, ReembeddingStore):
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
-        return {id_: (session, position) for id_, _, session, position in self._live(namespace, kind, ids)}
+        found = self._read(queries.LIVE, namespace, kind=kind, ids=listed(ids))
+        return {id_: (session, position) for id_, _, session, position in found}
 
     def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
-        return {id_: number for id_, number, _, _ in self._live(namespace, kind, ids)}
+        found = self._read(queries.LIVE, namespace, kind=kind, ids=listed(ids))
+        return {id_: number for id_, number, _, _ in found}
 
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
@@ -489,9 +502,6 @@ class Store(MemoryStore, ReembeddingStore):
         finally:
             connections.close()
 
-    def _live(self, namespace: str, kind: Kind, ids: Sequence[str]) -> list[Row]:
-        return self._read(queries.LIVE, namespace, kind=kind, ids=listed(ids))
-
     def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
         found = self._connections.rows(sql, {"namespace": namespace, "numbers": listed_numbers(numbers)})
         return sorted(found, key=itemgetter(0))  # as they come from SQLite
@@ -505,25 +515,3 @@ def _driver_needed() -> Iterator[None]:
         raise MissingExtraError(
             "a store in PostgreSQL needs psycopg", remedy="install it with `pip install 'commonplace[postgres]'`"
         ) from error
-
-
-def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[object, Any]:
-    """Read what a search asks of a namespace first; return it as `Connections.known` knows it."""
-    found: defaultdict[str, list[Row]] = defaultdict(list)
-    sql = queries.STATE_UPTO_DATE if change == UPTO_DATE else queries.STATE
-    for what, *row in db.execute(sql, {"namespace": namespace, "change": change, "notes": notes}):
-        found[what].append(tuple(row))
-    counts = {kind: row for kind, _, *row in found["count"]}
-    kinds = ("artifact", "memory", "knowledge")
-    return {
-        META: [row[:2] for row in found["meta"]],
-        ("head", namespace): [(number, token) for _, token, number, *_ in found["head"]],
-        ("token", namespace, change): [(token,) for _, token, *_ in found["token"]],
-        ("pending", namespace, change): found["pending"][0][2:4] if found["pending"] else (0, 0),
-        ("counts", namespace): (
-            *(int(sum(row[place] for row in counts.values())) for place in range(3)),
-            *(counts[kind][0] if kind in counts else 0 for kind in kinds),
-        ),
-        ("session", namespace): bool(found["session"]),
-        ("notes", namespace, notes): [Note(notes, id_, at, body) for id_, body, _, _, at in found["note"]],
-    }

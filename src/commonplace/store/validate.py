@@ -9,13 +9,7 @@ from typing import Final, TypeVar
 from commonplace.dataclasses import replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.dialect import Database
-from commonplace.store.rows import (
-    check_times,
-    checked,
-    insert_rows,
-    refuse_unstorable,
-    refuse_wide,
-)
+from commonplace.store.rows import check_times, checked, insert_rows, refuse_unstorable, refuse_wide
 from commonplace.store.schema import SCHEMA
 from commonplace.types import Embedding, Kind, MemoryWrite, OwnerWrite
 from commonplace.types.knowledge import KnowledgeWrite
@@ -51,16 +45,6 @@ def upgrade_command(name: str) -> str:
     return f"`commonplace index upgrade --embedder {name}`"
 
 
-def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int) -> None:
-    """Refuse to stamp a store with an embedder that did not make its vectors."""
-    if passages and held != wanted:
-        maker = f"made by {held}" if held else "of an unknown embedder"
-        raise StoreError(
-            f"the store holds {passages} passages {maker}, not by {wanted}",
-            remedy=f"open it with the embedder it was built with, or run {upgrade_command(wanted.name)}",
-        )
-
-
 def refuse_other_maker(held: Embedding | None, made_by: Embedding | None) -> None:
     """Refuse vectors of another embedder than made the stored ones; without a stamp, or vectors, refuse none."""
     if held is not None and made_by is not None and held != made_by:
@@ -68,12 +52,6 @@ def refuse_other_maker(held: Embedding | None, made_by: Embedding | None) -> Non
             f"the store changed its embedder from {made_by} to {held} meanwhile, and nothing was written",
             remedy="try again",
         )
-
-
-def refuse_same_embedding(held: Embedding | None, wanted: Embedding) -> None:
-    """Refuse to change an embedder to itself."""
-    if held == wanted:
-        raise StoreError(f"the vectors of the store are made by {wanted} already")
 
 
 def refuse_other_reembedding(under_way: Embedding | None, wanted: Embedding) -> None:
@@ -92,31 +70,16 @@ def refuse_unfit_vectors(embedding: Embedding, vectors: Sequence[bytes]) -> None
             )
 
 
-def snapshot_is_written() -> StoreError:
-    """Return the error for a write inside a snapshot of the same thread: nobody could say which state it would see."""
-    return StoreError("a thread that reads from a snapshot cannot write", remedy="write after the snapshot's block")
+def refuse_write(*, in_snapshot: bool, in_change: bool) -> None:
+    """Refuse to write inside a snapshot or a change of memories of the same thread.
 
-
-def change_is_under_way() -> StoreError:
-    """Return the error for a write beside a change of memories of the same thread: it would wait for itself."""
-    return StoreError(
-        "a thread that changes memories cannot write in another way", remedy="write after the change's block"
-    )
-
-
-def change_is_over() -> StoreError:
-    """Return the error for a use of a change of memories after its block: it would belong to no transaction."""
-    return StoreError("this change of memories is over", remedy="begin another one")
-
-
-def live_version_exists(id_: str) -> StoreError:
-    """Return the error for a version of a memory beside a live one: nobody could say which is the truth."""
-    return StoreError(f"there is a live version of memory {id_!r}", remedy="expire it first")
-
-
-def not_latest(number: int) -> StoreError:
-    """Return the error for the revival of what is not the latest version of a memory here."""
-    return StoreError(f"version {number} is not the latest of a memory", remedy="revive the latest one")
+    Nobody could say which state the snapshot would see then, and the change would wait for itself.
+    """
+    if in_snapshot:
+        raise StoreError("a thread that reads from a snapshot cannot write", remedy="write after the snapshot's block")
+    if in_change:
+        remedy = "write after the change's block"
+        raise StoreError("a thread that changes memories cannot write in another way", remedy=remedy)
 
 
 Recorded = TypeVar("Recorded", MemoryWrite, KnowledgeWrite)
@@ -166,12 +129,6 @@ STAMP_KEYS: Final = ("embedder", "embedder_version", "dimensions", "embedders_of
 META: Final = "SELECT key, value FROM meta"
 NEXT: Final = "next_"
 """Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
-
-
-def namespace_number(db: Database, namespace: str) -> int | None:
-    """Return the number of a namespace, None when there is none of that name."""
-    row = db.execute("SELECT number FROM namespaces WHERE name = :name", {"name": namespace}).fetchone()
-    return row and int(row[0])
 
 
 def read_embedding(db: Database, which: str = "") -> Embedding | None:

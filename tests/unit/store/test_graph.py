@@ -85,13 +85,13 @@ def test_a_fact_between_two_hubs_is_looked_up_by_all_that_is_asked(tmp_path: Pat
 def test_what_stands_is_found_beside_what_has_ended(tmp_path: Path, name: str, by: str) -> None:
     """Whoever has moved a thousand times still lives in one place."""
     question = getattr(graph, name)
-    for line in plan_of(tmp_path, question.stages[0]):
+    for line in plan_of(tmp_path, question[0]):
         assert re.search(rf"\(namespace=\? AND {by.format('stage=[?] AND created_at<[?]')}\)", line), line
     (tmp_path / "store.db").unlink()
-    for line in plan_of(tmp_path, question.ending):
+    for line in plan_of(tmp_path, question[-1]):
         assert re.search(rf"relations_ending\w* \(namespace=\? AND {by.format('<expr>>[?]')}\)", line), line
 
 
 def test_what_it_takes_to_follow_a_fact_is_read_from_the_index_alone(tmp_path: Path) -> None:
     """To fetch each row costs several times as much, of which a neighbourhood reads thousands."""
-    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph.EDGES.stages[0]))
+    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph.EDGES[0]))

@@ -70,7 +70,8 @@ def test_it_goes_from_store_to_store_and_the_search_for_secrets_finds_it(
     use(replace(with_column("links", Column("note", "text")), record=NotedLink))
     before, after = form_of(Link).names(), form_of(NotedLink).names()
     monkeypatch.setattr(memories, "_LINK", form_of(NotedLink))
-    monkeypatch.setattr(memories, "LINKS", memories.LINKS.replace(before, after))  # made when the module was
+    for name in ("ALL_LINKS", "LINKS"):  # made when the module was
+        monkeypatch.setattr(memories, name, getattr(memories, name).replace(before, after))
     cleaned_note = "It is [redacted: github token]"
     with (
         commonplace.open(tmp_path / "here", embedder="hashing") as here,
