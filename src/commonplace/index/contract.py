@@ -28,7 +28,7 @@ class Scope:
         owners: ascending owner numbers that pass the request's filter, or None when it asks for nothing but kinds.
         dead: ascending passage numbers that the store deleted since this generation; they take no place in a result.
         passed_over: ascending owner numbers of which nothing more is wanted; likewise.
-        kinds: those of what is returned, none are all; an index beside the store tells them in its lexical part alone.
+        kinds: those of what is returned, none are all; an index beside the store knows them in its lexical part alone.
         fields: those that the lexical part reads; a term keeps the rarity that it has in all of them.
     """
 

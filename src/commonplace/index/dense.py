@@ -93,11 +93,6 @@ def label(name: str) -> str:
     return f"{_LABEL}{name}"
 
 
-def label_unit(name: str) -> bytes:
-    """Return the pseudo-term of a label, after the terms of a row; it counts in no field."""
-    return code_of(label(name)).to_bytes(UNIT.itemsize, "little")
-
-
 def concatenate(parts: Sequence[Rows]) -> Rows:
     """Return the rows of all parts, ascending by number."""
     joined = Rows(
@@ -221,7 +216,7 @@ class ChunkFile:
         size = os.fstat(self._descriptor).st_size
         if self.dimensions != dimensions or size < self._terms_at:
             raise IndexFaultError(f"was damaged: {path.name} does not hold {self.rows} rows of {dimensions} dimensions")
-        head = self._read([(0, self._terms_at)])
+        head = b"".join(self._blocks([(0, self._terms_at)]))
         held: dict[str, NDArray[Any]] = {name: np.frombuffer(head, *place) for name, place in places.items()}
         self.numbers, self.owners, self.codes, self.norms = (held[name] for name, *_ in sizes[:4])
         self.signs = held["signs"].reshape(words, -1)
@@ -279,7 +274,8 @@ class ChunkFile:
         begins, size = self._lists[firsts].astype(np.int64), _POSTING.itemsize
         sizes = self._lists[firsts + 1 if lasts is None else lasts] - begins
         offsets = (self._postings_at + begins * size).tolist()
-        postings = np.frombuffer(self._read(zip(offsets, (sizes * size).tolist(), strict=True)), _POSTING)
+        blocks = self._blocks(zip(offsets, (sizes * size).tolist(), strict=True))
+        postings = np.frombuffer(b"".join(blocks), _POSTING)
         rows = postings["row"].astype(np.int64)
         if (rows >= self.rows).any():
             raise IndexFaultError("was damaged: a word is listed under a row that a chunk has not")
@@ -303,13 +299,6 @@ class ChunkFile:
         rows = distinct(self._postings(np.array(places, np.intp))[0])
         rows = rows[keep[rows]]
         return list(zip(self.codes[rows].tolist(), self.numbers[rows].tolist(), strict=True))
-
-    def names(self, keep: NDArray[np.bool_]) -> dict[int, str]:
-        """Return the terms of the rows marked in `keep` by their keys."""
-        rows, _, _ = self._postings(np.zeros(1, np.intp), np.array([len(self._keys)]))
-        is_held = np.logical_or.reduceat(keep[rows], self._lists[:-1].astype(np.intp)) if len(rows) else rows
-        names = zip(self._keys.tolist(), self._texts(0, len(self._keys)), strict=True)
-        return dict(each for each, held in zip(names, is_held.tolist(), strict=True) if held)
 
     def alike(self, space: int, term: str, distance: int) -> list[str]:
         """Return the terms of a namespace that may be within this number of edits of the given one.
@@ -335,17 +324,13 @@ class ChunkFile:
     def _texts(self, first: int, last: int) -> list[str]:
         """Return the names of keys, from one up to another."""
         try:
-            names = decompress(self._read([self._names])).decode().split(_BETWEEN)
+            [packed] = self._blocks([self._names])
+            names = decompress(packed).decode().split(_BETWEEN)
         except (error, UnicodeDecodeError) as fault:
             raise IndexFaultError(f"was damaged: the names of terms cannot be read ({fault})") from fault
         if len(names) != max(1, len(self._keys)):
             raise IndexFaultError("was damaged: there are other names than terms")
         return names[first:last]
-
-    def _read(self, blocks: Iterable[tuple[int, int]]) -> bytes:
-        """Read blocks by (offset, size), one after the other."""
-        found = self._blocks(blocks)
-        return found[0] if len(found) == 1 else b"".join(found)
 
     def _blocks(self, blocks: Iterable[tuple[int, int]]) -> list[bytes]:
         """Read blocks by (offset, size)."""
@@ -363,10 +348,12 @@ class ChunkFile:
 
     def read(self, keep: NDArray[np.bool_]) -> Rows:
         """Read the rows marked in `keep`, bool, shape (rows,)."""
+        listed, _, _ = self._postings(np.zeros(1, np.intp), np.array([len(self._keys)]))
+        is_held = np.logical_or.reduceat(keep[listed], self._lists[:-1].astype(np.intp)) if len(listed) else listed
+        names = zip(self._keys.tolist(), self._texts(0, len(self._keys)), is_held.tolist(), strict=True)
         rows = np.flatnonzero(keep)
-        columns = (self.numbers, self.owners, self.codes, self.norms, self.signs.T)
-        held = tuple(column[rows] for column in columns)
-        return Rows(self.dimensions, held, self.terms(rows), self.names(keep))
+        columns = tuple(column[rows] for column in (self.numbers, self.owners, self.codes, self.norms, self.signs.T))
+        return Rows(self.dimensions, columns, self.terms(rows), {key: name for key, name, held in names if held})
 
 
 def _aligned(offset: int) -> int:
@@ -463,7 +450,9 @@ class ChunkedDenseIndex:
         rows, distances = [], []
         bound = int(_FARTHEST)
         for chunk, mask in zip(chunks, masks, strict=True):
-            everywhere = _distances(chunk, query)
+            everywhere = np.zeros(chunk.rows, dtype=np.uint16)  # how many sign bits differ
+            for column, word in zip(chunk.signs, query, strict=True):
+                everywhere += np.bitwise_count(column ^ word)
             found = np.flatnonzero((everywhere <= bound) & mask)
             distance = everywhere[found]
             if len(found) > wanted and len(chunks) > 1:
@@ -476,8 +465,17 @@ class ChunkedDenseIndex:
         return _nearest(rows, distances, numbers, wanted)
 
     def _in_scope(self, place: int, scope: Scope, code: int) -> NDArray[np.bool_]:
-        """Return which rows of a chunk may be found: bool, shape (rows,), not to be written to."""
-        chunk, mask = self.chunks[place], self._of_namespace(code)[place]
+        """Return which rows of a chunk may be found: bool, shape (rows,), not to be written to.
+
+        They are live and of some direction: a zero vector never matches.
+        """
+        known, masks = self._last_masks  # those of the namespace that was asked last
+        if known != code:
+            masks = [(chunk.codes == code) & (chunk.norms > 0) for chunk in self.chunks]
+            for mask, dead in zip(masks, self.dead, strict=True):
+                mask[dead] = False
+            self._last_masks = code, masks
+        chunk, mask = self.chunks[place], masks[place]
         if scope.owners is not None:
             mask = mask & within(chunk.owners, scope.owners)
         if scope.passed_over is not None and len(scope.passed_over):
@@ -487,19 +485,6 @@ class ChunkedDenseIndex:
             mask = mask.copy()
             mask[rows[rows >= 0]] = False
         return mask
-
-    def _of_namespace(self, code: int) -> list[NDArray[np.bool_]]:
-        """Return which rows of each chunk are a namespace's, live and of some direction: a zero vector never matches.
-
-        Those of the namespace that was asked last are kept.
-        """
-        known, masks = self._last_masks
-        if known != code:
-            masks = [(chunk.codes == code) & (chunk.norms > 0) for chunk in self.chunks]
-            for mask, dead in zip(masks, self.dead, strict=True):
-                mask[dead] = False
-            self._last_masks = code, masks
-        return masks
 
 
 def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
@@ -512,14 +497,6 @@ def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
         if len(part) and (part[0] < 0 or part[-1] >= chunk.rows or (part[1:] <= part[:-1]).any()):
             raise IndexFaultError(f"was damaged: {DEAD} names rows that there are not")
     return parts
-
-
-def _distances(chunk: ChunkFile, query: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """Return the number of differing sign bits: uint16, shape (rows,)."""
-    distances = np.zeros(chunk.rows, dtype=np.uint16)
-    for column, word in zip(chunk.signs, query, strict=True):
-        distances += np.bitwise_count(column ^ word)
-    return distances
 
 
 def _nearest(

@@ -61,8 +61,8 @@ class Manifest:
     """What one generation holds.
 
     Attributes:
-        heads: by namespace, up to which change it holds them; another token of that change tells that the store was
-            put back and went another way.
+        heads: by namespace, up to which change it holds them; another token of that change means that the store was
+            restored and then changed differently.
         documents: number of passages that can be found.
         counted: number of passages that can be found, and of those deleted since the last rebuild.
         namespaces: their names; the place in this list is the code under which the parts know a namespace.
@@ -108,7 +108,20 @@ def read_manifest(directory: Path, *, store_id: str, embedding: Embedding) -> Ma
         raise IndexFaultError("was made by another version")
     if not is_whole:
         raise IndexFaultError(f"was damaged: {CURRENT} was altered")
-    manifest = _from_body(body)
+    stamp = body["embedding"]
+    others = tuple((kind, Embedding(**{**other, "others": ()})) for kind, other in stamp["others"])
+    manifest = Manifest(
+        **{
+            **body,
+            "embedding": Embedding(**{**stamp, "others": others}),
+            "heads": {name: Head(*head) for name, head in body["heads"].items()},
+            "namespaces": tuple(body["namespaces"]),
+            "last_numbers": tuple(body["last_numbers"]),
+            "statistics": tuple(map(tuple, body["statistics"])),
+            "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),
+            "files": {name: FileRecord(**known) for name, known in body["files"].items()},
+        }
+    )
     if manifest.store_id != store_id:
         raise IndexFaultError("belongs to another store")
     if manifest.embedding != embedding:
@@ -155,23 +168,6 @@ def _checksum(body: Any) -> int:
     return crc32(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii"))
 
 
-def _from_body(body: dict[str, Any]) -> Manifest:
-    stamp = body["embedding"]
-    others = tuple((kind, Embedding(**{**other, "others": ()})) for kind, other in stamp["others"])
-    return Manifest(
-        **{
-            **body,
-            "embedding": Embedding(**{**stamp, "others": others}),
-            "heads": {name: Head(*head) for name, head in body["heads"].items()},
-            "namespaces": tuple(body["namespaces"]),
-            "last_numbers": tuple(body["last_numbers"]),
-            "statistics": tuple(map(tuple, body["statistics"])),
-            "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),
-            "files": {name: FileRecord(**known) for name, known in body["files"].items()},
-        }
-    )
-
-
 IN_USE = "dense/dead"
 """The file that is locked while a generation is read; each has one of its own, which is a link to no other's."""
 _BLOCK = 1 << 18
@@ -206,7 +202,22 @@ class OpenFiles:
                 self._held[directory.name] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 fcntl.flock(self._held[directory.name], fcntl.LOCK_SH | fcntl.LOCK_NB)
         self._sizes = [known.size for known in files.values()]
-        self.records = {name: self._open(directory / name, name, known, thorough) for name, known in files.items()}
+        self.records: dict[str, FileRecord] = {}
+        for name, known in files.items():
+            try:
+                descriptor = self._descriptors[name] = os.open(directory / name, os.O_RDONLY | os.O_CLOEXEC)
+                stat = os.fstat(descriptor)
+                checksum = known.crc32
+                if stat.st_size == known.size and (thorough or stat.st_mtime_ns != known.mtime_ns):
+                    checksum = _file_checksum(descriptor)
+            except FileNotFoundError as error:
+                raise IndexFaultError(f"was damaged: {name} is missing") from error
+            except OSError as error:
+                raise unreadable(error.errno, f"{name} cannot be read ({error.strerror})") from error
+            _compare_sizes(name, stat.st_size, known.size)
+            if checksum != known.crc32:
+                raise IndexFaultError(f"was damaged: {name} was altered")
+            self.records[name] = FileRecord(known.size, stat.st_mtime_ns, known.crc32)
         self._turn = threading.Lock()
         self._users = 0
 
@@ -246,19 +257,6 @@ class OpenFiles:
         if sizes != self._sizes:
             for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
                 _compare_sizes(name, size, known)
-
-    def _open(self, path: Path, name: str, known: FileRecord, thorough: bool) -> FileRecord:
-        try:
-            descriptor = self._descriptors[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            stat = os.fstat(descriptor)
-            _compare_sizes(name, stat.st_size, known.size)
-            if (thorough or stat.st_mtime_ns != known.mtime_ns) and _file_checksum(descriptor) != known.crc32:
-                raise IndexFaultError(f"was damaged: {name} was altered")
-        except FileNotFoundError as error:
-            raise IndexFaultError(f"was damaged: {name} is missing") from error
-        except OSError as error:
-            raise unreadable(error.errno, f"{name} cannot be read ({error.strerror})") from error
-        return FileRecord(known.size, stat.st_mtime_ns, known.crc32)
 
 
 def remove_unless_open(directory: Path) -> bool:

@@ -222,11 +222,14 @@ class Index:
             StoreError: the disk is full or the directory cannot be written.
         """
         # Most processes only read.
-        from commonplace.index.writer import Update
+        from commonplace.index.writer import update
 
         try:
             base = self._empty if rebuild else self._read_manifest()
-            return Update(self._directory, base, progress, checkpoint, again, purge=purge).run(entries, deleted, heads)
+            return update(
+                self._directory, base, entries, deleted, heads, purge=purge, progress=progress, checkpoint=checkpoint,
+                again=again,
+            )  # fmt: skip
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
 
@@ -260,18 +263,16 @@ class Index:
         except IndexFaultError as fault:
             return _nothing(str(fault))
         if files.records != current.files:
-            self._record(replace(current, files=files.records), current)
+            # A copy gave the files new times. Unless these are published, every process compares all checksums.
+            with suppress(OSError, StoreError, IndexFaultError):
+                if self._lock.acquire(0):
+                    try:
+                        if self._read_manifest() == current:
+                            verified = replace(current, files=files.records)
+                            replace_file(self._directory / CURRENT, encode(verified))
+                    finally:
+                        self._lock.release()
         return _open_generations.setdefault(key, generation)
-
-    def _record(self, verified: Manifest, current: Manifest) -> None:
-        """Publish the present times of files that a copy gave new ones, or every process compares all checksums."""
-        with suppress(OSError, StoreError, IndexFaultError):
-            if self._lock.acquire(0):
-                try:
-                    if self._read_manifest() == current:
-                        replace_file(self._directory / CURRENT, encode(verified))
-                finally:
-                    self._lock.release()
 
     def _read_manifest(self) -> Manifest:
         try:

@@ -57,7 +57,12 @@ class PackedLexicalIndex:
         found = Statistics(int(totals[0]), totals[1:], self._frequencies(code, asked))
         if scope.dead is None or not len(scope.dead):
             return found
-        return found - self._dead_rows(scope.dead, code).find(asked).statistics
+        # Of the passages that the store deleted the term counts are read once for all searches of a state.
+        last = self._last_dead
+        if last is None or last[0] is not scope.dead or last[1] != code:
+            rows = [row for row in self._dense.terms(scope.dead, code) if row]
+            last = self._last_dead = scope.dead, code, TermRows(rows)
+        return found - last[2].find(asked).statistics
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002 - one for all
         found = dict.fromkeys(terms, 0)
@@ -80,14 +85,6 @@ class PackedLexicalIndex:
         terms = {label(language): language for language in NATURAL_LANGUAGES if language != ENGLISH}
         held = self._frequencies(self._codes.get(namespace, -1), list(terms))
         return frozenset(terms[term] for term, counts in held.items() if any(counts))
-
-    def _dead_rows(self, dead: NDArray[np.int64], code: int) -> TermRows:
-        """Return the term counts of a namespace's passages among those that the store deleted; the last are kept."""
-        last = self._last_dead
-        if last is None or last[0] is not dead or last[1] != code:
-            rows = [row for row in self._dense.terms(dead, code) if row]
-            last = self._last_dead = dead, code, TermRows(rows)
-        return last[2]
 
     def _frequencies(self, code: int, terms: Sequence[str]) -> Mapping[str, tuple[int, ...]]:
         """Return how many passages of a namespace hold each term, by field; these are kept."""

@@ -20,7 +20,6 @@ from commonplace.index.dense import (
     Rows,
     concatenate,
     label,
-    label_unit,
     named,
     norms_of,
     read_dead,
@@ -43,12 +42,12 @@ from commonplace.index.files import (
     write_file,
 )
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.bm25 import NAMES, lengths_of, pack
+from commonplace.ranking.bm25 import NAMES, UNIT, code_of, lengths_of, pack
 from commonplace.text.languages import ENGLISH
 from commonplace.text.tokens import fields_of, many_words, passage_language
 from commonplace.types import Head, IndexEntry
 
-_DEAD_SHARE = 1 / 3  # a chunk with more dead rows is written anew
+_DEAD_SHARE = 1 / 3  # a chunk with more dead rows is rewritten
 _MERGE_RATIO = 2  # a chunk is merged with what comes after it unless it is more than this many times as large
 
 
@@ -123,7 +122,8 @@ class DenseWriter:
         names = self._names.setdefault(code, set())
         names.update(*fields.values())
         for name in (entry.kind, *(() if language == ENGLISH else (language,))):
-            terms += label_unit(name)
+            # Kind and language follow the terms of a row, as terms that count in no field.
+            terms += code_of(label(name)).to_bytes(UNIT.itemsize, "little")
             names.add(label(name))
         self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions), terms)
         self._count(code, terms, 1)
@@ -209,128 +209,121 @@ class DenseWriter:
 _PROGRESS_STEP = 500
 
 
-class Update:
-    """One step from a generation to the next; the caller is the only writer."""
+def update(  # noqa: PLR0913 - what `Index.update` was given
+    directory: Path,
+    base: Manifest,
+    entries: Iterable[IndexEntry],
+    deleted: Iterable[int],
+    heads: Mapping[str, Head],
+    *,
+    purge: bool,
+    progress: Callable[[int], None],
+    checkpoint: Callable[[str], None],
+    again: Callable[[str, int], Iterable[IndexEntry]],
+) -> tuple[int, int]:
+    """Build and publish the generation after `base`; return how many passages were added and deleted.
 
-    def __init__(
-        self,
-        directory: Path,
-        base: Manifest,
-        progress: Callable[[int], None],
-        checkpoint: Callable[[str], None],
-        again: Callable[[str, int], Iterable[IndexEntry]],
-        *,
-        purge: bool,
-    ) -> None:
-        """Prepare to build upon `base`; a base without files begins with nothing."""
-        self._purge = purge
-        self._again = again
-        self._directory = directory
-        self._base = base
-        self._progress = progress
-        self._checkpoint = checkpoint
-        numbers = [_number(path) for path in directory.glob("g*")]
-        self._manifest = replace(base, generation=max([base.generation, *numbers]) + 1)
-        self._draft = generation_path(directory, self._manifest.generation)
-
-    def run(self, entries: Iterable[IndexEntry], deleted: Iterable[int], heads: Mapping[str, Head]) -> tuple[int, int]:
-        """Build and publish; return how many passages were added and deleted."""
-        self._manifest = replace(self._manifest, heads=heads)
-        gone, coming = set(deleted), iter(entries)
-        first = next(coming, None)
-        if first is None and not gone and self._base.files and not self._purge:
-            replace_file(self._directory / CURRENT, encode(replace(self._base, heads=heads)))
-            return 0, 0
-        self._remove_leftovers()
-        try:
-            with many_words():
-                changed = self._build(chain(() if first is None else (first,), coming), gone)
-            self._publish()
-        finally:
-            self._remove_leftovers()
-        return changed
-
-    def _build(self, entries: Iterable[IndexEntry], deleted: set[int]) -> tuple[int, int]:
-        self._checkpoint("link")
-        before = generation_path(self._directory, self._base.generation)
-        OpenFiles(before, self._base.files)
-        (self._draft / "dense").mkdir(parents=True)
-        for name in self._base.files:
-            source, target = before / name, self._draft / name
+    The caller is the only writer; see `Index.update`. A base without files begins with nothing.
+    """
+    gone, coming = set(deleted), iter(entries)
+    first = next(coming, None)
+    if first is None and not gone and base.files and not purge:
+        replace_file(directory / CURRENT, encode(replace(base, heads=heads)))
+        return 0, 0
+    numbers = [_number(path) for path in directory.glob("g*")]
+    manifest = replace(base, heads=heads, generation=max([base.generation, *numbers]) + 1)
+    draft = generation_path(directory, manifest.generation)
+    _remove_leftovers(directory)
+    try:
+        checkpoint("link")
+        before = generation_path(directory, base.generation)
+        OpenFiles(before, base.files)
+        (draft / "dense").mkdir(parents=True)
+        for name in base.files:
             try:
-                os.link(source, target)  # a file never changes
+                os.link(before / name, draft / name)  # a file never changes
             except OSError:
-                shutil.copy2(source, target)  # some file systems have no links; the time must stay the recorded one
-        self._checkpoint("open")
-        dense = DenseWriter(self._draft, self._manifest)
-        self._checkpoint("add")
-        dropped = dense.delete(sorted(deleted))
-        if self._purge:
-            names, unsure = self._manifest.namespaces, dense.unsure()
-            entries = chain(entries, chain.from_iterable(self._again(names[code], number) for code, number in unsure))
-        added, replaced = self._add(entries, deleted, dense)
-        self._checkpoint("dense")
-        chunks, counted, statistics = dense.finish(purge=self._purge)
-        documents = self._manifest.documents + added - replaced - dropped
-        self._manifest = replace(
-            self._manifest,
-            documents=documents,
-            counted=documents if self._purge else counted,
-            statistics=statistics,
-            chunks=chunks,
-        )
-        return added, dropped
+                # Some file systems have no links. The time must stay the recorded one.
+                shutil.copy2(before / name, draft / name)
+        checkpoint("open")
+        dense = DenseWriter(draft, manifest)
+        checkpoint("add")
+        dropped = dense.delete(sorted(gone))
+        changed = chain(() if first is None else (first,), coming)
+        if purge:
+            codes = manifest.namespaces
+            unsure = dense.unsure()
+            changed = chain(changed, chain.from_iterable(again(codes[code], number) for code, number in unsure))
+        with many_words():
+            manifest, added, replaced = _add(dense, manifest, changed, gone, progress)
+            checkpoint("dense")
+            chunks, counted, statistics = dense.finish(purge=purge)
+        documents = manifest.documents + added - replaced - dropped
+        counted = documents if purge else counted
+        manifest = replace(manifest, documents=documents, counted=counted, statistics=statistics, chunks=chunks)
+        checkpoint("record")
+        manifest = replace(manifest, files=_record(draft, base))
+        checkpoint("publish")
+        replace_file(directory / CURRENT, encode(manifest))
+        checkpoint("sweep")
+    finally:
+        _remove_leftovers(directory)
+    return added, dropped
 
-    def _add(self, entries: Iterable[IndexEntry], deleted: set[int], dense: DenseWriter) -> tuple[int, int]:
-        """Add the entries that are not deleted; return how many, and how many of them were held before."""
-        codes = {name: code for code, name in enumerate(self._manifest.namespaces)}
-        added = replaced = 0
-        last = dict(enumerate(self._manifest.last_numbers))
-        for entry in entries:
-            if entry.number in deleted:
-                continue
-            code = codes.setdefault(entry.namespace, len(codes))
-            is_new = entry.number > last.setdefault(code, -1)
-            if not is_new:
-                replaced += dense.delete([entry.number])
-            language = passage_language(entry)
-            dense.add(entry, code, language, fields_of(entry, language), is_new=is_new)
-            last[code] = max(last[code], entry.number)
-            added += 1
-            if added % _PROGRESS_STEP == 0:
-                self._progress(added)
-        self._manifest = replace(self._manifest, namespaces=tuple(codes), last_numbers=tuple(last.values()))
-        self._progress(added)
-        return added, replaced
 
-    def _publish(self) -> None:
-        self._checkpoint("record")
-        files: dict[str, FileRecord] = {}
-        for path in sorted(self._draft.glob("*/*")):
-            name = path.relative_to(self._draft).as_posix()
-            known = None if name == DEAD else self._base.files.get(name)
-            stat = path.stat()
-            if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
-                known = record(path)
-            files[name] = known
-        # The files themselves are on disk already: the writer waits for that. Their names may not be.
-        for directory in (*self._draft.iterdir(), self._draft):
-            sync(directory)
-        self._manifest = replace(self._manifest, files=files)
-        self._checkpoint("publish")
-        replace_file(self._directory / CURRENT, encode(self._manifest))
-        self._checkpoint("sweep")
+def _add(
+    dense: DenseWriter,
+    manifest: Manifest,
+    entries: Iterable[IndexEntry],
+    deleted: set[int],
+    progress: Callable[[int], None],
+) -> tuple[Manifest, int, int]:
+    """Add the entries that are not deleted; return the manifest, how many, and how many of them were held before."""
+    codes = {name: code for code, name in enumerate(manifest.namespaces)}
+    last = dict(enumerate(manifest.last_numbers))
+    added = replaced = 0
+    for entry in entries:
+        if entry.number in deleted:
+            continue
+        code = codes.setdefault(entry.namespace, len(codes))
+        is_new = entry.number > last.setdefault(code, -1)
+        if not is_new:
+            replaced += dense.delete([entry.number])
+        language = passage_language(entry)
+        dense.add(entry, code, language, fields_of(entry, language), is_new=is_new)
+        last[code] = max(last[code], entry.number)
+        added += 1
+        if added % _PROGRESS_STEP == 0:
+            progress(added)
+    progress(added)
+    return replace(manifest, namespaces=tuple(codes), last_numbers=tuple(last.values())), added, replaced
 
-    def _remove_leftovers(self) -> None:
-        """Remove every generation but the published one and the one before it, which others may be opening.
 
-        Files that a reader has open stay until it closes them, so that no one believes them deleted before they are.
-        """
-        published = published_generation(self._directory)
-        earlier = sorted(number for path in self._directory.glob("g*") if (number := _number(path)) <= published)
-        for path in self._directory.glob("g*"):
-            if _number(path) not in earlier[-2:]:
-                remove_unless_open(path)
+def _record(draft: Path, base: Manifest) -> dict[str, FileRecord]:
+    """Return what identifies the files of a generation, whose names are on the disk then."""
+    files: dict[str, FileRecord] = {}
+    for path in sorted(draft.glob("*/*")):
+        name, stat = path.relative_to(draft).as_posix(), path.stat()
+        known = None if name == DEAD else base.files.get(name)
+        if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
+            known = record(path)
+        files[name] = known
+    # The files themselves are on disk already: the writer waits for that. Their names may not be.
+    for directory in (*draft.iterdir(), draft):
+        sync(directory)
+    return files
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Remove every generation but the published one and the one before it, which others may be opening.
+
+    Files that a reader has open stay until it closes them, so that no one believes them deleted before they are.
+    """
+    published = published_generation(directory)
+    earlier = sorted(number for path in directory.glob("g*") if (number := _number(path)) <= published)
+    for path in directory.glob("g*"):
+        if _number(path) not in earlier[-2:]:
+            remove_unless_open(path)
 
 
 def remove_older(directory: Path) -> list[str]:

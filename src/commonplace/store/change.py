@@ -331,7 +331,7 @@ class Change:
         """Write a new owner row, live or past, and return its number.
 
         Args:
-            content: of a memory, where its passages stand: their texts are not written a second time.
+            content: of a memory. The texts of its passages that are parts of it are not stored a second time.
         """
         number = self.take("next_owner")
         row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from commonplace.store.dialect import Database, claims, quoted
@@ -55,19 +55,29 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
         broken = [text for (text,) in found if text != "ok"]
         if broken:
             return [f"The database is damaged: {text}." for text in broken]
-        counted = (*_references(), *claims("claims"), (COUNTS, _COUNTED))
+        counted = [
+            (gone(table.name, column.name), f"SELECT count(*) FROM {table.name} t WHERE {is_gone(column)}")
+            for table in TABLES
+            for column in table.columns
+            if column.refers
+        ]
+        counted += [*claims("claims"), (COUNTS, _COUNTED)]
         counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in counted]
-        return [*sentences([*counts, (STRAY_TEXTS, _stray_texts(db))]), *_vector_problems(db), *_tag_problems(db)]
+        spaces, stray = dict(db.execute("SELECT name, number FROM namespaces")), 0
+        for name, number in spaces.items():
+            if is_reserved(name):
+                values = {"texts": number, "space": spaces.get(namespace_of(name))}
+                stray += db.execute(_STRAY_TEXTS, values).fetchone()[0]
+        listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
+        owned = {
+            (space, tag, number)
+            for number, space, tags in db.execute("SELECT number, namespace, tags FROM owners WHERE tags != ''")
+            for tag in unlisted(tags)
+        }
+        tags = ("tags that do not fit their owners", len(listed ^ owned))
+        return [*sentences([*counts, (STRAY_TEXTS, stray)]), *_vector_problems(db), *sentences([tags])]
     except sqlite3.DatabaseError as error:
         return [f"The database is damaged: {error}."]
-
-
-def _references() -> Iterator[tuple[str, str]]:
-    """Yield (claim, statement that counts where it fails) of every column that names a row of another table."""
-    for table in TABLES:
-        for column in table.columns:
-            if column.refers:
-                yield gone(table.name, column.name), f"SELECT count(*) FROM {table.name} t WHERE {is_gone(column)}"
 
 
 def gone(table: str, column: str) -> str:
@@ -110,12 +120,6 @@ _STRAY_TEXTS = """
 """
 
 
-def _stray_texts(db: Database) -> int:
-    spaces = dict(db.execute("SELECT name, number FROM namespaces"))
-    homes = ((number, spaces.get(namespace_of(name))) for name, number in spaces.items() if is_reserved(name))
-    return sum(db.execute(_STRAY_TEXTS, {"texts": texts, "space": home}).fetchone()[0] for texts, home in homes)
-
-
 def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
     """Return one sentence for each claim that counts anything."""
     return [f"There are {claim}: {count}." for claim, count in counts if count]
@@ -142,25 +146,16 @@ def _vector_problems(db: Database) -> list[str]:
         ("vectors of another length than the embedder's", _LENGTHS, own, True),
         ("new vectors without an embedder, or of another length than its", _NEXT_LENGTHS, coming, False),
     )
-    found = []
-    for claim, lengths, embedding, may_wait in claims:
-        wrong = sum(
-            count
-            for kind, length, count in db.execute(lengths)
-            if not (may_wait and (length == 0 or embedding is None))
-            and (embedding is None or embedding.of(kind).dimensions != length)
+    counts = [
+        (
+            claim,
+            sum(
+                count
+                for kind, length, count in db.execute(lengths)
+                if not (may_wait and (length == 0 or embedding is None))
+                and (embedding is None or embedding.of(kind).dimensions != length)
+            ),
         )
-        if wrong:
-            found.append(f"There are {claim}: {wrong}.")
-    return found
-
-
-def _tag_problems(db: Database) -> list[str]:
-    listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
-    owned = {
-        (space, tag, number)
-        for number, space, tags in db.execute("SELECT number, namespace, tags FROM owners WHERE tags != ''")
-        for tag in unlisted(tags)
-    }
-    wrong = len(listed ^ owned)
-    return [f"There are tags that do not fit their owners: {wrong}."] if wrong else []
+        for claim, lengths, embedding, may_wait in claims
+    ]
+    return sentences(counts)

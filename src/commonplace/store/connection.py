@@ -164,7 +164,7 @@ class Connections:
             yield db
 
     def files(self) -> list[Path]:
-        """Return the files that the data stand in."""
+        """Return the files that hold the data."""
         database = self.path.absolute()
         beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
         return [path for path in beside if path.exists()]
@@ -188,7 +188,7 @@ class Connections:
             raise
 
     def compact(self, *, thorough: bool) -> bool:
-        """Move the log into the database and empty it; with `thorough`, write the whole database anew before.
+        """Move the log into the database and empty it; with `thorough`, rewrite the whole database before.
 
         Returns:
             False where another connection still reads an older state, so that the log cannot be emptied now.
@@ -291,7 +291,7 @@ class _Pool:
                 f"the store {self.path} is read-only",
                 remedy="make the file and its directory writable, or copy the store to a place that is",
             )
-        self._refuse_replaced()  # already before the lock, whose file would be made anew
+        self._refuse_replaced()  # already before the lock, whose file would be created again
         with self._lock.hold(self.timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:

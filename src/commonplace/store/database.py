@@ -39,7 +39,7 @@ def can_be_written(path: Path) -> bool:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells the file at a path from every other file there is, links followed; None where there is none."""
+    """Return what identifies the file at a path, links followed; None where there is none."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -147,7 +147,7 @@ _PAGES = ("MEMORY.md", "memory", "vault")
 
 
 def left_behind(path: Path) -> list[str]:
-    """Return what stands beside a database that is gone and shows that it was there, in words; [] where it never was.
+    """Return the names of what remains beside a lost database and proves that it existed; [] where it never did.
 
     Pages alone do not show it: they may have come with somebody's project. Ask before whether the database is there,
     and again after: another process may be making it.
@@ -193,7 +193,7 @@ def make(path: Path, timeout_s: float) -> None:
         with driver_errors(path), closing(connect(new, 0, "rwc")) as db:
             prepare_writer(db)
             begin_store(db, str(uuid4()))
-        # The lock comes last: beside pages it is what tells a lost store from one that was never made.
+        # The lock comes last: beside pages it is the only proof that a lost store existed.
         with FileLock(lock_path(path)).hold(timeout_s), _file_errors(path):
             if not path.exists():
                 # The log of a database that someone removed would be replayed into the new one.

@@ -185,7 +185,7 @@ def create_table(
     Args:
         types: of columns by role, `text` of all others.
         counting: what makes a database number the namespaces.
-        is_spread: rows may lie in different places by namespace, so that every key names it. Else a number, which
+        is_spread: rows may be in different places by namespace, so that every key names it. Else a number, which
             holds it, is the row's id.
     """
     is_spread &= table.has_namespace

@@ -111,7 +111,7 @@ def restore_draft(directory: Path, aside: Path) -> Iterator[Path]:
         sync(new.parent)
         yield new
     finally:
-        # Between two renames the old store stands under this name: an interruption then must not remove it.
+        # Between two renames the old store has this name: an interruption then must not remove it.
         with suppress(OSError):
             if not os.path.lexists(new):
                 (directory / RESTORE_NOTE).unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def clear_drafts(directory: Path, *, remove: bool = True) -> list[Draft]:
     """Remove the drafts of a store that processes left which were killed; return what was found.
 
     Args:
-        remove: else only tell what there is.
+        remove: False only reports what there is.
     """
     notes = [path for path in sorted(directory.glob(_NOTE.format("*"))) if _NOTE_NAME.fullmatch(path.name)]
     found = [*(_clear_files(path, remove) for path in notes), *_clear_restores(directory.resolve(), remove)]
@@ -149,7 +149,7 @@ class _Note:
 
     Attributes:
         is_live: another process holds it.
-        is_copy: it was copied from another store, of which nobody here can tell what it does.
+        is_copy: it was copied from another store, whose processes may still use the draft.
     """
 
     def __init__(self, path: Path, descriptor: int, values: Mapping[str, Any], *, is_live: bool = False) -> None:
@@ -189,11 +189,14 @@ class _Note:
         is_live = False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # somebody has it, or there are no locks here and nobody can tell
+        except OSError:  # somebody has it, or this file system has no locks
             is_live = True
         with suppress(OSError):
             if os.fstat(descriptor).st_nlink:
-                return cls(path, descriptor, _values(os.read(descriptor, _MAX_NOTE_BYTES)), is_live=is_live)
+                data, values = os.read(descriptor, _MAX_NOTE_BYTES), None
+                with suppress(ValueError, RecursionError):  # its writer was killed before it said anything
+                    values = json.loads(data)
+                return cls(path, descriptor, values if isinstance(values, dict) else {}, is_live=is_live)
         os.close(descriptor)
         return None
 
@@ -207,30 +210,38 @@ class _Note:
             os.close(descriptor)
 
 
-def _values(data: bytes) -> dict[str, Any]:
-    """Return what a note says, nothing where its writer was killed before it did."""
-    with suppress(ValueError, RecursionError):
-        values = json.loads(data)
-        if isinstance(values, dict):
-            return values
-    return {}
-
-
 def _clear_files(path: Path, remove: bool) -> Draft | None:
-    """Remove the files of which a note tells, and the note."""
+    """Remove the files that a note names, and the note."""
     note = _Note.find(path)
     if note is None:
         return None
     [id_] = _NOTE_NAME.findall(path.name)
-    base = _named(note, id_)
-    if base is None:
+    # A note may come with a clone: it can name nothing but what only the writer of a draft calls so.
+    named, base = note.values.get("draft"), None
+    if isinstance(named, str) and "\0" not in named and named.endswith(f".{id_}"):
+        with suppress(UnicodeEncodeError):
+            os.fsencode(named)
+            base = Path(named)
+    if base is None or not base.is_absolute():
         note.close(drop=remove)
         return None
     found = Draft(f"{base}.*", str(base.with_name(base.name.removesuffix(f".{id_}"))), "abandoned")
     if note.is_live:
         note.close(drop=False)
         return replace(found, state="live")
-    is_there, why = _look(base, note)
+    is_there, why = False, ""
+    try:
+        nearest = next(parent for parent in base.parents if parent.is_dir())
+        place = nearest.stat()
+        is_there = nearest == base.parent and any(_files(base))
+        is_same = nearest == base.parent and place.st_ino == note.values.get("directory")
+        if is_there and note.is_copy:
+            why = "may be written by a process that uses the store that this one was copied from"
+        elif not is_there and not is_same and place.st_dev != note.values.get("device"):
+            # Where another disk is mounted than was, or none, that says nothing of what is on the right one.
+            why = "cannot be looked for: the disk that it was written to is not mounted"
+    except OSError as error:
+        why = f"cannot be looked for ({error.strerror})"
     if is_there and remove and not why:
         try:
             _remove_files(base)
@@ -242,37 +253,6 @@ def _clear_files(path: Path, remove: bool) -> Draft | None:
     if not is_there:
         return None
     return replace(found, state="removed") if remove else found
-
-
-def _named(note: _Note, id_: str) -> Path | None:
-    """Return how a note says that the names of a draft begin.
-
-    A note may come with a clone: it can name nothing but what only the writer of a draft calls so.
-    """
-    named = note.values.get("draft")
-    if not isinstance(named, str) or "\0" in named or not named.endswith(f".{id_}"):
-        return None
-    with suppress(UnicodeEncodeError):
-        os.fsencode(named)
-        return Path(named) if Path(named).is_absolute() else None
-    return None
-
-
-def _look(base: Path, note: _Note) -> tuple[bool, str]:
-    """Return whether there are files of a draft, and why they may not be removed, or nobody can tell."""
-    try:
-        nearest = next(parent for parent in base.parents if parent.is_dir())
-        is_there = nearest == base.parent and any(_files(base))
-        place = nearest.stat()
-    except OSError as error:
-        return False, f"cannot be looked for ({error.strerror})"
-    if is_there:
-        return True, "may be written by a process that uses the store that this one was copied from" * note.is_copy
-    # Where another disk is mounted than was, or none, that says nothing of what is on the right one.
-    is_same = nearest == base.parent and place.st_ino == note.values.get("directory")
-    if is_same or place.st_dev == note.values.get("device"):
-        return False, ""
-    return False, "cannot be looked for: the disk that it was written to is not mounted"
 
 
 def _clear_restores(directory: Path, remove: bool) -> Iterator[Draft | None]:
@@ -291,6 +271,7 @@ def _clear_restores(directory: Path, remove: bool) -> Iterator[Draft | None]:
 
 
 def _clear_restore(path: Path, directory: Path, placed: _Note | None, remove: bool) -> Draft | None:
+    """Remove one of them; `placed` is the note in the store, by which the restore is known that put it there."""
     found = Draft(str(path), str(directory), "abandoned")
     note = _Note.find(path / RESTORE_NOTE)
     if note is None or note.values.get("draft", path.name) != path.name:
@@ -299,28 +280,24 @@ def _clear_restore(path: Path, directory: Path, placed: _Note | None, remove: bo
             note.close(drop=False)
         with suppress(OSError):
             if remove and placed is not None and placed.values.get("draft") == path.name:
-                _put_aside(path, directory, placed)
+                # The store that was replaced gets the name under which it is noted.
+                aside = str(placed.values.get("aside"))
+                if not placed.is_live and re.fullmatch(rf"{re.escape(directory.name)}\.[^/]+\.replaced", aside):
+                    path.rename(directory.with_name(aside))
+                    sync(directory.parent)
             elif remove:
                 path.rmdir()
         return None
-    is_live = note.is_live
+    state: State = "live" if note.is_live else "removed" if remove else "abandoned"
     try:
-        if remove and not is_live:
+        if state == "removed":
             _remove_directory(path)
     except OSError as error:
         why = f"cannot be removed ({error.strerror})"
         return replace(found, state="unreachable", why=why, remedy="see that it can, or delete it")
     finally:
         note.close(drop=False)
-    return replace(found, state="live" if is_live else "removed" if remove else "abandoned")
-
-
-def _put_aside(path: Path, directory: Path, placed: _Note) -> None:
-    """Give the store that was replaced the name under which it is noted."""
-    aside = str(placed.values.get("aside"))
-    if not placed.is_live and re.fullmatch(rf"{re.escape(directory.name)}\.[^/]+\.replaced", aside):
-        path.rename(directory.with_name(aside))
-        sync(directory.parent)
+    return replace(found, state=state)
 
 
 def _files(base: Path) -> Iterator[Path]:

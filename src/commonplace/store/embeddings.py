@@ -320,8 +320,8 @@ def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes])
     change.execute(_STAMP, {**own, "change": change.number})
     for name in ("passages", "passage_vectors"):
         columns = [column.name for column in SCHEMA[name].columns]
-        rows = change.execute(_ROWS_OF.format(", ".join(map(quoted, columns)), name), own)
-        held[name] = [dict(zip(columns, row, strict=True)) for row in rows]
+        found = change.execute(_ROWS_OF.format(", ".join(map(quoted, columns)), name), own)
+        held[name] = [dict(zip(columns, row, strict=True)) for row in found]
     held["passages"].sort(key=itemgetter("owner", "ordinal"))
     new = {row["number"]: change.renumber(row["number"]) for row in held["passages"]}
     for name in ("next_vectors", "passage_vectors"):

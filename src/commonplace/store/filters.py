@@ -61,7 +61,7 @@ def pattern_of(line: str) -> RegexPattern | None:
 
     try:
         line = re.sub(r"\[:(\w*):\]", lambda named: _CLASSES[named[1]], line)
-        # `[[` as it stands is a nested set to later versions of `re`, which warns of it.
+        # Unescaped, `[[` begins a nested set in later versions of `re`, which warn of it.
         found = GitIgnoreSpec.from_lines([re.sub(r"(?<!\\)\[\[", r"[\\[", line)]).patterns
     except (ValueError, KeyError, re.error):
         return None
@@ -111,7 +111,7 @@ _TERMS: Final = {
 
 @cache
 def _matching(chosen: frozenset[str]) -> str:
-    """Return the statement for a filter that has some values: for what is live, was live then, or tells of then."""
+    """Return the statement for a filter that has some values: for what is live, was live then, or is about then."""
     rest = [f"o.namespace = {SPACE}", *(term for name, term in _TERMS.items() if name in chosen)]
     then = ["o.created_at <= :as_of"] if "as_of" in chosen else []
     happened = [_OF_MEMORIES.format("", "at <= :valid_at")] if "valid_at" in chosen else []

@@ -47,7 +47,7 @@ _EPISODE = _EPISODES.names("e")
 _ENTITY = _ENTITIES.names("x")
 _RELATION = _RELATIONS.names("r")
 
-# Without a hint SQLite reads the times of all episodes, which stand in an index.
+# Without a hint SQLite reads the times of all episodes, which are in an index.
 REFERENCE_TIMES = f"""
     SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
     WHERE namespace = {SPACE} AND id IN {among("ids")}
@@ -128,7 +128,7 @@ def _by_stage(columns: str, index: str, by: str) -> tuple[str, ...]:
 def _asked(question: tuple[str, ...], wanted: GraphFilter) -> tuple[str, ...]:
     """Return the statements of `_by_stage` whose answers together are that of a filter."""
     if wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None):
-        # Of facts with an end only those are meant that hold after a time, as is known now.
+        # Of facts with an end it selects only those that hold after a time, as known now.
         return question[STANDING], question[STAGES]
     return question[:STAGES] if reaches_past(wanted) else question[:PAST]
 
@@ -176,7 +176,7 @@ class GraphReading(SpaceReading):
     """The graph of one namespace, as it is when each call is made.
 
     What is not there is absent from answers, and so is what an answer by id would have nothing for. Ids and names are
-    ordered by code points. Which facts a filter means is told by `graph_rules`; of episodes its `known_at` alone
+    ordered by code points. `graph_rules` defines which facts a filter selects; of episodes its `known_at` alone
     counts, of entities `with_past` too.
 
     Raises:
@@ -246,8 +246,8 @@ class GraphReading(SpaceReading):
         A relation of an entity with itself comes once.
 
         Args:
-            limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where only what
-                holds is meant, with those that have ended.
+            limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where the filter
+                selects only what holds, with those that have ended.
         """
         asked = (*_asked(RELATIONS_FROM, wanted), *_asked(RELATIONS_TO, wanted))
         found = self._of_entities(asked, entities, wanted, limit)
@@ -288,7 +288,7 @@ class GraphReading(SpaceReading):
             if beside is not None:
                 kept = [row for row in kept if (row[2] if row[1] == entity else row[1]) in beside]
             if kept:
-                found[entity] = [Edge(*row[:5], bool(row[5])) for row in kept]
+                found[entity] = [Edge(*row[:5], is_disputed=bool(row[5])) for row in kept]
         return found
 
     def _of_entities(
@@ -328,7 +328,7 @@ class GraphReading(SpaceReading):
         return self._find(_HAPPENINGS, {"kind": kind, "subject": id_}, "ORDER BY number")
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
-        """Yield (relation, source, target) of every relation that is meant, in no order.
+        """Yield (relation, source, target) of every relation that the filter selects, in no order.
 
         Some thousands at a time are of one state; inside a snapshot of the store, all are.
         """
@@ -372,7 +372,7 @@ class GraphChange(ChangingSpace, GraphReading):
 
     Whatever is written or deleted takes a change number, that of all that is done in the transaction. What cannot be
     written is refused before anything of it is. Ids are not followed: a relation may be written before its ends, and
-    what is erased may be named by others; `Store.check` tells where an id leads nowhere.
+    what is erased may be named by others; `Store.check` reports ids that lead nowhere.
 
     Raises:
         StoreError: it is used after its block has ended, or a vector is not of the store's embedder.

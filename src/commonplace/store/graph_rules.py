@@ -1,13 +1,13 @@
 """Rules of the graph in SQL: which facts hold when.
 
-The rule of time stands here, and nowhere else.
+This is the only place that defines which facts hold when.
 
 Let *known* be the time of which it is asked what was known, or the end of time. A fact was not there before its
 `created_at`. Until its `expired_at` it was true from `valid_from` to `stated_to`; from then on it is true from
 `valid_from` to `valid_to`, or never where it was retracted. Where a fact never expired, `valid_to` is its end. With
-`valid_at`, the facts are meant that were true then, those that expired among them. With `open_at`, those are meant
-that do not end by then, those that expired among them. Without both, those are meant that had not expired.
-`with_past` means all facts there are, where no time is given.
+`valid_at`, a filter selects the facts that were true then, expired ones included; with `open_at`, those that do not
+end by then, expired ones included; without both, those that had not expired. `with_past` selects all facts there are,
+where no time is given.
 
 The texts by which entities and facts are found are owners with passages, in two reserved namespaces that belong to the
 graph's own (`texts_of`): searches in that one never return them, and the index follows them like all others.
@@ -72,12 +72,12 @@ def times_of(wanted: GraphFilter) -> dict[str, float | None]:
 
 
 def reaches_past(wanted: GraphFilter) -> bool:
-    """Return whether facts that have expired or were retracted can be meant."""
+    """Return whether a filter can select facts that have expired or were retracted."""
     return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
 
 
 def is_all(wanted: GraphFilter) -> bool:
-    """Return whether all facts there are are meant, whatever their times."""
+    """Return whether a filter selects all facts, whatever their times."""
     return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
 
 
@@ -86,7 +86,7 @@ STAGES = 3
 
 
 def stage_of(relation: Relation) -> int:
-    """Return where a fact stands, so that those that are asked for are found beside each other.
+    """Return the stage of a fact, by which an index keeps together the facts that are asked for together.
 
     `PAST` are those that have expired or were retracted, `ENDING` others that have an end, `STANDING` all others.
     """

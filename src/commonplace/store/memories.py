@@ -178,7 +178,7 @@ _CHOSEN = f"""
         AND (:min_trust = 0.0 OR m.trust >= :min_trust)
 """
 
-# Rows are read in the order of this index: their pages lie side by side.
+# Rows are read in the order of this index: their pages are side by side.
 _SELECTED = f"FROM memories m INDEXED BY memories_by_time {_CHOSEN}"
 
 _ORDERS = {
@@ -271,7 +271,7 @@ EARLIER = f"""
                 AND l.at <= :valid_at
         )
 """
-"""The version before the known one that tells of what had happened by then, where the known one tells of later."""
+"""The version before the known one that is about what had happened by then, where the known one is about later."""
 
 PAST_EARLIER = f"""
     SELECT {owners.TOKEN_COLUMNS}
@@ -791,7 +791,7 @@ class MemoryStore:
         return self._connections.compact(thorough=thorough)
 
     def files(self) -> list[str]:
-        """Return the absolute paths of the files that the store's data stand in; none for one in memory."""
+        """Return the absolute paths of the files that hold the store's data; none for one in memory."""
         return list(map(str, self._connections.files()))
 
     def _selected(self, sql: str, namespace: str, selection: Selection, **page: str | float) -> list[Row]:

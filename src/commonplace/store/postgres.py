@@ -1,7 +1,7 @@
 """Connections to PostgreSQL, and what it says in other words than SQLite.
 
 The statements of the store are written for SQLite; `native` turns each into PostgreSQL's words once. No session state
-is used, so that a transaction pooler may stand between: what a transaction needs is set for it alone.
+is used, so that a transaction pooler may be used: what a transaction needs is set for it alone.
 
 A writer of a namespace holds two advisory locks until its transaction ends: its namespace's, and that of the whole
 store, shared with other namespaces' writers. Who writes to all namespaces holds that one alone.
@@ -95,7 +95,8 @@ def native(sql: str, absent: frozenset[str]) -> tuple[str, tuple[str, ...]]:
     """Return a statement in PostgreSQL's words, and the names of its values in their order.
 
     Args:
-        absent: the names of values that are None. They are written out: nothing else tells of what type they are.
+        absent: the names of values that are None. They are written out as NULL: the server cannot infer the
+            type of such a parameter.
     """
     for pattern, words in _RULES:
         sql = pattern.sub(words, sql)
@@ -311,7 +312,7 @@ class Session:
 
 
 class Address:
-    """Where a store stands, and how a connection is made; its text is a URL that leads there, without a password."""
+    """The address of a store, and how a connection is made; its text is a URL that leads there, without a password."""
 
     def __init__(self, dsn: str, password: str, timeout_s: float) -> None:
         self._dsn = dsn
@@ -380,7 +381,7 @@ class Address:
 
 
 class _DriverError(Exception):
-    """What the driver said, without what it was told."""
+    """What the driver said, without the values that it was given."""
 
     def __init__(self, text: str, error: psycopg.Error) -> None:
         super().__init__(f"{type(error).__name__}: {text}")
@@ -625,7 +626,7 @@ class PostgresConnections(Connections):
                 self._writing.discard(thread)
 
     def files(self) -> list[Path]:
-        """Return none: where the data stand is the server's affair."""
+        """Return none: the server decides where the data are."""
         return []
 
     def copy_to(self, target: Path) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commonplace.store.postgres import Session
 
 VERSION: Final = 2000 + ANALYSIS
-"""Of what stands in these tables; the thousands rise with every change of them."""
+"""The version of what these tables hold; the thousands rise with every change of the tables."""
 TAIL: Final = 256
 """So many passages of a namespace are read whole; more are packed, or `LARGE` where a change adds as many at once."""
 MERGED: Final = 12
@@ -148,7 +148,7 @@ def _signed(codes: NDArray[np.uint32]) -> list[int]:
 
 @many_words()
 def rebuild(session: Session) -> None:
-    """Make anew what recall reads of all namespaces, which no other transaction writes to."""
+    """Rebuild what recall reads of all namespaces, which no other transaction writes to."""
     for name in TABLES:
         session.execute(f"DELETE FROM {name}")
     follow(session, [number for (number,) in session.execute("SELECT number FROM namespaces")])
@@ -160,44 +160,37 @@ def follow(session: Session, spaces: Iterable[int]) -> None:
     """Let what recall reads follow the changes that a transaction made in some namespaces."""
     ordered = sorted(spaces)
     for begin in range(0, len(ordered), _SPACES):
-        _follow(session, ordered[begin : begin + _SPACES])
-
-
-def _follow(session: Session, spaces: Sequence[int]) -> None:
-    values: dict[str, Any] = {"spaces": spaces, "limit": _FEW}
-    gone, tails = session.execute(_GONE, values), session.execute(_TAILS, values)
-    fresh = session.execute(_FRESH, values)
-    _cut_out(session, gone.fetchall())
-    unpacked, added = dict(tails.fetchall()), Counter[int]()
-    while rows := fresh.fetchall():
-        _add(session, rows)
-        found = Counter(row[0] for row in rows)
-        added += found
-        values["spaces"] = [space for space, count in found.items() if count == values["limit"]]
-        if not values["spaces"]:
-            break
-        values["limit"] = _AT_ONCE
+        values: dict[str, Any] = {"spaces": ordered[begin : begin + _SPACES], "limit": _FEW}
+        # All are sent before the first is waited for.
+        gone, tails = session.execute(_GONE, values), session.execute(_TAILS, values)
         fresh = session.execute(_FRESH, values)
-    for space, count in added.items():
-        left, longest = unpacked[space] + count, LARGE if count > TAIL else TAIL
-        while left > longest:
-            left -= _pack(session, space)
-
-
-def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
-    entries = [build_entry(row[1:]) for row in rows]
-    languages = list(map(passage_language, entries))
-    values = {
-        "spaces": [row[0] for row in rows],
-        "numbers": [entry.number for entry in entries],
-        "owners": [entry.owner_number for entry in entries],
-        "kinds": [entry.kind for entry in entries],
-        "signs": [signs_of(entry.vector) for entry in entries],
-        "languages": languages,
-        "terms": [pack(fields_of(*each)) for each in zip(entries, languages, strict=True)],
-    }
-    session.execute(_ADD_TERMS, values)
-    session.execute(_ADD_SIGNS, values)
+        _cut_out(session, gone.fetchall())
+        unpacked, added = dict(tails.fetchall()), Counter[int]()
+        while rows := fresh.fetchall():
+            entries = [build_entry(row[1:]) for row in rows]
+            languages = list(map(passage_language, entries))
+            new = {
+                "spaces": [row[0] for row in rows],
+                "numbers": [entry.number for entry in entries],
+                "owners": [entry.owner_number for entry in entries],
+                "kinds": [entry.kind for entry in entries],
+                "signs": [signs_of(entry.vector) for entry in entries],
+                "languages": languages,
+                "terms": [pack(fields_of(*each)) for each in zip(entries, languages, strict=True)],
+            }
+            session.execute(_ADD_TERMS, new)
+            session.execute(_ADD_SIGNS, new)
+            found = Counter(new["spaces"])
+            added += found
+            values["spaces"] = [space for space, count in found.items() if count == values["limit"]]
+            if not values["spaces"]:
+                break
+            values["limit"] = _AT_ONCE
+            fresh = session.execute(_FRESH, values)
+        for space, count in added.items():
+            left, longest = unpacked[space] + count, LARGE if count > TAIL else TAIL
+            while left > longest:
+                left -= _pack(session, space)
 
 
 def _pack(session: Session, space: int) -> int:
@@ -337,7 +330,7 @@ class PostingsReader:
         return claims("recall_claims")
 
     def rebuild(self) -> None:
-        """Make anew what a search reads; writers wait for it."""
+        """Rebuild what a search reads; writers wait for it."""
         with self._connections.writing() as db:
             rebuild(cast("Session", db))
 

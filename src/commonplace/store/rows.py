@@ -35,7 +35,7 @@ _ROWS_AT_ONCE: Final = 12
 
 
 class Form(Generic[T]):
-    """How the records of one class stand in their table.
+    """How the records of one class are kept in their table.
 
     Attributes:
         columns: those that hold the record's fields, in the order of the fields.

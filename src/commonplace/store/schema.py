@@ -50,8 +50,8 @@ class Column:
         may_be_empty: "" says that it names no row.
         refers: the table whose row it names; `KINDS` where the column `kind` says which.
         is_enforced: the database itself refuses a row that names none.
-        is_derived: made anew from other columns, so that it is in no export.
-        is_placed: empty where the columns `place` and `length` say where in the memory's content it stands.
+        is_derived: computed from other columns, so that it is in no export.
+        is_placed: empty where the columns `place` and `length` say where it is in the memory's content.
     """
 
     name: str
@@ -100,12 +100,12 @@ class Table:
 
     Attributes:
         about: what a reader of the database must know; the columns are listed beside it.
-        key: the columns that tell its rows apart, the namespace first where it has one.
+        key: the columns that identify a row, the namespace first where it has one.
         unique: other columns that do, where there are any: a record that is put takes the place of one that has them.
         record: the dataclass whose fields it holds, in columns of the same names.
         is_exported: the columns that hold fields are in an export, but for those that are derived or in `told`.
         is_sequenced: a change number is taken where a record of it is written or deleted by itself.
-        told: fields that the line of an export tells in which the row stands, as the entity of a name.
+        told: fields that an export does not repeat in the row: the line around it has them, as the entity of a name.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Table:
 
     @property
     def is_numbered(self) -> bool:
-        """True where one number tells its rows apart."""
+        """True where one number identifies a row."""
         return self[self.key[-1]].role == "key" and {*self.key[:-1]} <= {"namespace"}
 
     @property
@@ -182,8 +182,8 @@ _SHIFT: Final = 32
 def numbers_after(namespace: int) -> int:
     """Return what all numbers of rows of a namespace are greater than, up to that of the next namespace.
 
-    They are counted in each namespace by itself, and their upper half tells which it is: where all rows are in one
-    place, what finds one by its number needs no other key.
+    They are counted in each namespace by itself, and their upper half is that of the namespace: where all rows are in
+    one place, what finds one by its number needs no other key.
     """
     return namespace - 1 << _SHIFT
 

@@ -83,7 +83,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     Attributes:
         id: UUID given at creation; a backup keeps it.
-        is_read_only: the store stands in a place that cannot be written: every write raises `StoreError`.
+        is_read_only: the store is in a place that cannot be written: every write raises `StoreError`.
         place: the address of its server, "" where it is in a file.
         is_on_server: others than this machine's processes write to it, and no index of its own follows it.
         postings: what recall reads of a store on a server; None where an index follows the store.
@@ -232,7 +232,7 @@ class Store(MemoryStore, ReembeddingStore):
     def snapshot(self, namespace: str | None = None, change: int = 0, notes: str = "") -> AbstractContextManager[None]:
         """Let every read of this thread inside the `with` block see the store as it was when the block began.
 
-        Blocks may stand inside one another: the outermost one's state counts.
+        Blocks may be nested: the outermost one's state counts.
 
         Args:
             namespace: what a search asks of it is read at once: its head, its counts, what is pending after `change`

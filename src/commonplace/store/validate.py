@@ -36,7 +36,7 @@ def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[Ow
 
 
 def names_of_owner(kind: str, id_: str, path: str) -> set[tuple[str, str, str]]:
-    """Return what tells a live owner apart from others of its namespace."""
+    """Return the names by which a live owner is unique in its namespace."""
     return {("id", kind, id_)} | ({("path", kind, path)} if path else set())
 
 
@@ -137,7 +137,7 @@ def read_embedding(db: Database, which: str = "") -> Embedding | None:
 
 
 def embedding_of(values: Mapping[str, str], which: str = "") -> Embedding | None:
-    """Return the stamp that rows of `meta` tell; see `read_embedding`."""
+    """Return the stamp that rows of `meta` hold; see `read_embedding`."""
     if f"{which}embedder" not in values:
         return None
     name, version, dimensions = (values[f"{which}{key}"] for key in STAMP_KEYS[:3])
