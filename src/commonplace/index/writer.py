@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError
 from commonplace.files import sync
 from commonplace.index.dense import (
@@ -51,6 +52,16 @@ _DEAD_SHARE = 1 / 3  # a chunk with more dead rows is rewritten
 _MERGE_RATIO = 2  # a chunk is merged with what comes after it unless it is more than this many times as large
 
 
+@dataclass(slots=True, eq=False)
+class _Chunk:
+    """A chunk of the generation that is written; `live` marks the rows that count: bool, shape (rows,)."""
+
+    file: str
+    space: str
+    rows: ChunkFile
+    live: NDArray[np.bool_]
+
+
 class DenseWriter:
     """Collects the changes of one update; `finish` writes them."""
 
@@ -60,16 +71,10 @@ class DenseWriter:
         self._generation = manifest.generation
         self._embedding = manifest.embedding
         self._dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
-        self._files = [chunk.file for chunk in manifest.chunks]
-        self._spaces = [chunk.space for chunk in manifest.chunks]
         self._space_of: dict[str, str] = {}
-        self._open = [
-            ChunkFile(directory / file, self._dimensions[space])
-            for file, space in zip(self._files, self._spaces, strict=True)
-        ]
-        self._live = [np.ones(chunk.rows, dtype=np.bool_) for chunk in self._open]
-        for live, dead in zip(self._live, read_dead(directory, manifest), strict=True):
-            live[dead] = False
+        self._chunks: list[_Chunk] = []
+        for known, dead in zip(manifest.chunks, read_dead(directory, manifest), strict=True):
+            self._take(known.file, known.space).live[dead] = False
         self._counted = manifest.counted
         self._statistics = [list(known) for known in manifest.statistics]
         self._pending: dict[int, tuple[int, int, str, bytes, bytes]] = {}
@@ -82,28 +87,19 @@ class DenseWriter:
         dropped = len(gone)
         for _, code, _, _, terms in gone:
             self._count(code, terms, -1)
-        for chunk, live in zip(self._open, self._live, strict=True):
-            rows = chunk.find(wanted)
+        for chunk in self._chunks:
+            rows = chunk.rows.find(wanted)
             rows = rows[rows >= 0]
-            rows = rows[live[rows]]
+            rows = rows[chunk.live[rows]]
             dropped += len(rows)
-            live[rows] = False
-            for code, terms in zip(chunk.codes[rows].tolist(), chunk.terms(rows), strict=True):
+            chunk.live[rows] = False
+            for code, terms in zip(chunk.rows.codes[rows].tolist(), chunk.rows.terms(rows), strict=True):
                 self._count(code, terms, -1)
         return dropped
 
     def unsure(self) -> list[tuple[int, int]]:
         """Return (code of the namespace, number) of live passages with a word that shares its key with another."""
-        return [found for chunk, live in zip(self._open, self._live, strict=True) for found in chunk.unsure(live)]
-
-    def _count(self, code: int, terms: bytes, sign: int) -> None:
-        if sign < 0 and not 0 <= code < len(self._statistics):
-            raise IndexFaultError("was damaged: a row is of a namespace that there is not")
-        while len(self._statistics) <= code:
-            self._statistics.append([0] * (1 + len(NAMES)))
-        known = self._statistics[code]
-        for place, number in enumerate((1, *lengths_of(terms))):
-            known[place] += sign * number
+        return [found for chunk in self._chunks for found in chunk.rows.unsure(chunk.live)]
 
     def add(
         self, entry: IndexEntry, code: int, language: str, fields: Mapping[str, Sequence[str]], *, is_new: bool
@@ -129,81 +125,86 @@ class DenseWriter:
         self._count(code, terms, 1)
         self._counted += is_new
         if len(self._pending) >= LARGEST_CHUNK:
-            for part in self._flush():
-                self._append(*part)
+            for space, rows in self._flush().items():
+                self._append(space, rows)
 
     def finish(self, *, purge: bool) -> tuple[tuple[ChunkRecord, ...], int, tuple[tuple[int, ...], ...]]:
         """Write what is left; return the chunks in order, the number of passages counted, and the statistics.
 
+        The new rows are written together with those of chunks that have many dead ones, or are small beside them.
+
         Args:
             purge: leave no row of a passage that was deleted.
         """
-        self._write_pending(0 if purge else _DEAD_SHARE)
-        records = [
-            ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)), space)
-            for file, chunk, live, space in zip(self._files, self._open, self._live, self._spaces, strict=True)
-        ]
-        dead = [np.flatnonzero(~live) for live in self._live]
+        parts = {space: [rows] for space, rows in self._flush().items()}
+        for chunk in reversed(self._chunks.copy()):
+            if np.count_nonzero(~chunk.live) > (0 if purge else _DEAD_SHARE) * len(chunk.live):
+                parts.setdefault(chunk.space, []).append(self._take_out(chunk))
+        for space, gathered in parts.items():
+            size = sum(map(len, gathered))
+            for chunk in reversed([each for each in self._chunks if each.space == space]):
+                last = int(np.count_nonzero(chunk.live))
+                if not size or last > _MERGE_RATIO * size or last + size > LARGEST_CHUNK:
+                    break
+                gathered.append(self._take_out(chunk))
+                size += last
+            rows = concatenate(gathered)
+            for start in range(0, size, LARGEST_CHUNK):
+                self._append(space, rows.take(np.arange(start, min(size, start + LARGEST_CHUNK))))
+        dead = [np.flatnonzero(~chunk.live) for chunk in self._chunks]
         path = self._directory / DEAD
         path.unlink(missing_ok=True)  # the last generation's may be the same file through a link
         write_file(path, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
+        records = [
+            ChunkRecord(chunk.file, chunk.rows.rows, len(gone), chunk.space)
+            for chunk, gone in zip(self._chunks, dead, strict=True)
+        ]
         return tuple(records), self._counted, tuple(map(tuple, self._statistics))
 
-    def _flush(self) -> list[tuple[str, Rows]]:
+    def _count(self, code: int, terms: bytes, sign: int) -> None:
+        if sign < 0 and not 0 <= code < len(self._statistics):
+            raise IndexFaultError("was damaged: a row is of a namespace that there is not")
+        while len(self._statistics) <= code:
+            self._statistics.append([0] * (1 + len(NAMES)))
+        known = self._statistics[code]
+        for place, number in enumerate((1, *lengths_of(terms))):
+            known[place] += sign * number
+
+    def _flush(self) -> dict[str, Rows]:
         """Return the new rows of each embedder."""
         by_space: dict[str, list[int]] = {}
         names = {key: name for code, terms in self._names.items() for key, name in named(terms, code).items()}
         for number in sorted(self._pending):
             by_space.setdefault(self._pending[number][2], []).append(number)
-        parts = []
+        parts = {}
         for space, numbers in by_space.items():
             owners, codes, _, vectors, terms = zip(*(self._pending[number] for number in numbers), strict=True)
             table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions[space])
             keys = np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32)
-            columns = *keys, norms_of(table), signs_of(table)
-            parts.append((space, Rows(table.shape[1], columns, terms, names)))
+            parts[space] = Rows(table.shape[1], (*keys, norms_of(table), signs_of(table)), terms, names)
         self._pending.clear()
         self._names.clear()
         return parts
 
-    def _write_pending(self, dead_share: float) -> None:
-        """Write the new rows together with those of chunks that have more dead ones, or are small beside them."""
-        parts: dict[str, list[Rows]] = {space: [rows] for space, rows in self._flush()}
-        for place in reversed(range(len(self._open))):
-            live, space = self._live[place], self._spaces[place]
-            if np.count_nonzero(~live) > dead_share * len(live):
-                parts.setdefault(space, []).append(self._take_out(place))
-        for space, gathered in parts.items():
-            count = sum(map(len, gathered))
-            while count and space in self._spaces:
-                place = len(self._spaces) - 1 - self._spaces[::-1].index(space)
-                last = int(np.count_nonzero(self._live[place]))
-                if last > _MERGE_RATIO * count or last + count > LARGEST_CHUNK:
-                    break
-                gathered.append(self._take_out(place))
-                count += last
-            rows = concatenate(gathered)
-            for start in range(0, count, LARGEST_CHUNK):
-                self._append(space, rows.take(np.arange(start, min(count, start + LARGEST_CHUNK))))
-
-    def _take_out(self, place: int) -> Rows:
+    def _take_out(self, chunk: _Chunk) -> Rows:
         """Remove a chunk and return its live rows."""
-        rows = self._open[place].read(self._live[place])
-        (self._directory / self._files[place]).unlink()
-        del self._files[place], self._open[place], self._live[place], self._spaces[place]
+        rows = chunk.rows.read(chunk.live)
+        (self._directory / chunk.file).unlink()
+        self._chunks.remove(chunk)
         return rows
 
     def _append(self, space: str, rows: Rows) -> None:
         taken = {path.name for path in (self._directory / "dense").iterdir()}
-        place = 0
-        while (name := f"{self._generation:08d}-{place}.chunk") in taken:
-            place += 1
-        file = f"dense/{name}"
+        names = (f"{self._generation:08d}-{place}.chunk" for place in count())
+        file = f"dense/{next(name for name in names if name not in taken)}"
         write_chunk(self._directory / file, rows)
-        self._files.append(file)
-        self._spaces.append(space)
-        self._open.append(ChunkFile(self._directory / file, self._dimensions[space]))
-        self._live.append(np.ones(len(rows), dtype=np.bool_))
+        self._take(file, space)
+
+    def _take(self, file: str, space: str) -> _Chunk:
+        """Open a chunk, all rows of which count, as the last one."""
+        rows = ChunkFile(self._directory / file, self._dimensions[space])
+        self._chunks.append(_Chunk(file, space, rows, np.ones(rows.rows, dtype=np.bool_)))
+        return self._chunks[-1]
 
 
 _PROGRESS_STEP = 500

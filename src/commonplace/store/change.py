@@ -377,11 +377,6 @@ class Change:
         finally:
             self._space = home
 
-    def renumber(self, old: int) -> int:
-        """Return a number for a passage that leaves its old one, which counts as deleted."""
-        self.add_rows(SCHEMA["deletions"], [{"namespace": self.space, "change": self.number, "number": old}])
-        return self.take("next_passage")
-
     def mark(self) -> None:
         """Say that a search might answer otherwise after this change."""
         self._due.add(self.space)

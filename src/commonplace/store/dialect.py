@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -117,11 +117,6 @@ def listed_numbers(numbers: Iterable[int]) -> str:
     if ordered and not (ordered[0] >= -(2**63) and ordered[-1] < 2**63):
         ordered = [number for number in ordered if -(2**63) <= number < 2**63]
     return listed(ordered)
-
-
-def listed_or_none(values: Collection[str]) -> str | None:
-    """Return a list as `among` takes it, None for an empty one."""
-    return listed(values) if values else None
 
 
 @cache

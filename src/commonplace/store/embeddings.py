@@ -323,7 +323,10 @@ def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes])
         found = change.execute(_ROWS_OF.format(", ".join(map(quoted, columns)), name), own)
         held[name] = [dict(zip(columns, row, strict=True)) for row in found]
     held["passages"].sort(key=itemgetter("owner", "ordinal"))
-    new = {row["number"]: change.renumber(row["number"]) for row in held["passages"]}
+    new = {row["number"]: change.take("next_passage") for row in held["passages"]}
+    # The index follows the change: it lets go of the old numbers and takes the new ones.
+    gone = [{"namespace": space, "change": change.number, "number": number} for number in new]
+    change.add_rows(SCHEMA["deletions"], gone)
     for name in ("next_vectors", "passage_vectors"):
         drop(change, name, namespace=space, number=list(new))
     drop(change, "passages", namespace=space, owner=list(of))

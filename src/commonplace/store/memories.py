@@ -123,23 +123,6 @@ PASSAGES_OF_HITS = f"""
     WHERE o.namespace = {SPACE}
 """
 
-DIGESTS = f"""
-    SELECT owner, id, digest FROM memories WHERE namespace = {SPACE} AND is_latest = 1 ORDER BY owner
-"""
-
-BANDS = f"""
-    SELECT band, owner
-    FROM memory_bands
-    WHERE namespace = {SPACE} AND band IN (
-        SELECT band FROM memory_bands WHERE namespace = {SPACE} GROUP BY band HAVING count(*) BETWEEN 2 AND :most
-    )
-    ORDER BY band, owner
-"""
-
-DERIVATIONS = f"""
-    SELECT id, derived_from FROM memories WHERE namespace = {SPACE} AND derived_from != '' ORDER BY owner
-"""
-
 ALIKE = f"""
     SELECT {_COLUMNS}
     FROM (
@@ -200,62 +183,7 @@ SELECTED = {
     **{name: f"SELECT m.owner {_SELECTED} ORDER BY {order} {_PAGE_OF_LIST}" for name, order in _ORDERS.items()},
 }
 
-COUNTED = f"SELECT count(*) {_SELECTED}"
-
-TIERS_COUNTED = f"""
-    SELECT tier, status, count(*) FROM memories INDEXED BY memories_by_time
-    WHERE namespace = {SPACE} AND is_latest = 1
-    GROUP BY tier, status
-"""
-
 _FACETS = ("tier", "status", "category", "source", "trust")
-
-FACETS = f"""
-    WITH chosen AS MATERIALIZED (
-        SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {_SELECTED}
-    )
-    SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*) FROM owner_tags
-    WHERE namespace = {SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
-    UNION ALL
-    SELECT 'session', session, '', '', '', '', count(*) FROM owners
-    WHERE namespace = {SPACE} AND number IN (SELECT owner FROM chosen) GROUP BY session
-    UNION ALL
-    SELECT 'memory', {", ".join(_FACETS)}, count(*) FROM chosen GROUP BY {", ".join(_FACETS)}
-"""
-
-DATED = f"""
-    SELECT d.owner, d.since, d.until
-    FROM memory_dates d CROSS JOIN owners o ON o.namespace = d.namespace AND o.number = d.owner
-    WHERE d.namespace = {SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
-        AND (:as_of IS NULL OR o.created_at <= :as_of)
-    UNION
-    SELECT o.number, o.at, o.at
-    FROM owners o
-    WHERE o.namespace = {SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL AND o.at >= :since AND o.at < :until
-        AND (:as_of IS NULL OR o.created_at <= :as_of)
-    ORDER BY 1, 2, 3
-"""
-
-DATED_PAST = f"""
-    SELECT d.owner, d.since, d.until
-    FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.namespace = o.namespace AND d.owner = o.number
-    WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
-        AND d.since < :until AND d.until > :since
-    UNION
-    SELECT o.number, o.at, o.at
-    FROM owners o INDEXED BY owners_past
-    WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
-        AND o.kind = 'memory' AND o.at >= :since AND o.at < :until
-"""
-
-PAST = f"""
-    SELECT {owners.TOKEN_COLUMNS}
-    FROM owners o INDEXED BY owners_past
-        CROSS JOIN passages p ON p.namespace = o.namespace AND p.owner = o.number
-        CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
-    WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
-    ORDER BY v.number
-"""
 
 EARLIER = f"""
     SELECT m.namespace, m.owner
@@ -273,15 +201,6 @@ EARLIER = f"""
 """
 """The version before the known one that is about what had happened by then, where the known one is about later."""
 
-PAST_EARLIER = f"""
-    SELECT {owners.TOKEN_COLUMNS}
-    FROM ({EARLIER}) e
-        CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner
-        CROSS JOIN passages p ON p.namespace = e.namespace AND p.owner = e.owner
-        CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
-"""
-
-COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {SPACE} AND expired_at IS NULL AND origin != '{RULE}'"
 ALL_LINKS = f"SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE}"
 LINKS = f"""
     SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE} AND source IN {among("ids")}
@@ -605,12 +524,18 @@ class MemoryStore:
 
     def count_memories(self, namespace: str, selection: Selection) -> int:
         """Return how many a selection chooses, its limit and offset left out of account."""
-        ((count,),) = self._selected(COUNTED, namespace, selection)
+        sql = f"SELECT count(*) {_SELECTED}"
+        ((count,),) = self._selected(sql, namespace, selection)
         return int(count)
 
     def count_tiers(self, namespace: str) -> dict[tuple[str, str], int]:
         """Return how many memories there are by tier and status."""
-        return {(tier, status): count for tier, status, count in self._read(TIERS_COUNTED, namespace)}
+        sql = f"""
+            SELECT tier, status, count(*) FROM memories INDEXED BY memories_by_time
+            WHERE namespace = {SPACE} AND is_latest = 1
+            GROUP BY tier, status
+        """
+        return {(tier, status): count for tier, status, count in self._read(sql, namespace)}
 
     def memory_facets(self, namespace: str, selection: Selection) -> dict[str, dict[str, int]]:
         """Return how many a selection chooses by tier, status, category, source, session, trust and tag.
@@ -618,7 +543,19 @@ class MemoryStore:
         Values are texts, sorted; trust is rounded down to a tenth. Limit and offset are left out of account.
         """
         facets: dict[str, Counter[str]] = {name: Counter() for name in (*_FACETS, "session", "tag")}
-        for what, *values, count in self._selected(FACETS, namespace, selection):
+        sql = f"""
+            WITH chosen AS MATERIALIZED (
+                SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {_SELECTED}
+            )
+            SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*)
+            FROM owner_tags WHERE namespace = {SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
+            UNION ALL
+            SELECT 'session', session, '', '', '', '', count(*) FROM owners
+            WHERE namespace = {SPACE} AND number IN (SELECT owner FROM chosen) GROUP BY session
+            UNION ALL
+            SELECT 'memory', {", ".join(_FACETS)}, count(*) FROM chosen GROUP BY {", ".join(_FACETS)}
+        """
+        for what, *values, count in self._selected(sql, namespace, selection):
             if what == "memory":
                 *shown, trust = values
                 for name, value in zip(_FACETS, (*shown, str(int(float(trust) * 10) / 10)), strict=True):
@@ -633,15 +570,26 @@ class MemoryStore:
 
     def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
         """Return (number, id, digest) of the latest versions, by number; the digest is what they were written with."""
-        return self._read(DIGESTS, namespace)
+        sql = f"SELECT owner, id, digest FROM memories WHERE namespace = {SPACE} AND is_latest = 1 ORDER BY owner"
+        return self._read(sql, namespace)
 
     def shared_bands(self, namespace: str, most: int) -> list[tuple[int, int]]:
         """Return (band, number) of live memories whose bands are shared by at most so many, in this order."""
-        return self._read(BANDS, namespace, most=most)
+        sql = f"""
+            SELECT band, owner
+            FROM memory_bands
+            WHERE namespace = {SPACE} AND band IN (
+                SELECT band FROM memory_bands WHERE namespace = {SPACE}
+                GROUP BY band HAVING count(*) BETWEEN 2 AND :most
+            )
+            ORDER BY band, owner
+        """
+        return self._read(sql, namespace, most=most)
 
     def derivations(self, namespace: str) -> list[tuple[str, tuple[str, ...]]]:
         """Return (id, what it was made from) of each version of a memory that was made from others, by number."""
-        return [(id_, unlisted(made_from)) for id_, made_from in self._read(DERIVATIONS, namespace)]
+        sql = f"SELECT id, derived_from FROM memories WHERE namespace = {SPACE} AND derived_from != '' ORDER BY owner"
+        return [(id_, unlisted(made_from)) for id_, made_from in self._read(sql, namespace)]
 
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
@@ -692,7 +640,8 @@ class MemoryStore:
 
     def count_links(self, namespace: str) -> int:
         """Return how many links were made."""
-        ((count,),) = self._read(COUNTED_LINKS, namespace)
+        sql = f"SELECT count(*) FROM links WHERE namespace = {SPACE} AND expired_at IS NULL AND origin != '{RULE}'"
+        ((count,),) = self._read(sql, namespace)
         return int(count)
 
     def dated(
@@ -706,10 +655,34 @@ class MemoryStore:
         Args:
             as_of: take the versions that were live at this time instead.
         """
-        found = self._read(DATED, namespace, since=since, until=until, as_of=as_of)
+        sql = f"""
+            SELECT d.owner, d.since, d.until
+            FROM memory_dates d CROSS JOIN owners o ON o.namespace = d.namespace AND o.number = d.owner
+            WHERE d.namespace = {SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
+                AND (:as_of IS NULL OR o.created_at <= :as_of)
+            UNION
+            SELECT o.number, o.at, o.at
+            FROM owners o
+            WHERE o.namespace = {SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL
+                AND o.at >= :since AND o.at < :until AND (:as_of IS NULL OR o.created_at <= :as_of)
+            ORDER BY 1, 2, 3
+        """
+        found = self._read(sql, namespace, since=since, until=until, as_of=as_of)
         if as_of is None:
             return found
-        past = self._read(DATED_PAST, namespace, since=since, until=until, as_of=as_of)
+        sql = f"""
+            SELECT d.owner, d.since, d.until
+            FROM owners o INDEXED BY owners_past
+                CROSS JOIN memory_dates d ON d.namespace = o.namespace AND d.owner = o.number
+            WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+                AND d.since < :until AND d.until > :since
+            UNION
+            SELECT o.number, o.at, o.at
+            FROM owners o INDEXED BY owners_past
+            WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+                AND o.kind = 'memory' AND o.at >= :since AND o.at < :until
+        """
+        past = self._read(sql, namespace, since=since, until=until, as_of=as_of)
         return sorted([*found, *past])
 
     def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
@@ -719,9 +692,24 @@ class MemoryStore:
             as_of: None is now, when no past version is live.
             valid_at: add those of the versions before these that a filter with this `valid_at` finds in their place.
         """
-        found = set() if as_of is None else {*self._read(PAST, namespace, as_of=as_of)}
+        sql = f"""
+            SELECT {owners.TOKEN_COLUMNS}
+            FROM owners o INDEXED BY owners_past
+                CROSS JOIN passages p ON p.namespace = o.namespace AND p.owner = o.number
+                CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
+            WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+            ORDER BY v.number
+        """
+        found = set() if as_of is None else {*self._read(sql, namespace, as_of=as_of)}
         if valid_at is not None:
-            found |= {*self._read(PAST_EARLIER, namespace, as_of=as_of, valid_at=valid_at)}
+            sql = f"""
+                SELECT {owners.TOKEN_COLUMNS}
+                FROM ({EARLIER}) e
+                    CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner
+                    CROSS JOIN passages p ON p.namespace = e.namespace AND p.owner = e.owner
+                    CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
+            """
+            found |= {*self._read(sql, namespace, as_of=as_of, valid_at=valid_at)}
         return [TokenEntry(*row) for row in sorted(found)]
 
     def due(self, namespace: str) -> list[str]:
