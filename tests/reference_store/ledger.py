@@ -158,7 +158,10 @@ class ReferenceLedgerChange(ReferenceLedger):
         number, holder = reversal.number, holders.get(reversal.number)
         if number < 0 or holder not in (None, reversal.issue):
             problem = "below 0" if number < 0 else f"that of issue {holder!r}"
-            raise UsageError(f"the number {number} of what undoes issue {reversal.issue!r} is {problem}")
+            raise UsageError(
+                f"the number {number} of what undoes issue {reversal.issue!r} is {problem}",
+                remedy="give 0 for the next one",
+            )
         if not reversal.number:
             reversal = replace(reversal, number=max(holders, default=0) + 1)
         ledger.reversals[reversal.issue] = reversal

@@ -187,14 +187,13 @@ def make(path: Path, timeout_s: float) -> None:
 
     The database gets its name only when it is complete, so that a crash leaves none that is half made.
     """
-    with _file_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     with _draft(path) as new:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with driver_errors(path), closing(connect(new, 0, "rwc")) as db:
             prepare_writer(db)
             begin_store(db, str(uuid4()))
         # The lock comes last: beside pages it is the only proof that a lost store existed.
-        with FileLock(lock_path(path)).hold(timeout_s), _file_errors(path):
+        with FileLock(lock_path(path)).hold(timeout_s):
             if not path.exists():
                 # The log of a database that someone removed would be replayed into the new one.
                 _remove_logs(path)
@@ -217,8 +216,7 @@ def copy(source: sqlite3.Connection, target: Path) -> None:
     with _draft(target) as new:
         with driver_errors(target), closing(connect(new, 0, "rwc")) as db:
             source.backup(db)
-        with _file_errors(target):
-            _publish(new, target)
+        _publish(new, target)
 
 
 def refuse_existing(target: Path) -> None:
@@ -239,10 +237,18 @@ def begin_store(db: sqlite3.Connection, store_id: str) -> None:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[Path]:
-    """Give a name beside a database under which to write it; what has that name when the block ends is removed."""
+    """Give a name beside a database under which to write it; what has that name when the block ends is removed.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     new = path.with_name(f"{path.name}.{uuid4().hex}.new")
     try:
         yield new
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", remedy="make its directory writable, or name another place"
+        ) from error
     finally:
         with suppress(OSError):
             new.unlink(missing_ok=True)
@@ -265,13 +271,3 @@ def _has_entries(directory: Path) -> bool:
 def _remove_logs(path: Path) -> None:
     for suffix in ("-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-@contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror}", remedy="make its directory writable, or name another place"
-        ) from error

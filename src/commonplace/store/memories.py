@@ -59,18 +59,13 @@ _WIDTH = 3 + len(_RECORD.columns)
 _STAMP = _WIDTH + len(_OWNER.columns)
 _COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER.names('o')}"
 
-LATEST = f"""
-    SELECT {_COLUMNS}
-    FROM memories m CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
-    WHERE m.namespace = {SPACE} AND m.id = :id AND m.is_latest = 1
-"""
-
-VERSIONS = f"""
+_OF_ID = f"""
     SELECT {_COLUMNS}
     FROM memories m CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
     WHERE m.namespace = {SPACE} AND m.id = :id
-    ORDER BY o.number
 """
+LATEST = f"{_OF_ID} AND m.is_latest = 1"
+VERSIONS = f"{_OF_ID} ORDER BY o.number"
 
 OF_NUMBERS = f"""
     SELECT {_COLUMNS}
@@ -293,7 +288,7 @@ class MemoryChange(ChangingSpace):
 
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
-        return _links(self._rows(LINKS, ids=listed(ids)), past=False)
+        return _links(self._rows(LINKS, ids=listed(ids)), past=False) if ids else []
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number; what was the latest version before is that no longer.

@@ -534,7 +534,7 @@ class PostgresConnections(Connections):
             raise
 
     @contextmanager
-    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:
+    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
         """Give a connection inside a read transaction; see `Connections.reading`."""
         scope = None if namespace is None else rights.scope_of(namespace)
         with self.address.errors():
@@ -544,9 +544,8 @@ class PostgresConnections(Connections):
                 with inside.within(scope):
                     yield inside
                 return
-            # The first statement waits for the server, so that a lost connection shows while another can be taken.
-            begin, first = ((), "") if once else (_SNAPSHOT, "SELECT 1")
-            with self._session(begin, scope or "", lambda db: first and db.execute(first).fetchall()) as session:
+            # To wait for a first answer shows that a connection was lost while another one can be taken.
+            with self._session(_SNAPSHOT, scope or "", lambda db: db.execute("SELECT 1").fetchall()) as session:
                 yield session
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
@@ -837,8 +836,7 @@ def make(address: Address, grant_to: str = "", partitions: int = 0) -> bool:
             postings.rebuild(session)
         else:
             refuse_other_version(session, address)
-        for role in {*rights.granted(connection), grant_to} - {""}:
-            rights.grant(connection, role, _NAMES)
+        rights.grant(connection, grant_to, _NAMES)
         connection.execute("COMMIT")
         vector_index.make(connection)
         return is_new

@@ -68,20 +68,19 @@ def guard(connection: psycopg.Connection[Any], tables: Sequence[str]) -> None:
 
 
 def grant(connection: psycopg.Connection[Any], role: str, tables: Sequence[str]) -> None:
-    """Let a role read and write these tables, and change none."""
+    """Let a role read and write these tables, and change none.
+
+    Roles that were granted the store before get the same rights on what was added to it since; "" is no further role.
+    """
     [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
-    names = {
-        "schema": Identifier(schema),
-        "role": Identifier(role),
-        "tables": SQL(", ").join(map(Identifier, tables)),
-        "numbers": SQL(", ").join(
-            Identifier(name) for (name,) in connection.execute(_NUMBERS, [list(tables)]).fetchall()
-        ),
-    }
-    for statement in _GRANTS:
-        connection.execute(SQL(statement).format(**names))
-
-
-def granted(connection: psycopg.Connection[Any]) -> list[str]:
-    """Return the roles that were granted the store, which need the same on what is added to it."""
-    return [role for (role,) in connection.execute(_GRANTED).fetchall()]
+    numbers = [Identifier(name) for (name,) in connection.execute(_NUMBERS, [list(tables)]).fetchall()]
+    roles = {granted for (granted,) in connection.execute(_GRANTED).fetchall()} | {role}
+    for each in sorted(roles - {""}):
+        names = {
+            "schema": Identifier(schema),
+            "role": Identifier(each),
+            "tables": SQL(", ").join(map(Identifier, tables)),
+            "numbers": SQL(", ").join(numbers),
+        }
+        for statement in _GRANTS:
+            connection.execute(SQL(statement).format(**names))
