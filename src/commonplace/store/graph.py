@@ -288,7 +288,7 @@ class GraphReading(SpaceReading):
             if beside is not None:
                 kept = [row for row in kept if (row[2] if row[1] == entity else row[1]) in beside]
             if kept:
-                found[entity] = [Edge(*row[:5], is_disputed=bool(row[5])) for row in kept]
+                found[entity] = [Edge._make((*row[:5], bool(row[5]))) for row in kept]
         return found
 
     def _of_entities(
