@@ -132,10 +132,10 @@ class Plan(Generic[R]):
         agent: whose the issue is: of the one that is to act on it.
         action: one word.
         why: the reason, one line, without words of a memory.
-        extra: what the issue's notes tell besides: scores and the like, no words of a memory.
-        apply: does it, and returns the result; None where there is nothing to do but to tell.
+        extra: what the issue's notes say besides: scores and the like, no words of a memory.
+        apply: does it, and returns the result; None where there is nothing to do but to file an issue.
         needs_a_person: done only when somebody asks for it by its issue, however sure the agent is.
-        is_filed: whether an issue tells of it.
+        is_filed: whether an issue is filed for it.
     """
 
     result: R

@@ -12,7 +12,7 @@ from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
-from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions, merge, sources_of
+from commonplace.consolidation.text_merge import Doubt, confidence_of, contradictions, merge, sources_of
 from commonplace.dataclasses import replace
 from commonplace.errors import NoRelation, UsageError
 from commonplace.formats.beads import split_notes
@@ -28,8 +28,8 @@ RELATED: Final = "related"
 class ClusterDetector(PlannedAgent[ClusterResult]):
     """Groups active memories of any tier by the similarity of their vectors: single linkage at 0.40, two to ten.
 
-    An item is a JSON array of the ids of a group, sorted, as `scan` returns it, or the id of one memory, which stands
-    for its best group. Merges are proposed as issues of the agent `merge`, and never of turns of a conversation.
+    An item is a JSON array of the ids of a group, sorted, as `scan` returns it, or the id of one memory, which means
+    its best group. Merges are proposed as issues of the agent `merge`, and never of turns of a conversation.
     """
 
     name: ClassVar[Agent] = "cluster"
@@ -68,7 +68,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             )
         found = [self._active(id_) for id_ in sorted(ids)]
         group = best_group(self._runtime, found[0]) if len(found) == 1 else group_of(self._runtime, found)
-        plan = self._merging(group) if self._is_to_merge(group) else self._linking(group)
+        plan = self._plan_of(group)
         if item in ids or len(ids) > 1:
             return plan
 
@@ -101,28 +101,32 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             if len(issue.memory_ids) > 1
         )
 
-    def _merging(self, group: Group) -> Plan[ClusterResult]:
-        conflicts = merge(sources_of(group.memories)).conflicts
-        return Plan(
-            result=_result(group, "merge"),
-            basis=group.memories,
-            agent="merge",
-            action="merge",
-            confidence=confidence_of(group.cohesion, len(group.ids), conflicts),
-            why=_why(group) + why_doubtful(conflicts),
-            extra=_notes(group, conflicts),
-        )
+    def _plan_of(self, group: Group) -> Plan[ClusterResult]:
+        """Return the plan that proposes to merge a group, or links what is alike in it.
 
-    def _linking(self, group: Group) -> Plan[ClusterResult]:
-        """Return the plan that links what is alike; what contradicts each other is asked about, pair by pair."""
-        contradicting = _contradicting(group)
-        pairs = tuple(pair for pair in group.alike if pair[:2] not in contradicting)
-        conflicts = sum(contradicting.values(), Counter[Doubt]()) if not pairs else Counter[Doubt]()
-        pairs = pairs or group.alike
-        result = _result(group, "ignore" if group.cohesion < clustering.LINKED else "link")
-        if conflicts:
-            result = result.model_copy(update={"confidence": min(result.confidence, DOUBTFUL)})
-        is_done = _are_linked(pairs, linked_pairs(self._runtime, group.ids))
+        Pairs that contradict each other are not linked but asked about, each as an item of its own.
+        """
+        is_to_merge, pairs, conflicts = self._is_to_merge(group), group.alike, Counter[Doubt]()
+        action: clustering.Action = "merge"
+        if is_to_merge:
+            conflicts = merge(sources_of(group.memories)).conflicts
+        else:
+            action = "ignore" if group.cohesion < clustering.LINKED else "link"
+            contradicting = _contradicting(group)
+            pairs = tuple(pair for pair in group.alike if pair[:2] not in contradicting)
+            if not pairs:
+                pairs, conflicts = group.alike, sum(contradicting.values(), Counter[Doubt]())
+        confidence = confidence_of(group.cohesion, len(group.ids), conflicts)
+        # Of a merge the result says how alike the memories are; how sure it is, is said by its issue.
+        stated = confidence_of(group.cohesion, len(group.ids), Counter()) if is_to_merge else confidence
+        result = ClusterResult(
+            cluster_id=clustering.cluster_id(group.ids),
+            memory_ids=list(group.ids),
+            cohesion=group.cohesion,
+            action=action,
+            confidence=stated,
+        )
+        is_done = not is_to_merge and _are_linked(pairs, linked_pairs(self._runtime, group.ids))
 
         def link(acts: ChangeRecorder) -> ClusterResult:
             links = acts.change.links(group.ids)
@@ -134,17 +138,19 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
                     acts.link(Link(one, other, RELATED, similarity, acts.now))
             return result
 
+        notes: dict[str, object] = {"cluster_id": result.cluster_id, "cohesion": group.cohesion}
+        why = f"{len(group.ids)} memories with a mean similarity of {group.cohesion:.2f}"
         return Plan(
             result=result,
             basis=group.memories,
-            agent=self.name,
-            action=result.action,
-            confidence=result.confidence,
-            why=_why(group) + why_doubtful(conflicts),
-            extra=_notes(group, conflicts),
-            needs_a_person=bool(conflicts),
-            apply=link if result.action == "link" else None,
-            is_filed=result.action == "link" and not is_done,
+            agent="merge" if is_to_merge else self.name,
+            action=action,
+            confidence=confidence,
+            why=why + why_doubtful(conflicts),
+            extra=notes | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {}),
+            needs_a_person=bool(conflicts) and not is_to_merge,
+            apply=link if action == "link" else None,
+            is_filed=is_to_merge or (action == "link" and not is_done),
         )
 
     def _grouped(self) -> list[Issue]:
@@ -178,25 +184,6 @@ def why_doubtful(conflicts: Counter[Doubt]) -> str:
     return f"; sentences contradict each other: {kinds}"
 
 
-def _result(group: Group, action: clustering.Action) -> ClusterResult:
-    return ClusterResult(
-        cluster_id=clustering.cluster_id(group.ids),
-        memory_ids=list(group.ids),
-        cohesion=group.cohesion,
-        action=action,
-        confidence=group.cohesion * clustering.size_factor(len(group.ids)),
-    )
-
-
-def _notes(group: Group, conflicts: Counter[Doubt]) -> dict[str, object]:
-    notes = {"cluster_id": clustering.cluster_id(group.ids), "cohesion": group.cohesion}
-    return notes | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {})
-
-
-def _why(group: Group) -> str:
-    return f"{len(group.ids)} memories with a mean similarity of {group.cohesion:.2f}"
-
-
 def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[str]]) -> bool:
     return all(frozenset(pair[:2]) in linked for pair in pairs)
 
@@ -207,7 +194,7 @@ def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
 
 
 def listed_ids(item: str) -> list[Any]:
-    """Return what stands in an item that is a JSON array, nothing for any other item."""
+    """Return the elements of an item that is a JSON array, nothing for any other item."""
     try:
         ids = json.loads(item) if item.startswith("[") else None
     except (ValueError, RecursionError):

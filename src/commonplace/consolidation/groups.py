@@ -34,7 +34,7 @@ from commonplace.types import HOLDS_BESIDE, RULE, SUPERSEDES, StoredMemory
 from commonplace.types.graph import GraphFilter
 
 SETTLED: Final = (SUPERSEDES, HOLDS_BESIDE)
-"""The types of links that tell which of two memories holds."""
+"""The types of links that say which of two memories holds."""
 
 MIN_WORDS: Final = 5
 """A turn with fewer words of its own is small talk: neither stop words nor what very many turns say count."""
@@ -156,7 +156,7 @@ def _group(
         if frozenset((ids[one], ids[other])) in apart:
             found[one][other] = 0.0
         elif say_the_same(memories[one].record.content, memories[other].record.content):
-            # A vector tells what a text speaks of, and takes an aside for a part of that.
+            # A vector shows what a text is about, an aside included.
             found[one][other] = 1.0
         pairs.append((ids[one], ids[other], found[one][other]))
     return Group(tuple(memories), clustering.cohesion(found), tuple(pairs))

@@ -64,7 +64,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         confidence = confidence_of(cohesion, len(memories), merged.conflicts)
         if stated is not None:
             confidence = min(stated, confidence) if merged.conflicts else stated
-        taken = 0  # by how many memories the ids are that would stand for this merge
+        taken = 0  # so many ids of this merge are other memories'
         while self._runtime.store.memory(self._runtime.namespace, merged_id(issue.memory_ids, taken)) is not None:
             taken += 1
         id_ = merged_id(issue.memory_ids, taken)

@@ -247,7 +247,7 @@ def counts_likeness(are_turns: bool, names: int, tags: int) -> bool:
 
 
 def hubs(rows: Sequence[Collection[str]]) -> frozenset[str]:
-    """Return what so many rows share that it tells nothing."""
+    """Return what so many rows share that it says nothing."""
     most = min(MAX_PER_NAME, max(MIN_HUB_SIZE, int(len(rows) * HUB_SHARE)))
     counts = Counter(word for words in rows for word in set(words))
     return frozenset(word for word, count in counts.items() if count > most)
@@ -273,7 +273,7 @@ def pairs(
         vectors: of unit length, float32, shape (n, d).
         known: pairs that are left out, the first row before the second.
         turns: rows that are turns of conversations; see `counts_likeness`.
-        doubles: of each row, what stands for a name that is a part of another of its names: who shares that shares one
+        doubles: of each row, a key for a name that is a part of another of its names: who shares that shares one
             name less.
         waiting: what was found before; it counts among the 5 with one row, but takes no place from what will not wait.
     """

@@ -133,7 +133,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
     def follow(self) -> list[str]:
         """Bring the notes of promoted memories to what these say now; return the paths of those that were written.
 
-        A note that a person removed is not made anew, and one that was edited stays as it is. One that cannot be
+        A note that a person removed is not written again, and one that was edited stays as it is. One that cannot be
         written is a failure, and is tried again in the next run.
         """
         written: list[str] = []
@@ -187,7 +187,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         return path
 
     def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
-        """Return a memory as its note tells it, without secrets that an older release may have kept."""
+        """Return the note of a memory, without secrets that an older release may have kept."""
         record = memory.record
         content = redact(record.content).text
         entities = tuple(dict.fromkeys(redact(name).text for name in record.entities or names_in(content)))

@@ -27,7 +27,7 @@ _MAX_LISTED: Final = 5
 
 
 class _Seen:
-    """What the memories name, and which names and tags tell nothing: hubs, and in turns whoever speaks."""
+    """What the memories name, and which names and tags say nothing: hubs, and in turns whoever speaks."""
 
     def __init__(self, runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> None:
         self._names = Names(runtime.store, runtime.namespace)
@@ -185,7 +185,7 @@ def _whole(names: Iterable[str]) -> list[str]:
 
 
 def _doubles(named: Named) -> set[str]:
-    """Return what stands for each name that is a part of another one here."""
+    """Return a key for each name that is a part of another one here."""
     found = set()
     for form, name in named.items():
         wholes = [other for other, whole in named.items() if _is_part(name, whole)]
@@ -202,7 +202,7 @@ def _tags(memory: StoredMemory) -> set[str]:
 
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
-    """Return a sentence that tells by what two memories are related."""
+    """Return a sentence that says how two memories are related."""
     said = []
     for what, words in (("both name", names), ("both are tagged", tags)):
         more = len(words) - _MAX_LISTED

@@ -9,19 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core import CoreSchema
-
-
-class _PlainSchema(GenerateJsonSchema):
-    """Writes schemas as the contract has them: without titles, descriptions and defaults."""
-
-    def generate(self, schema: CoreSchema, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
-        plain: JsonSchemaValue = _plain(super().generate(schema, mode))
-        return plain
 
 
 def _plain(schema: Any) -> Any:
+    """Return a schema as the contract has it: without titles, descriptions and defaults."""
     if isinstance(schema, list):
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
@@ -45,7 +36,7 @@ class Result(BaseModel):
     """What one item came to.
 
     Attributes:
-        beads_issue_id: the issue of the ledger that tells of it, None where there is none.
+        beads_issue_id: the issue of the ledger about it, None where there is none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -56,7 +47,8 @@ class Result(BaseModel):
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the contract's JSON schema of this model."""
-        return super().model_json_schema(*args, **{"schema_generator": _PlainSchema, **kwargs})
+        found: dict[str, Any] = _plain(super().model_json_schema(*args, **kwargs))
+        return found
 
 
 class DecayResult(Result):

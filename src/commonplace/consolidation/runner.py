@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import uuid4
@@ -51,8 +51,8 @@ class ConsolidationRun(View):
         run: its UUID, which `undo_consolidation` takes.
         at: when it began; where only its changes are known, when it made the first.
         agents: those that ran; where only its changes are known, those whose issues it did.
-        applied, undone, standing: how many changes it made, and how many of them were undone, or stand and can be
-            undone; what was forgotten is in neither.
+        applied, undone, standing: how many changes it made, and how many of them were undone, or are applied and
+            can be undone; what was forgotten is in neither.
         proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it still
             runs, was stopped, or is older than what is remembered.
         errors: how many items it could not process; None as for `proposed`.
@@ -109,7 +109,7 @@ class ConsolidationChange(View):
         issue: by which it was made, which `undo_consolidation` takes.
         title, agent, why: of the issue; "" where another program keeps the issues.
         memory_ids: the memories that it changed, made or archived.
-        undone_at: None while it stands.
+        undone_at: None while it is applied.
         acts: what was done, in order: `what` is "made", "archived", "changed", "linked" or "wrote", then the memory's
             `id`, and what belongs to it: `changed`, by field the value before and after, `target` and `type` of a link,
             the `path` of a note.
@@ -229,13 +229,18 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run was asked for; see `Engine.consolidate`."""
+    """How a run was asked for; see `Engine.consolidate`.
+
+    Attributes:
+        issue: the only one that is processed, by the agent whose it is; "" lets the agents look for work.
+    """
 
     agents: tuple[Agent, ...] = AGENTS
     dry_run: bool = False
     rate_limit: int = 100
     confidence: ConfidenceConfig | None = None
     run: str = field(default_factory=lambda: str(uuid4()))
+    issue: str = ""
 
 
 def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
@@ -270,32 +275,6 @@ def agent_of(name: Agent, book: Book, options: RunOptions) -> PlannedAgent[Any]:
     return agent
 
 
-def run(book: Book, options: RunOptions) -> RunReport:
-    """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
-    runtime = book.consolidation_runtime()
-
-    is_own_ledger = runtime.external is None
-
-    def act(runtime: ConsolidationRuntime, options: RunOptions) -> RunReport:
-        if is_own_ledger:
-            tend(runtime.pace(options.rate_limit), runtime.actor)
-        results: dict[Agent, tuple[Result, ...]] = {}
-        errors: list[Failure] = []
-        skipped = 0
-        for name in options.agents:
-            agent = agent_of(name, runtime, options)
-            try:
-                results[name] = tuple(agent.run())
-            except Exception as error:
-                results[name] = ()
-                errors.append(failure_of(name, "", error))
-            errors += agent.failures
-            skipped += agent.skipped
-        return _report(runtime, options.run, results, tuple(errors), skipped)
-
-    return _acted(runtime, options, act)
-
-
 def process(book: Book, issue: str, options: RunOptions) -> RunReport:
     """Do what an issue proposes, by the agent whose it is.
 
@@ -303,28 +282,26 @@ def process(book: Book, issue: str, options: RunOptions) -> RunReport:
         NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
         UsageError: it is of no agent, or asks for nothing that an agent does.
     """
-    runtime = book.consolidation_runtime()
-    found = runtime.issues.get(issue)
+    found = book.consolidation_runtime().issues.get(issue)
     name = next((each for each in AGENTS if each == found.agent), None)
     if name is None:
         raise UsageError(
             f"issue {issue!r:.80} is of no agent of consolidation",
             remedy="name one that `commonplace ledger list --agent` shows",
         )
-
-    def act(runtime: ConsolidationRuntime, options: RunOptions) -> RunReport:
-        return _report(runtime, options.run, {name: (agent_of(name, runtime, options).process_issue(issue),)})
-
-    return _acted(runtime, replace(options, agents=(name,)), act)
+    return run(book, replace(options, agents=(name,), issue=issue))
 
 
-def _acted(
-    runtime: ConsolidationRuntime, options: RunOptions, act: Callable[[ConsolidationRuntime, RunOptions], RunReport]
-) -> RunReport:
-    """Act and write down what the run came to, if anything; or act on a private copy, and report what would be done."""
+def run(book: Book, options: RunOptions) -> RunReport:
+    """Run agents in their order, and write down what the run came to, if anything.
+
+    The failure of an item, or of a whole agent's scan, does not stop the others. A dry run acts on a private copy.
+    """
+    runtime = book.consolidation_runtime()
+    is_own_ledger = runtime.external is None
     if options.dry_run:
         with runtime.dry_run() as copied:
-            report = act(copied, replace(options, rate_limit=0, dry_run=False))
+            report = _act(copied, replace(options, rate_limit=0, dry_run=False), is_own_ledger=is_own_ledger)
             # No issue that was filed on the copy is named; a failure is about its memories.
             known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
             errors = []
@@ -337,7 +314,7 @@ def _acted(
             }
             return replace(report, dry_run=True, results=results, errors=tuple(errors))
     begun_at, before = runtime.now(), _counters(runtime)
-    report = act(runtime, options)
+    report = _act(runtime, options, is_own_ledger=is_own_ledger)
     changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
     named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
     counts = {
@@ -353,6 +330,28 @@ def _acted(
             for old in kept[: max(0, len(kept) + 1 - KEPT)]:
                 change.drop(Note, kind=NOTE, id=old.id)
     return report
+
+
+def _act(runtime: ConsolidationRuntime, options: RunOptions, *, is_own_ledger: bool) -> RunReport:
+    if options.issue:
+        [name] = options.agents
+        result = agent_of(name, runtime, options).process_issue(options.issue)
+        return _report(runtime, options.run, {name: (result,)})
+    if is_own_ledger:
+        tend(runtime.pace(options.rate_limit), runtime.actor)
+    results: dict[Agent, tuple[Result, ...]] = {}
+    errors: list[Failure] = []
+    skipped = 0
+    for name in options.agents:
+        agent = agent_of(name, runtime, options)
+        try:
+            results[name] = tuple(agent.run())
+        except Exception as error:
+            results[name] = ()
+            errors.append(failure_of(name, "", error))
+        errors += agent.failures
+        skipped += agent.skipped
+    return _report(runtime, options.run, results, tuple(errors), skipped)
 
 
 def _report(

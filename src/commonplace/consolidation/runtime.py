@@ -170,7 +170,7 @@ def create_consolidation_issue(
 
     Args:
         action: one word: what is to be done.
-        extra_data: what the notes tell besides; JSON.
+        extra_data: what the notes say besides; JSON.
 
     Raises:
         NotFoundError: a memory is not there.
@@ -223,7 +223,7 @@ def block_issue(issue_id: str, error: str, *, book: Book | None = None) -> None:
 class Scale:
     """Map the cosine of two stored vectors to a similarity, 0–1, that compares across embedders.
 
-    It is a line through knots, cosines and the similarities that they stand for, both ascending; level outside of them.
+    It is a line through knots, cosines and the similarities that they mean, both ascending; level outside of them.
     A similarity is the lower quartile of human judgements for sentence pairs with that cosine, not the mean: a wrong
     merge costs more than a missed one. The scales are fitted on STS-B by `scripts/ranking/fit_similarity.py`.
     """

@@ -74,7 +74,7 @@ _NO_NAMES: Final = frozenset("i i'm i've i'll i'd".split())
 _LETTERED: Final = re.compile(r"(?<![^\W_])[^\W\d_]{2,}[-_][^\W\d_](?![^\W_])")
 """One of several things that differ by a letter: db-a, node_b."""
 _ROLES: Final = frozenset("from to into onto by before after over under above below behind than via".split())
-"""What stands behind one of these is not what stands behind it external, whichever comes first in the sentence."""
+"""What follows one of these has another role than what follows another one, whichever comes first in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Statement:
     """What counts of a sentence.
 
     Attributes:
-        words: folded, in order, without what tells a time.
+        words: folded, in order, without those of times.
         stems: of its content words, without times, numbers and negations.
         times: what it speaks of, seconds since the epoch, half-open.
         names: words with a capital that do not begin the sentence, and words with a letter behind a hyphen.
@@ -126,7 +126,7 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
     Sentences that share at least half of the content words of the shorter one contradict each other where just one is
     negated, where each has a number, a name or a time that the other has not (a time that overlaps none of the
     other's), or where each has another content word, or one of two opposites, in the same place of otherwise the same
-    words, or where they say who does what to whom with the same words the other way round. What only one of them tells
+    words, or where they say who does what to whom with the same words the other way round. What only one of them says
     is more, and contradicts nothing.
     """
     fewest = min(len(one.stems - one.names), len(other.stems - other.names))
@@ -176,12 +176,12 @@ def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 
 def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Return whether a word of the one stands where its opposite stands in the other, with as many words before it."""
+    """Return whether a word of the one is where its opposite is in the other, with as many words before it."""
     return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
 
 
 def _are_turned(one: Statement, other: Statement) -> bool:
-    """Return whether the same content words stand in an order that moving one phrase does not explain."""
+    """Return whether the same content words have an order that moving one phrase does not explain."""
     ones, others = _content(one), _content(other)
     if ones == others or sorted(ones) != sorted(others):
         return False
@@ -205,7 +205,7 @@ def _content(said: Statement) -> list[str]:
 
 
 def _roles(words: tuple[str, ...]) -> dict[str, set[str]]:
-    """Return the content words that stand behind each of the words that say what has which part in something."""
+    """Return the content words that follow each of the words of `_ROLES`."""
     found: dict[str, set[str]] = {}
     role = ""
     for word in words:
@@ -242,7 +242,7 @@ _BEGIN: Final = r"(?<![^\s(\[\"'])"
 _END: Final = r"(?![^\s,;:.!?)\]\"'])"
 """Where words may begin and end within others: not behind a hyphen, which may be a minus, nor before a percent sign."""
 _ELSEWHERE: Final = datetime.fromisoformat("1931-08-19T00:00:00+00:00")
-"""What is told by its own date means something else as of another one."""
+"""A date by which relative dates ("yesterday") are recognised: as of it they mean another day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Merged:
     """What was made of some texts.
 
     Attributes:
-        conflicts: how many pairs of sentences contradict each other, by what they differ in; "length" stands for texts
+        conflicts: how many pairs of sentences contradict each other, by what they differ in; "length" means texts
             that are too long for all their sentences to be compared.
     """
 
@@ -269,7 +269,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A unit of a source, what counts of it, and whether it is told by its own date."""
+    """A unit of a source, what counts of it, and whether its dates are relative."""
 
     unit: Unit
     at: datetime
@@ -417,7 +417,7 @@ def _differing(some: Sequence[_Said], others: Sequence[_Said]) -> list[_Said]:
 
 
 def _is_within(each: _Said, longest: Sequence[_Said]) -> bool:
-    """Return whether a unit stands in the same words within one of a text."""
+    """Return whether a unit occurs in the same words within one of a text."""
     if not each.unit.is_prose:
         return any(each.key in other.unit.text for other in longest)
     within = re.compile(_BEGIN + re.escape(each.unit.key) + _END)
@@ -501,7 +501,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
 
     It has all tags, entities and files (as they were then), the highest tier, the time when the first was stored and
     that of the last, the uses of all, and the least trust, with the origin of a source that has it. Category and source
-    stand where all that have one agree, metadata are joined, of two values the one of the longer text.
+    stay where all that have one agree, metadata are joined, of two values the one of the longer text.
     """
     ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), memory.at, memory.owner.id))
     records = [memory.record for memory in ordered]

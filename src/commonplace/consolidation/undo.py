@@ -42,10 +42,10 @@ class Undone(View):
 
 
 def undo(runtime: ConsolidationRuntime, id_: str) -> Undone:
-    """Undo the change of an issue, or every change of a run that still stands.
+    """Undo the change of an issue, or every change of a run that is still applied.
 
     Raises:
-        NotFoundError: there is no such issue or run, or nothing of it stands.
+        NotFoundError: there is no such issue or run, or nothing of it is still applied.
         UsageError: a later change rests on it, or a memory of it was changed by others since.
     """
     pages, notices = list[Path](), list[str]()
@@ -87,7 +87,7 @@ def undo_merge(runtime: ConsolidationRuntime, memory_id: str) -> Undone:
     """Undo the merge that made a memory: its sources are what they were.
 
     Raises:
-        NotFoundError: no merge that stands made it.
+        NotFoundError: no merge that is still applied made it.
         UsageError: a later change rests on it, or a memory of it was changed by others since.
     """
     for reversal in runtime.store.ledger(runtime.namespace).reversals(memory_ids=[memory_id]):

@@ -44,7 +44,7 @@ class Vault:
         return self._directory.joinpath(*self._parts)
 
     def path_of(self, note: Note, known: str = "") -> str:
-        """Return where a note lies, or would be written, relative to the store's directory."""
+        """Return where a note is, or would be written, relative to the store's directory."""
         with self._errors():
             return self._shown(self._name_of(note.memory_id, known) or self._free_name(note))
 
@@ -56,13 +56,13 @@ class Vault:
         return None
 
     def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:
-        """Write a memory's note: anew, or over the one it has, unless that was edited; then it stays as it is.
+        """Write a memory's note: a new one, or over the one it has, unless that was edited; then it stays as it is.
 
         Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that was
         edited, so that undoing leaves it.
 
         Args:
-            is_ours: tells whether a text is as it was written for the memory once, with no edit of a person.
+            is_ours: returns whether a text is as it was written for the memory once, with no edit of a person.
         """
         data = write_note(note).encode("utf-8", "replace")
         with self._errors():
@@ -147,7 +147,7 @@ class Vault:
 
 
 class DryVault(Vault):
-    """A vault on which nothing is written: it tells where notes would lie."""
+    """A vault to which nothing is written: it says where notes would be."""
 
     def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:  # noqa: ARG002
         path = self.path_of(note, known)

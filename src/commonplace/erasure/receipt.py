@@ -59,7 +59,7 @@ class ForgetReceipt(View):
             `entities`, `relations`; of the ledger `issues` (that named or quoted one, and lost every word) and
             `reversals` (changes that cannot be undone any more).
         checked: every file of the store that was looked through, with its size in bytes.
-        excluded_needles: pieces that were found and also stand in what remains, so that they betray nothing.
+        excluded_needles: pieces that were found and are also in what remains, so that they betray nothing.
         found: (file, what) that is still there, or (what is outside, what) that said it was deleted and is not;
             `notices` say what to do about files.
         waiting: what cannot be done yet, since another process reads the state before or a file cannot be written;

@@ -160,7 +160,7 @@ def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
     """Let index, database and drafts hold nothing of what was erased from the store; return what cannot be done yet.
 
     Args:
-        thorough: write the whole database anew.
+        thorough: rewrite the whole database.
     """
 
     waiting = list[Waiting]()

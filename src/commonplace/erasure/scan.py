@@ -158,7 +158,7 @@ class Collector:
 class Patterns:
     """A set of patterns that is looked for in one pass, however many there are.
 
-    Each pattern has an anchor, the eight bytes in its middle. A table tells of every eight bytes of the data whether
+    Each pattern has an anchor, the eight bytes in its middle. A table says of every eight bytes of the data whether
     they may be an anchor; only where they are one is the pattern itself compared.
     """
 
@@ -241,7 +241,7 @@ class Scan:
     Attributes:
         sizes: bytes that were read, by file.
         hits: the patterns that a file holds; files without any are absent.
-        unread: (file, why) of files that nobody can tell anything about.
+        unread: (file, why) of files that could not be read.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)

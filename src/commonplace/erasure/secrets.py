@@ -113,7 +113,7 @@ class Holder:
         where: how people name it, secrets left out.
         kinds: how many different secrets of each kind it holds.
         namespace: of what is stored.
-        item: what it is, where it can be written anew.
+        item: what it is, where it can be rewritten.
         is_name: they are a part of its name, which nobody but its owner can change.
     """
 
@@ -203,7 +203,7 @@ class Secrets:
     """Looks through all namespaces of one store, and the Markdown and the logs below its directory.
 
     Attributes:
-        destination: what makes passages; asked for when something is written anew.
+        destination: what makes passages; called when something is rewritten.
         sync: brings the Markdown of a namespace and its memories together, where it has any.
     """
 

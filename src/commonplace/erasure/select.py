@@ -1,11 +1,11 @@
 """Select what a deletion covers: the requested items, everything derived from them, and the traces of both.
 
 * A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
-  as well: nobody can tell which of its words came from where. The other sources stay.
+  as well: nobody knows which of its words came from where. The other sources stay.
 * Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
   list. A source that is still live stays, and a notice names it.
 * When a live memory goes that others were merged into, those of them that stay and that the merge archived are active
-  again, since nothing live would tell them any more.
+  again, since nothing live would say what they say.
 * An agent's knowledge goes whole, with the agent's context and what was softly deleted.
 * With a memory go the episodes that it is, with an episode the facts, entities and names that only it supported.
 * With an entity goes every fact about it, with a fact all that is said of it. The episodes that speak of them stay.
@@ -84,7 +84,7 @@ class Plan:
         outside: what stays, and is the user's.
         traces: patterns and words that would reveal it.
         rows: how many rows of each table go.
-        passages: those that go, by namespace; of the graph's texts, also those that may have been written anew.
+        passages: those that go, by namespace; of the graph's texts, also those that may have been rewritten.
         vault_paths: the notes that were written of the memories.
         naming: the ledger entries that name or quote them.
         in_process: ids of memories of this process that go, and were never stored.
@@ -179,7 +179,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     plan.contexts = () if context is None else (context.name,)
     plan.in_process = tuple(never_stored)
     # Memories that were never stored leave traces too: a log may quote them. An id comes before words: a text that is
-    # also the id stands in the receipt, and betrays no more than that.
+    # also the id is in the receipt, and betrays no more than that.
     for record in (record for memory in in_process for record in (memory.owner, memory.record)):
         columns = table_of(type(record)).record_columns
         plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})

@@ -134,7 +134,7 @@ def _lost(
                     left.difference_update(*fields_of(entry).values())
                 if not left:
                     break
-    except IndexFaultError:  # nobody can tell who has them: rather a question too many goes
+    except IndexFaultError:  # it is unknown who has them: rather a question too many goes
         return words
     return left
 
@@ -155,7 +155,7 @@ def search(
         if place.directory / name in copies or (waits and name.startswith(waits)):
             scanned.hits.pop(name, None)
             scanned.unread = [each for each in scanned.unread if each[0] != name]
-    # The receipt, which stands in the database, names the ids.
+    # The receipt, which is in the database, names the ids.
     for name in _database(place) & scanned.hits.keys():
         scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
     hits = scanned.all_hits()
@@ -174,8 +174,8 @@ def _database(place: ErasureRuntime) -> set[str]:
 def prove(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan, waiting: Sequence[Waiting]) -> ForgetReceipt:
     """Look through everything once, mend what can be mended, and look there again; return the receipt of that.
 
-    A pattern that also stands in what the store still holds is no trace. One that is left in the database file, where
-    overwriting on deletion was not enough, is gone when the file was written anew. What cannot be written stays found.
+    A pattern that is also in what the store still holds is no trace. One that is left in the database file, where
+    overwriting on deletion was not enough, is gone when the file was rewritten. What cannot be written stays found.
 
     Args:
         waiting: what cannot be done yet, so that what its files hold is no surprise.
@@ -236,7 +236,7 @@ def _answers(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]
             yield "its vector"
         spaces = sorted(gone) if store.is_on_server else store.namespaces(with_texts=True)
         listed = generation.lexical.listed(terms, spaces).items()
-    # A word that many passages hold is certainly held by one that remains, or the passages asked for tell.
+    # A word that many passages hold is certainly held by one that remains, or the passages asked for show it.
     if _lost(place, gone, spaces, {term for term, count in listed if 0 < count <= _RARE}):
         yield "a word that nothing else has"
 
@@ -254,10 +254,10 @@ def own_words() -> bytes:
 
 
 def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
-    """Return the patterns that stand in a text, vector or list of token ids that any namespace still holds.
+    """Return the patterns that are in a text, vector or list of token ids that any namespace still holds.
 
     Or in the files of any store whatever it holds, or in the name of a namespace that a receipt is of. Names also where
-    the store tells of itself: a tag may be the same word as the id, page or path that a receipt gives.
+    the store describes itself: a tag may be the same word as the id, page or path that a receipt gives.
     """
     found, batch, size = set[bytes](), list[bytes](), 0
     for piece in chain(_held(store), (b"",)):

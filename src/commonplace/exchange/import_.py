@@ -47,9 +47,9 @@ class ImportRuntime:
     """Where items go.
 
     Attributes:
-        destination: makes passages anew; asked for before the first write.
+        destination: makes the passages; called before the first write.
         now: seconds since the epoch.
-        ground: returns what the graph stands on.
+        ground: returns the runtime of the graph.
         feed: lets the graph follow the memories.
         has_graph: what is imported brings along what its memories say, as our own exports do.
     """

@@ -164,7 +164,7 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         parts += [Part(cls, total, cls.read(graph, records)) for cls, total, records in listed]
     if LEDGER in wanted:
         ledger = store.ledger(namespace)
-        # Of an issue that another program keeps, only what was done on it stands here.
+        # Of an issue that another program keeps, only what was done on it is here.
         elsewhere = sorted({*(each.issue for each in ledger.events()), *(each.issue for each in ledger.reversals())})
         ids = dict.fromkeys((*(issue.id for issue in ledger.issues(IssueSelection())), *elsewhere))
         parts.append(Part(IssueItem, len(ids), (IssueItem.read(ledger, id_) for id_ in ids)))
@@ -214,7 +214,7 @@ class Item(ABC):
 
     @property
     def key(self) -> str:
-        """The id by which it is told apart from others of its kind."""
+        """The id that distinguishes it from others of its kind."""
         return str(getattr(self, "id", "") or getattr(self, self.kind).id)
 
     @property
@@ -559,7 +559,7 @@ def clean_passages(chunks: Sequence[Chunk], cleaner: Cleaner) -> tuple[Chunk, ..
 
 
 def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text that chunks were cut from, blank lines left out, and where each of them stands in it."""
+    """Return the text that chunks were cut from, blank lines left out, and where each of them is in it."""
     whole, spans, last_line = "", list[tuple[int, int]](), 0
     for chunk in chunks:
         shared = 0

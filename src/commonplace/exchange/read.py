@@ -192,7 +192,7 @@ FORMATS: Final = (AUTO, OWN, *systems.READERS)
 
 
 def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Source:
-    """Return what stands at a path as something to import.
+    """Return the file or folder at a path as something to import.
 
     Args:
         format_: one of `FORMATS`.
@@ -201,7 +201,7 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
         max_bytes: the most bytes of UTF-8 that the content of a memory may have.
 
     Raises:
-        NotFoundError: nothing stands there.
+        NotFoundError: there is nothing.
         UsageError: it cannot be read, the format is unknown, or it is none that is known.
     """
     one_of("format", format_, FORMATS)
@@ -278,7 +278,7 @@ def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
     known_at = now if at is None else at
     last_known = max(known_at, memory.last_used or known_at, memory.updated_at or known_at)
     is_told = memory.last_used is not None or memory.status == "archived"
-    # A file that tells of no use is one of years ago as a whole: without this, the first decay would archive all of it.
+    # A file without uses is one of years ago as a whole: without this, the first decay would archive all of it.
     last_used = last_known if is_told else max(last_known, now)
     owner = Owner(memory.id, "memory", tags=memory.tags, session=memory.session, position=memory.position, at=at)
     title, content = memory.title.strip(), memory.content

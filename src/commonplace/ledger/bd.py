@@ -36,7 +36,7 @@ class BdLedger(Ledger):
 
     Args:
         program: the path of `bd`.
-        directory: where its `.beads` stands.
+        directory: where its `.beads` is.
     """
 
     def __init__(self, program: str, directory: Path, *, timeout_s: float = TIMEOUT_S) -> None:

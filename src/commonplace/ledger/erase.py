@@ -61,7 +61,7 @@ def all_there_is(ledger: LedgerReading) -> Naming:
 
 
 def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found: Naming) -> None:
-    """Let nothing in the ledger tell of memories any more; what was to be done with them is closed.
+    """Remove memories from all that the ledger says; what was to be done with them is closed.
 
     A change that made or changed one of them cannot be undone any more.
 
@@ -102,7 +102,7 @@ def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found:
 
 
 def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequence[IssueEvent]) -> None:
-    """Write an issue and all that was done on it anew; what undoes its change stays.
+    """Rewrite an issue and all that was done on it; what undoes its change stays.
 
     Args:
         issue: None where another program keeps it.

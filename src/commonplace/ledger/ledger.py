@@ -116,7 +116,7 @@ class Ledger:
     that is none, or what the status of an issue does not allow.
 
     Args:
-        now: tells seconds since the epoch.
+        now: returns seconds since the epoch.
         actor: who does what is done here: an agent with its machine and process, or a person's name.
     """
 
@@ -238,7 +238,7 @@ class Ledger:
                 f"{source} cannot be read: {error.strerror}", remedy="name a file, or import it in parts"
             ) from error
         try:
-            lines = data.decode("utf-8-sig").split("\n")  # other ends of lines may stand in a text
+            lines = data.decode("utf-8-sig").split("\n")  # other ends of lines may be in a text
         except UnicodeDecodeError as error:
             number = data.count(b"\n", 0, error.start) + 1
             raise UsageError(f"line {number}: it is not UTF-8", remedy="correct it; nothing was imported") from error

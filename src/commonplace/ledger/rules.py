@@ -69,7 +69,7 @@ def without_secrets(value: Any) -> Any:
 
 PRIORITIES: Final[Mapping[str, int]] = {"high": 1, "medium": 2, "low": 3}
 LEASE_S: Final = 15 * 60.0
-"""How long a claim holds where nobody can tell whether its process still runs."""
+"""How long a claim holds where nobody knows whether its process still runs."""
 
 RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
 """How long after it was blocked an issue is opened again: the first time, the second, the third."""
@@ -97,7 +97,7 @@ class Draft:
 
     Attributes:
         action: one word.
-        extra: what the notes tell besides; JSON.
+        extra: what the notes say besides; JSON.
         why: one line for the history.
     """
 
@@ -217,7 +217,7 @@ def known(ledger: LedgerReading, id_: str) -> Issue:
 
 
 def not_open(issue: Issue) -> NotFoundError:
-    """Return the error of whoever wants to work on an issue that is not open: it tells why, and what to do."""
+    """Return the error of whoever wants to work on an issue that is not open: it says why, and what to do."""
     why = {
         "in_progress": f"{issue.claimed_by or 'somebody'} works on it",
         "blocked": f"it is blocked: {(log(issue.notes) or ['no reason given'])[-1]:.200}",
@@ -270,7 +270,7 @@ class ImportedIssues:
     Attributes:
         replaced: those that were here, and were changed later elsewhere.
         unchanged: those that were here as they are, or were changed later here.
-        same: those that tell the same as an unfinished issue here, and were left out.
+        same: those that say the same as an unfinished issue here, and were left out.
     """
 
     added: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ class ImportedIssues:
 def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why: str = "") -> ImportedIssues:
     """Write issues that come from elsewhere; of two with one id the one that was changed last stays.
 
-    An applied change that stands here keeps its issue as it is: otherwise it could be applied twice.
+    A change that is still applied here keeps its issue as it is: otherwise it could be applied twice.
     """
     done: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "same": []}
     for issue in issues:
