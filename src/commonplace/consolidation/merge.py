@@ -23,7 +23,7 @@ from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL
 from commonplace.memory.validate import reject_invalid
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
-from commonplace.types import Link, MemoryWrite
+from commonplace.types import Link, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, Issue, IssueSelection
 
 CONSOLIDATED_FROM: Final = "consolidated_from"
@@ -46,14 +46,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
 
     def plan(self, item: str) -> Plan[MergeResult]:
         """Return how the memories that an issue names become one."""
-        issue = self._runtime.issues.get(item)
-        if f"{AGENT_LABEL}{self.name}" not in issue.labels:
-            raise UsageError(
-                f"issue {item!r:.80} is not labelled {AGENT_LABEL}{self.name}", remedy="name an issue of this agent"
-            )
-        if len(issue.memory_ids) < 2:
-            raise UsageError(f"issue {item!r:.80} names fewer than two memories", remedy="close it")
-        memories = [self._active(id_) for id_ in sorted(issue.memory_ids)]
+        issue, memories = self._named_by(item)
         # What an issue says of memories that were changed since is worth nothing.
         is_stale = any(memory.created_at > issue.created_at for memory in memories)
         cohesion = None if is_stale else stated_share(issue, "cohesion")
@@ -109,6 +102,17 @@ class SemanticMerge(PlannedAgent[MergeResult]):
             apply=apply,
             needs_a_person=needs_a_person,
         )
+
+    def _named_by(self, item: str) -> tuple[Issue, list[StoredMemory]]:
+        """Return an issue of this agent, and the memories that it names."""
+        issue = self._runtime.issues.get(item)
+        if f"{AGENT_LABEL}{self.name}" not in issue.labels:
+            raise UsageError(
+                f"issue {item!r:.80} is not labelled {AGENT_LABEL}{self.name}", remedy="name an issue of this agent"
+            )
+        if len(issue.memory_ids) < 2:
+            raise UsageError(f"issue {item!r:.80} names fewer than two memories", remedy="close it")
+        return issue, [self._active(id_) for id_ in sorted(issue.memory_ids)]
 
     def item_of(self, issue: Issue) -> str:
         return issue.id

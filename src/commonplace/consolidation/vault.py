@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES
+from commonplace.erasure.resume import DRAFT, memory_of_note
 from commonplace.errors import StoreError
-from commonplace.files import open_file, read_file, sync
-from commonplace.formats.vault import EXTENSION, Note, file_names, memory_id_of, same_place, write_note
+from commonplace.files import read_file, sync
+from commonplace.formats.vault import EXTENSION, Note, file_names, same_place, write_note
 from commonplace.journal.folder import DEFAULT, directory_name, replace_file
 from commonplace.settings.paths import VAULT
 from commonplace.text.hashes import sha256
@@ -90,7 +90,7 @@ class Vault:
     def _name_of(self, memory_id: str, known: str) -> str | None:
         """Return the name of a memory's note: where it was written, if that is still its own, else where it is now."""
         *parts, name = known.split("/")
-        if tuple(parts) == self._parts and self._owner(name) == memory_id:
+        if tuple(parts) == self._parts and memory_of_note(self.folder / name) == memory_id:
             return name
         self._list()
         return self._notes.get(memory_id)
@@ -109,17 +109,9 @@ class Vault:
             names = sorted((path.name for path in self.folder.iterdir()), reverse=True)
             self._stamp, self._notes, self._taken = stamp, {}, set(map(same_place, names))
             for name in names:
-                owner = self._owner(name) if name.endswith(EXTENSION) else None
+                owner = memory_of_note(self.folder / name) if name.endswith(EXTENSION) else None
                 if owner is not None:
                     self._notes[owner] = name
-
-    def _owner(self, name: str) -> str | None:
-        """Return the memory that a file says it is the note of; None where it says none, or is no file."""
-        try:
-            with open_file(self.folder / name, follow=False) as file:
-                return memory_id_of(file.read(FRONT_MATTER_BYTES).decode("utf-8", "replace"))
-        except (OSError, ValueError):
-            return None
 
     def _read(self, name: str) -> bytes:
         return read_file(self.folder / name, MAX_NOTE_BYTES, follow=False)

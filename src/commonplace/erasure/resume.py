@@ -7,7 +7,6 @@ left, or could not do, is done from the start by the next run or by `doctor`.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, UNPROVED, ForgetReceipt, Problem, receipt_of, values_of
 from commonplace.errors import StoreError
 from commonplace.exchange.backup import STORE_SPACE
+from commonplace.files import open_file
 from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index
@@ -38,7 +38,7 @@ LOCK: Final = "forgetting.lock"
 """A lock file in the store's directory, held by the one process that erases."""
 DRAFT: Final = ".note.commonplace-draft"
 """The name of a file that is to be a note when it is complete."""
-FRONT_MATTER_BYTES: Final = 65_536
+_FRONT_MATTER_BYTES: Final = 65_536
 """The id of the memory is within these first bytes of a note."""
 FORGETTING: Final = "forgetting"
 """The kind of the notes on unfinished runs, and the part of a `doctor` report about them."""
@@ -225,7 +225,7 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
     if vault.is_symlink() or not vault.is_dir():
         return []
     wanted, named = set(ids), {directory / name for name in paths}
-    found = {path for path in vault.rglob("*.md") if _memory_id(path) in wanted}
+    found = {path for path in vault.rglob("*.md") if memory_of_note(path) in wanted}
     found |= set(vault.rglob(DRAFT)) if wanted else set()
     found |= {path for path in named if path.is_file() and path.resolve().is_relative_to(vault.resolve())}
     return sorted(found)
@@ -233,16 +233,19 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
 
 def memories_of_notes(directory: Path, folder: Path) -> dict[str, str]:
     """Return the memory ids of the notes in one folder of the vault, by path relative to the store."""
-    found = {path: _memory_id(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
+    found = {path: memory_of_note(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
     return {path.relative_to(directory).as_posix(): id_ for path, id_ in found.items() if id_ is not None}
 
 
-def _memory_id(path: Path) -> str | None:
-    """Return the memory's id in the front matter of a note, None where there is none."""
+def memory_of_note(path: Path) -> str | None:
+    """Return the memory that a file says it is the note of, in its front matter; None where it says none.
+
+    None also where it is a link, no file, or cannot be read.
+    """
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
-            return memory_id_of(file.read(FRONT_MATTER_BYTES).decode("utf-8", "replace"))
-    except OSError:
+        with open_file(path, follow=False) as file:
+            return memory_id_of(file.read(_FRONT_MATTER_BYTES).decode("utf-8", "replace"))
+    except (OSError, ValueError):
         return None
 
 
