@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import struct
 import unicodedata
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -220,24 +219,15 @@ def contained_share(text: str, passage: str) -> float:
 
     A text of fewer than eight words is contained as a whole (1.0) or not at all.
     """
-    words, others = _words(text), _words(passage)
+    words, others = (_WORD.findall(fold(spaced(unified(each)))) for each in (text, passage))
     if not words:
         bare = normal_form(text)
         return 1.0 if bare and bare in normal_form(passage) else 0.0
     if len(words) < _SHORT:
         return 1.0 if f" {' '.join(words)} " in f" {' '.join(others)} " else 0.0
-    known = set(_grams(others))
-    grams = list(_grams(words))
-    return sum(gram in known for gram in grams) / len(grams)
+    grams, known = (list(zip(*(each[start:] for start in range(_GRAM)), strict=False)) for each in (words, others))
+    return sum(map(set(known).__contains__, grams)) / len(grams)
 
 
 def _hash(data: bytes, size: int) -> bytes:
     return blake2b(data, digest_size=size, person=_PERSON).digest()
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(fold(spaced(unified(text))))
-
-
-def _grams(words: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    return zip(*(words[start:] for start in range(_GRAM)), strict=False)
