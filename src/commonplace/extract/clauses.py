@@ -41,7 +41,23 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     tokens = line.tokens
     if PATTERNS["undone"].search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
         return
-    left, reached, thing = _ends(line, group)
+    # What is left, what is reached, and what is moved if that is not the subject
+    left: list[Phrase] = []
+    reached: list[Phrase] = []
+    thing, place = None, group.verb + 1
+    if group.voice == "active" and tokens.at(place) not in ("from", "to", "away", "over", "off", "back", "out"):
+        objects, stop = read_behind(line, place)
+        if objects and tokens.at(stop) in ("from", "to", "over", "away", "off"):
+            thing, place = objects[0], stop
+    last = min(place + _FURTHEST, tokens.count)
+    while place < last and tokens.lower[place] not in _STOPS:
+        lower = tokens.lower[place]
+        if lower in ("from", "to", "off") and place not in line.dated:
+            objects, stop = read_behind(line, place + (2 if tokens.at(place + 1) == "of" else 1))
+            (reached if lower == "to" else left).extend(objects[:1])
+            place = max(stop, place + 1)
+        else:
+            place += 1
     # Who switches or migrates to something unknown has not moved house.
     is_move = group.form.lemma == "move"
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
@@ -74,28 +90,6 @@ def _reached(entities: Entities, source: Phrase, target: Phrase, *, is_move: boo
     # A person who moves to something unknown that is written like a name has moved to a place.
     is_home = is_move and types[0] == "person" and fitting_type(entities, target, _PLACE) is not None
     return "LIVES_IN" if is_home else ""
-
-
-def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phrase | None]:
-    """Read what is left, what is reached, and what is moved if that is not the subject."""
-    tokens, place = line.tokens, group.verb + 1
-    left: list[Phrase] = []
-    reached: list[Phrase] = []
-    thing: Phrase | None = None
-    if group.voice == "active" and tokens.at(place) not in ("from", "to", "away", "over", "off", "back", "out"):
-        objects, stop = read_behind(line, place)
-        if objects and tokens.at(stop) in ("from", "to", "over", "away", "off"):
-            thing, place = objects[0], stop
-    last = min(place + _FURTHEST, tokens.count)
-    while place < last and tokens.lower[place] not in _STOPS:
-        lower = tokens.lower[place]
-        if lower in ("from", "to", "off") and place not in line.dated:
-            objects, stop = read_behind(line, place + (2 if tokens.at(place + 1) == "of" else 1))
-            (reached if lower == "to" else left).extend(objects[:1])
-            place = max(stop, place + 1)
-        else:
-            place += 1
-    return left, reached, thing
 
 
 def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
@@ -301,42 +295,38 @@ class Clauses:
         With each come the place of the object whether subject and object have changed places, and
         the voice in which the verb is read.
         """
-        lemma = group.form.lemma
-        voices = ("passive", "active") if group.voice == "passive" or group.is_reduced else (group.voice,)
-        for start, voice, length in product(self._starts(group, behind), voices, range(MAX_LENGTH, -1, -1)):
-            end = start + length
-            rules = RULES.get((lemma, voice, tuple(self.tokens.lower[start:end])))
-            if rules is None or end > self.tokens.count:
-                continue
-            # `written` is no past, and `called` or `required` mostly are none.
-            is_active = not group.is_reduced or (group.form.is_past and lemma not in _ADJECTIVES)
-            if group.voice == voice and (voice != "active" or is_active):
-                yield rules, end, False, voice
-            elif self.tokens.at(end) == "by":
-                yield rules, end + 1, True, voice
-            elif voice == "passive" and group.is_reduced:
-                yield [rule for rule in rules if rule.relation in _REDUCED], end, False, voice
-            elif lemma in _AGENTLESS and not length and group.voice == "passive":
-                yield rules, start, True, voice
-
-    def _starts(self, group: VerbGroup, behind: int) -> list[int]:
-        """Return where the words that belong to a verb may begin: at once, or behind adverbs and `no longer`."""
+        tokens, dated, lemma = self.tokens, self.line.dated, group.form.lemma
+        # The words that belong to a verb begin behind it at once, or behind adverbs, `no longer` and a date.
         place = behind
         while True:
-            word = self.tokens.at(place)
-            if word == "no" and self.tokens.at(place + 1) == "longer":
+            word = tokens.at(place)
+            if word == "no" and tokens.at(place + 1) == "longer":
                 place += 2
             elif word in ADVERBS or (word.endswith("ly") and len(word) > 4):
                 place += 1
             else:
                 break
-        while place in self.line.dated or (self.tokens.at(place) == "," and {place - 1, place + 1} & self.line.dated):
+        while place in dated or (tokens.at(place) == "," and {place - 1, place + 1} & dated):
             place += 1
-        if group.voice != "be":
-            return [behind, place] if place != behind else [behind]
-        while self.tokens.at(place) in DETERMINERS:
+        while group.voice == "be" and tokens.at(place) in DETERMINERS:
             place += 1
-        return [place]
+        starts = [behind, place] if group.voice != "be" and place != behind else [place]
+        voices = ("passive", "active") if group.voice == "passive" or group.is_reduced else (group.voice,)
+        for start, voice, length in product(starts, voices, range(MAX_LENGTH, -1, -1)):
+            end = start + length
+            rules = RULES.get((lemma, voice, tuple(tokens.lower[start:end])))
+            if rules is None or end > tokens.count:
+                continue
+            # `written` is no past, and `called` or `required` mostly are none.
+            is_active = not group.is_reduced or (group.form.is_past and lemma not in _ADJECTIVES)
+            if group.voice == voice and (voice != "active" or is_active):
+                yield rules, end, False, voice
+            elif tokens.at(end) == "by":
+                yield rules, end + 1, True, voice
+            elif voice == "passive" and group.is_reduced:
+                yield [rule for rule in rules if rule.relation in _REDUCED], end, False, voice
+            elif lemma in _AGENTLESS and not length and group.voice == "passive":
+                yield rules, start, True, voice
 
     def _held_role(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         """Read `Mira is the new head of design at Acme`."""

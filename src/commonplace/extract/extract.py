@@ -280,7 +280,11 @@ class _Reader:
         if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
             mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
         dates = self._dates_of(tokens)
-        dated = frozenset(place for date in dates for place in _places(tokens, date))
+        dated = frozenset(
+            place
+            for date in dates
+            for place in range(bisect_right(tokens.end, date.start), bisect_left(tokens.start, date.end))
+        )
         mentions = [mention for mention in mentions if mention.first not in dated] if dated else mentions
         line = Line(tokens, mentions, dated)
         # Who speaks from here on: `Mira: I moved to Oslo`.
@@ -313,7 +317,13 @@ class _Reader:
         start, end = tokens.start[0], tokens.end[-1]
         # `From January we live in Oslo`, `I start there on 1 December` are said of what is to come.
         is_planned = not _PLANNED.isdisjoint(tokens.lower) or PATTERNS["from then on"].search(self._text, start, end)
-        is_past = not _PAST.isdisjoint(tokens.lower) or any(_tells_the_past(tokens, at) for at in range(tokens.count))
+        is_past = not _PAST.isdisjoint(tokens.lower) or any(
+            tokens.at(place - 1) not in _HELPERS
+            and all(form.shape != "base" for form in forms)
+            and any(form.is_past for form in forms)
+            for place, lower in enumerate(tokens.lower)
+            if (forms := FORMS.get(lower, ()))
+        )
         prefer: Prefer = "future" if is_planned and not is_past else "past"
         found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
         dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
@@ -373,14 +383,3 @@ class _Reader:
         said, span = tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
         at = settler.ended_at(gone.source.start, gone.verb)
         self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
-
-
-def _tells_the_past(tokens: Tokens, place: int) -> bool:
-    forms = FORMS.get(tokens.lower[place], ())
-    is_alone = tokens.at(place - 1) not in _HELPERS and all(form.shape != "base" for form in forms)
-    return is_alone and any(form.is_past for form in forms)
-
-
-def _places(tokens: Tokens, date: Date) -> range:
-    """Return the places of the words that are part of a date."""
-    return range(bisect_right(tokens.end, date.start), bisect_left(tokens.start, date.end))

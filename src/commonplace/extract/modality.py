@@ -17,6 +17,7 @@ BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 _TRAILING: Final = frozenset("if unless whether provided assuming".split())
 _TIMES: Final = frozenset("when whenever once until".split())
 _ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
+_DENIALS: Final = NEGATIONS | {"nobody", "no", "none"}
 _INVERTED: Final = frozenset("should would could were had".split())
 
 
@@ -36,24 +37,23 @@ def doubtful_places(tokens: Tokens) -> list[bool]:
         if lower in BOUNDARIES:
             is_doubtful = False
         doubtful.append(is_doubtful)
-        is_doubtful = is_doubtful or _casts_doubt(tokens, place)
+        if is_doubtful:
+            continue
+        if lower in _TIMES:
+            # `When she joined` speaks of something that has happened.
+            behind = tokens.lower[place + 1 : place + 6]
+            is_doubtful = not any(word.endswith("ed") or word in _PASTS for word in behind)
+        elif lower == "as":
+            is_doubtful = tokens.at(place + 1) in ("if", "though")
+        elif lower == "sure" and tokens.at(place - 1) in ("make", "making"):
+            is_doubtful = True
+        elif lower in _ASSURANCES:
+            is_doubtful = tokens.any_of(_DENIALS, place - 3, place)
+        elif lower in DOUBTS:
+            # `May` or `Hope` may be written as a name inside a sentence.
+            is_inside = place > 0 and tokens.word[place - 1] not in ('"', ".", ":", "“")
+            is_doubtful = not (is_inside and tokens.word[place][0].isupper())
     return doubtful
-
-
-def _casts_doubt(tokens: Tokens, place: int) -> bool:
-    lower = tokens.lower[place]
-    if lower in _TIMES:
-        # `When she joined` speaks of something that has happened.
-        return not any(word.endswith("ed") or word in _PASTS for word in tokens.lower[place + 1 : place + 6])
-    if lower == "as":
-        return tokens.at(place + 1) in ("if", "though")
-    if lower == "sure" and tokens.at(place - 1) in ("make", "making"):
-        return True
-    if lower in _ASSURANCES:
-        return tokens.any_of(NEGATIONS | {"nobody", "no", "none"}, place - 3, place)
-    # `May` or `Hope` may be written as a name inside a sentence.
-    is_name = place > 0 and tokens.word[place][0].isupper() and tokens.word[place - 1] not in ('"', ".", ":", "“")
-    return lower in DOUBTS and not is_name
 
 
 _PASTS: Final = frozenset("was were had did left became went came took began chose built broke ran".split())
