@@ -156,12 +156,12 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
     def _is_ours(self, id_: str, text: str) -> bool:
         """Return whether a note is as it was written for a version of its memory, with no edit of a person."""
-        told = parse_front_matter(text).values
-        reason, score = told.get("promotion_reason", ""), told.get("decay_score", 0.0)
+        front = parse_front_matter(text).values
+        reason, score = front.get("promotion_reason", ""), front.get("decay_score", 0.0)
         return any(
             text == write_note(replace(self._note(each, ()), reason=reason, score=score))  # type: ignore[arg-type]
             for each in self._runtime.store.versions(self._runtime.namespace, id_)
-            if each.record.version == told.get("memory_version")
+            if each.record.version == front.get("memory_version")
         )
 
     def _renew(self, change: MemoryChange, id_: str) -> str | None:
@@ -172,8 +172,8 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         if not self._is_behind(memory):
             return None
         known = memory.record.vault_path
-        told = parse_front_matter(self._runtime.vault.read(id_, known) or "").values
-        note = replace(self._note(memory, ()), reason=str(told.get("promotion_reason", "")))
+        front = parse_front_matter(self._runtime.vault.read(id_, known) or "").values
+        note = replace(self._note(memory, ()), reason=str(front.get("promotion_reason", "")))
         path, sha256 = self._runtime.vault.write(note, partial(self._is_ours, id_), known)
         if path != known:
             change.revise(memory.number, replace(memory.record, vault_path=path))

@@ -33,7 +33,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import split_notes
 from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
-from commonplace.ledger.ledger import tend
+from commonplace.ledger.ledger import maintain
 from commonplace.ledger.rules import ERASE
 from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, Issue, IssueSelection
@@ -323,10 +323,10 @@ def run(book: Book, options: RunOptions) -> RunReport:
         "errors": len(report.errors),
     }
     if any(counts.values()):
-        told = {"agents": list(options.agents), "before": before, "after": _counters(runtime), **counts}
+        body = {"agents": list(options.agents), "before": before, "after": _counters(runtime), **counts}
         kept = runtime.store.notes(runtime.namespace, NOTE)
         with runtime.store.change_memories(runtime.namespace) as change:
-            change.put(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
+            change.put(Note(NOTE, report.run, begun_at, json.dumps(body, sort_keys=True)))
             for old in kept[: max(0, len(kept) + 1 - KEPT)]:
                 change.drop(Note, kind=NOTE, id=old.id)
     return report
@@ -338,7 +338,7 @@ def _act(runtime: ConsolidationRuntime, options: RunOptions, *, is_own_ledger: b
         result = agent_of(name, runtime, options).process_issue(options.issue)
         return _report(runtime, options.run, {name: (result,)})
     if is_own_ledger:
-        tend(runtime.pace(options.rate_limit), runtime.actor)
+        maintain(runtime.pace(options.rate_limit), runtime.actor)
     results: dict[Agent, tuple[Result, ...]] = {}
     errors: list[Failure] = []
     skipped = 0

@@ -338,11 +338,11 @@ def _longest_first(source: Source) -> tuple[int, datetime, str]:
 def _read(source: Source) -> list[_Said]:
     said = []
     for unit in units_of(source.text):
-        told = [(each.since, each.until) for each in mentions(unit.said, now=source.at)]
-        elsewhere = [(each.since, each.until) for each in mentions(unit.said, now=_ELSEWHERE)] if told else []
+        dates = [(each.since, each.until) for each in mentions(unit.said, now=source.at)]
+        elsewhere = [(each.since, each.until) for each in mentions(unit.said, now=_ELSEWHERE)] if dates else []
         # "Yesterday" of another day is another day.
-        key = unit.key if told == elsewhere else f"{unit.key}\n{told}"
-        said.append(_Said(unit, source.at, key, read_statement(unit.said, source.at), told != elsewhere))
+        key = unit.key if dates == elsewhere else f"{unit.key}\n{dates}"
+        said.append(_Said(unit, source.at, key, read_statement(unit.said, source.at), dates != elsewhere))
     return said
 
 

@@ -108,8 +108,8 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
             plan_all_parts(plan, place.store, namespace)
         receipt = _receipt(place, namespace, plan, "" if dry_run else str(uuid4()), place.clock())
         # An outside graph comes first, while the episodes and groups that it may have are still known here.
-        if place.leave is not None and (plan.told or plan.gone["relations"]):
-            left = place.leave(namespace, plan.told.keys(), dry_run)
+        if place.leave is not None and (plan.copied or plan.gone["relations"]):
+            left = place.leave(namespace, plan.copied.keys(), dry_run)
             notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
             receipt = replace(receipt, notices=notices, outside=outside, found=left.found)
         receipt = replace(receipt, ids=()).counted(log_lines=clear_logs(place, plan, dry_run=dry_run))
@@ -147,7 +147,7 @@ def _planned(
         found = naming(ledger, plan.memories)
         issues = dict.fromkeys((*found.issues, *quoting_queries(place, namespace, ledger, plan)))
         plan.naming = replace(found, issues=tuple(issues))
-    if plan.told and place.untell is not None:
+    if plan.copied and place.untell is not None:
         copies = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
         plan.outside = (*plan.outside, copies)
     return plan
@@ -159,7 +159,7 @@ def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Pl
     for name in plan.contexts:
         change.knowledge.drop_context(name)
     if place.untell is not None:
-        for episode, group in plan.told.items():
+        for episode, group in plan.copied.items():
             place.untell(change, episode, group)
     forget_in_ledger(change.ledger, plan.memories, Doer("forget", now), plan.naming)
     for id_ in plan.revived:

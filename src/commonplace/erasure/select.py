@@ -88,7 +88,7 @@ class Plan:
         vault_paths: the notes that were written of the memories.
         naming: the ledger entries that name or quote them.
         in_process: ids of memories of this process that go, and were never stored.
-        told: the groups, by id, of the episodes that go and are no memories, and of the facts that no episode says:
+        copied: the groups, by id, of the episodes that go and are no memories, and of the facts that no episode says:
             an outside graph may have copies of them.
     """
 
@@ -107,7 +107,7 @@ class Plan:
     vault_paths: tuple[str, ...] = ()
     naming: Naming = field(default_factory=Naming)
     in_process: tuple[str, ...] = ()
-    told: dict[str, str] = field(default_factory=dict)
+    copied: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -483,7 +483,7 @@ def _add_gone(plan: Plan, before: Rows, after: Rows) -> None:
         if value not in kept:
             plan.traces.add_row((table[column],), {column: value})
     said = {row["subject"] for table, row in before if table.name == "mentions" and row["kind"] == "relation"}
-    plan.told = {
+    plan.copied = {
         row["id"]: row["group"]
         for of, row in of_parts
         if (of == "episodes" and not row["memory"]) or (of == "relations" and row["id"] not in said)

@@ -152,14 +152,14 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
         return before
     if issue is None:
         issue = Issue(rules.new_id(ledger), "", issue_type=GOLDEN, priority=3, created_at=doer.now)
-        rules.tell(ledger, issue.id, doer, "created")
+        rules.record_act(ledger, issue.id, doer, "created")
     if is_named:
         # The query may quote what is not marked any more: to forget that erases it as well.
         named = tuple(sorted({*issue.memory_ids, id_}))
         notes = rules.new_notes("", named, GOLDEN, {"query": asked_for, **sides})
         title = f"Golden query: {asked_for}"
         ledger.put_issue(replace(issue, title=title, memory_ids=named, notes=notes, updated_at=doer.now))
-        rules.tell(ledger, issue.id, doer, "changed", f"a hit is {verdict}")
+        rules.record_act(ledger, issue.id, doer, "changed", f"a hit is {verdict}")
     else:
         rules.close(ledger, issue.id, "no hit is marked any more", doer)
     return GoldenQuery(asked_for, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if is_named else "")

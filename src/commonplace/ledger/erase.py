@@ -98,7 +98,7 @@ def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found:
                 **over,
             )
         rewrite(ledger, id_, issue, [replace(event, why="") for event in ledger.events(id_)])
-        rules.tell(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
+        rules.record_act(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
 
 
 def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequence[IssueEvent]) -> None:

@@ -30,7 +30,7 @@ AT_ONCE: Final = 1000
 _PROCESS: Final = re.compile(r".*@(?P<host>[^@]+):(?P<pid>[0-9]{1,10})", re.DOTALL)
 
 
-def tend(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
+def maintain(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
     """Release claims that lapsed, open blocked issues again, raise the urgency of old ones; return each act and its id.
 
     Issues are looked for without a transaction and changed in parts, each one transaction and one operation of the rate
@@ -43,17 +43,17 @@ def tend(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
     for begin in range(0, len(due), AT_ONCE):
         some = tuple(due[begin : begin + AT_ONCE])
         with pace.change() as change:
-            done.extend(_tend(change.ledger, some, Doer(actor, pace.now())))
+            done.extend(_maintain(change.ledger, some, Doer(actor, pace.now())))
     return done
 
 
-def _tend(ledger: LedgerChange, ids: Sequence[str], doer: Doer) -> Iterator[tuple[str, str]]:
+def _maintain(ledger: LedgerChange, ids: Sequence[str], doer: Doer) -> Iterator[tuple[str, str]]:
     """Do what is due with some issues, as they are by now, and yield each act."""
     for issue in ledger.issues(IssueSelection(ids=tuple(ids))):
         while due := _due(issue, doer.now):
             act, why, issue = due  # noqa: PLW2901 - one that is released may be old as well
             ledger.put_issue(issue)
-            rules.tell(ledger, issue.id, doer, act, rules.line_of(why))
+            rules.record_act(ledger, issue.id, doer, act, rules.line_of(why))
             yield act, issue.id
 
 
@@ -157,7 +157,7 @@ class Ledger:
             statuses=() if status is None else (rules.one_of("status", status, ISSUE_STATUSES),),
         )
         level = None if urgency is None else rules.one_of("urgency", urgency, URGENCIES)
-        return [told(issue) for issue in self.selected(wanted) if level in (None, rules.urgency_of(issue))]
+        return [as_dict(issue) for issue in self.selected(wanted) if level in (None, rules.urgency_of(issue))]
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of memories named by issues of an agent with one of these statuses."""
@@ -170,7 +170,7 @@ class Ledger:
         """
         with self._store.change_memories(self._namespace) as change:
             if rules.known(change.ledger, id_).status == "in_progress":
-                list(_tend(change.ledger, [id_], self._doer))
+                list(_maintain(change.ledger, [id_], self._doer))
             return rules.claim(change.ledger, id_, self._doer)
 
     def close(self, id_: str, reason: str) -> None:
@@ -199,7 +199,7 @@ class Ledger:
 
     def show(self, id_: str) -> dict[str, Any]:
         """Return an issue as a dictionary."""
-        return told(self.get(id_))
+        return as_dict(self.get(id_))
 
     def export(self, target: Path) -> int:
         """Write all issues to a new file in the format of beads; return how many.
@@ -262,7 +262,7 @@ class Ledger:
         return rules.Doer(self._actor, self._now())
 
 
-def told(issue: Issue) -> dict[str, Any]:
+def as_dict(issue: Issue) -> dict[str, Any]:
     """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
     values = asdict(issue)
     for name in ("rest", "dependencies", "comments"):

@@ -27,8 +27,8 @@ _MAX_LINE_LENGTH: Final = 2000
 
 def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mapping[str, Any] | None) -> str:
     """Return the notes of a new issue; secrets in what is added are replaced by placeholders."""
-    added, told = dict(extra or {}), {"memory_ids": list(memory_ids), "agent": agent, "action": action}
-    taken = [name for name in told if name in added]
+    added, ours = dict(extra or {}), {"memory_ids": list(memory_ids), "agent": agent, "action": action}
+    taken = [name for name in ours if name in added]
     if taken:
         raise UsageError(
             f"extra_data has {taken[0]!r}, which the ledger writes itself",
@@ -37,7 +37,7 @@ def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mappi
         )
     try:
         plain = json.loads(json.dumps(added, allow_nan=False))
-        return json.dumps({**told, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
+        return json.dumps({**ours, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"extra_data cannot be written as JSON: {error}",
@@ -116,7 +116,7 @@ def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
         return same.id
     id_ = new_id(ledger)
     ledger.put_issue(replace(issue, id=id_))
-    tell(ledger, id_, doer, "created", draft.why)
+    record_act(ledger, id_, doer, "created", draft.why)
     return id_
 
 
@@ -165,7 +165,7 @@ def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
     if issue.status != "open":
         return False
     _put(ledger, issue, doer, status="in_progress", claimed_by=doer.actor, claimed_at=doer.now)
-    tell(ledger, id_, doer, "claimed")
+    record_act(ledger, id_, doer, "claimed")
     return True
 
 
@@ -176,7 +176,7 @@ def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
             f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
         )
     _put(ledger, issue, doer, status="closed", closed_at=doer.now, close_reason=why, retry_at=None)
-    tell(ledger, id_, doer, "closed", why)
+    record_act(ledger, id_, doer, "closed", why)
 
 
 def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
@@ -185,9 +185,9 @@ def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
     if issue.status == "closed":
         raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
     again = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
-    told = appended(issue.notes, f"blocked: {why}", doer.now)
-    _put(ledger, issue, doer, status="blocked", notes=told, retry_at=again)
-    tell(ledger, id_, doer, "blocked", why)
+    notes = appended(issue.notes, f"blocked: {why}", doer.now)
+    _put(ledger, issue, doer, status="blocked", notes=notes, retry_at=again)
+    record_act(ledger, id_, doer, "blocked", why)
 
 
 def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
@@ -204,7 +204,7 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
     if same is not None and same.id != id_:
         raise UsageError(f"issue {same.id} is about the same memories", remedy="work on that one")
     _put(ledger, issue, doer, status="open", closed_at=None, close_reason="", retries=0, retry_at=None)
-    tell(ledger, id_, doer, "reopened", line_of(why))
+    record_act(ledger, id_, doer, "reopened", line_of(why))
 
 
 def known(ledger: LedgerReading, id_: str) -> Issue:
@@ -232,7 +232,7 @@ def not_open(issue: Issue) -> NotFoundError:
     return NotFoundError(f"issue {issue.id} is not open: {why}", remedy=remedy)
 
 
-def tell(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
+def record_act(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
     ledger.add_event(IssueEvent(id_, doer.now, doer.actor, act, why))
 
 
@@ -296,7 +296,7 @@ def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why
         else:
             done["added" if here is None else "replaced"].append(issue.id)
             ledger.put_issue(issue)
-            tell(ledger, issue.id, doer, "imported", why)
+            record_act(ledger, issue.id, doer, "imported", why)
     return ImportedIssues(**{name: tuple(ids) for name, ids in done.items()})
 
 

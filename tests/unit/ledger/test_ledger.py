@@ -12,7 +12,7 @@ from tests.reference_store.store import MemoryStore
 
 import commonplace
 from commonplace.errors import NotFoundError, StoreError, UsageError
-from commonplace.ledger.ledger import Ledger, tend
+from commonplace.ledger.ledger import Ledger, maintain
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ImportedIssues
 from commonplace.store.store import Store
@@ -148,7 +148,7 @@ class TestUpdate:
         id_ = ledger.create("merge", ["a"], "merge")
         ledger.block(id_, "disk full")
         time.now += 60
-        assert tend(RateLimiter(store, "n", time, pytest.fail, 0), "anna") == [("reopened", id_)]
+        assert maintain(RateLimiter(store, "n", time, pytest.fail, 0), "anna") == [("reopened", id_)]
         ledger.close(id_, "done")
         ledger.reopen(id_, "not yet")
         told = [(event.act, event.why) for event in ledger.history(id_)]

@@ -28,12 +28,12 @@ def filed(store: MemoryStore, memory: str = "a", *, urgency: str = "low", at: fl
         return rules.file(change.ledger, Draft("decay", (memory,), "gc", urgency), Doer("anna", at))
 
 
-def tend(store: MemoryStore, now: float) -> list[tuple[str, str]]:
-    return ledger.tend(RateLimiter(store, "n", lambda: now, pytest.fail, 0), "keeper")
+def maintain(store: MemoryStore, now: float) -> list[tuple[str, str]]:
+    return ledger.maintain(RateLimiter(store, "n", lambda: now, pytest.fail, 0), "keeper")
 
 
 def did(**acts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return what `tend` tells of these acts."""
+    """Return what `maintain` tells of these acts."""
     return [(act, id_) for act, ids in acts.items() for id_ in ids]
 
 
@@ -51,7 +51,7 @@ class TestClaims:
             for id_, actor, at in ((dead, "x@h:1", 99.0), (slow, "x@h:2", 0.0), (busy, "x@h:2", 1.0)):
                 assert rules.claim(change.ledger, id_, Doer(actor, at))
         monkeypatch.setattr(ledger, "process_is_gone", lambda actor: actor == "x@h:1")
-        assert tend(store, 901.0) == did(released=(dead, slow))
+        assert maintain(store, 901.0) == did(released=(dead, slow))
         assert [found(store, id_).status for id_ in (dead, slow, busy)] == ["open", "open", "in_progress"]
         last = store.ledger("n").events(dead)[-1]
         assert (last.actor, last.act, last.why) == ("keeper", "released", "the process of x@h:1 is gone")
@@ -61,7 +61,7 @@ class TestClaims:
         """It was imported in progress, and nobody here knows by whom."""
         with store.change_memories("n") as change:
             change.ledger.put_issue(Issue("x", "t", status="in_progress"))
-        assert tend(store, 1e9) == []
+        assert maintain(store, 1e9) == []
 
     def test_a_process_is_gone_only_where_that_is_certain(self) -> None:
         """Of this machine, and not running."""
@@ -88,13 +88,13 @@ class TestRetries:
         for number, pause in enumerate((60.0, 300.0, 1500.0), 1):
             with store.change_memories("n") as change:
                 rules.block(change.ledger, id_, "no", Doer("x", now))
-            assert tend(store, now + pause - 1) == []
+            assert maintain(store, now + pause - 1) == []
             now += pause
-            assert tend(store, now) == did(reopened=(id_,))
+            assert maintain(store, now) == did(reopened=(id_,))
             assert store.ledger("n").events(id_)[-1].why == f"retry {number} of 3"
         with store.change_memories("n") as change:
             rules.block(change.ledger, id_, "no", Doer("x", now))
-        assert tend(store, now + DAY) == []
+        assert maintain(store, now + DAY) == []
         assert (found(store, id_).status, found(store, id_).retries) == ("blocked", 3)
 
 
@@ -102,15 +102,15 @@ class TestEscalation:
     def test_an_issue_rises_one_level_in_seven_days(self, store: MemoryStore) -> None:
         """Label and priority both, and no higher than the highest."""
         id_ = filed(store)
-        assert tend(store, 7 * DAY) == []
-        assert tend(store, 7 * DAY + 1) == did(escalated=(id_,))
+        assert maintain(store, 7 * DAY) == []
+        assert maintain(store, 7 * DAY + 1) == did(escalated=(id_,))
         risen = found(store, id_)
         assert (risen.labels, risen.priority) == (("consolidation:decay", "urgency:medium"), 2)
         assert store.ledger("n").events(id_)[-1].why == "from low to medium: open for more than 7 days"
-        assert tend(store, 14 * DAY) == []
-        assert tend(store, 15 * DAY) == did(escalated=(id_,))
+        assert maintain(store, 14 * DAY) == []
+        assert maintain(store, 15 * DAY) == did(escalated=(id_,))
         assert (found(store, id_).labels[-1], found(store, id_).priority) == ("urgency:high", 1)
-        assert tend(store, 99 * DAY) == []
+        assert maintain(store, 99 * DAY) == []
 
     def test_only_our_own_open_issues_rise(self, store: MemoryStore) -> None:
         """What is blocked, closed or another tracker's is not ours to raise."""
@@ -119,8 +119,8 @@ class TestEscalation:
             change.ledger.put_issue(Issue("x", "t", priority=3))
             rules.block(change.ledger, blocked, "no", Doer("x", 0.0))
             rules.close(change.ledger, closed, "done", Doer("x", 0.0))
-        assert tend(store, 30.0) == []
-        assert tend(store, 8 * DAY) == did(reopened=(blocked,), escalated=(blocked,))
+        assert maintain(store, 30.0) == []
+        assert maintain(store, 8 * DAY) == did(reopened=(blocked,), escalated=(blocked,))
 
 
 class TestParts:
@@ -131,7 +131,7 @@ class TestParts:
     ) -> None:
         monkeypatch.setattr(ledger, "AT_ONCE", 2)
         ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(5))
-        assert tend(store, 9 * DAY) == did(escalated=ids)
+        assert maintain(store, 9 * DAY) == did(escalated=ids)
         assert store.ledger("n").operations_since(0.0) == [(9 * DAY, 3)]
 
     def test_what_was_interrupted_goes_on(self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +145,8 @@ class TestParts:
 
         pace = RateLimiter(store, "n", lambda: 9 * DAY, interrupt, 1)
         with pytest.raises(KeyboardInterrupt):
-            ledger.tend(pace, "keeper")
-        assert tend(store, 9 * DAY) == did(escalated=ids[2:])
+            ledger.maintain(pace, "keeper")
+        assert maintain(store, 9 * DAY) == did(escalated=ids[2:])
 
     def test_an_issue_that_others_closed_while_it_waited_is_left_alone(
         self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
@@ -161,9 +161,9 @@ class TestParts:
                 rules.close(change.ledger, second, "done", Doer("x", now[0]))
 
         pace = RateLimiter(store, "n", lambda: now[0], wait, 1)
-        assert ledger.tend(pace, "keeper") == did(escalated=(first,))
+        assert ledger.maintain(pace, "keeper") == did(escalated=(first,))
 
     def test_where_nothing_is_due_nothing_is_written_and_nothing_counted(self, store: MemoryStore) -> None:
         filed(store)
-        assert tend(store, DAY) == []
+        assert maintain(store, DAY) == []
         assert store.ledger("n").operations_since(0.0) == []
