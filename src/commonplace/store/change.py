@@ -206,6 +206,7 @@ class Change:
 
     def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
         """Write the rows that wait for some tables, those of the tables that they refer to first."""
+        # Most statements name no table of which rows wait: nothing is ordered for them.
         for name in _IN_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
             if name in self._waiting and any(name in _BEFORE[each] for each in tables):
                 (_, conflict), rows = self._waiting.pop(name)
@@ -258,6 +259,7 @@ class Change:
 
     def finish(self) -> int:
         """Write what waits, and a record of the change in each namespace that is due; return the last change here."""
+        # Only now is a server asked how many rows a deletion found: each answer would be waited for.
         self._due |= {space for space, gone in self._dropped if gone.rowcount}
         self.add_rows(SCHEMA["changes"], [self._rows[space] for space in sorted(self._due)])
         self.write_counts()
@@ -291,7 +293,7 @@ class Change:
         """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
         owner = write.owner
         number, other = self._find(owner)
-        if other is not None and other != number:
+        if other is not None and other != number:  # a file was renamed, or its id was given to another one
             if number is None:
                 number = other
             else:
@@ -409,7 +411,7 @@ class Change:
             drop(self, table, **own)
         if tags:
             self.execute(_DROP_TAGS, {**own, "tags": listed(unlisted(tags))})
-        if kind == "memory":
+        if kind == "memory":  # the version before this one is the latest now
             self.execute(_PROMOTE, {"namespace": self.space, "id": id_})
         return True
 

@@ -47,12 +47,6 @@ _EPISODE = _EPISODES.names("e")
 _ENTITY = _ENTITIES.names("x")
 _RELATION = _RELATIONS.names("r")
 
-# Without a hint SQLite reads the times of all episodes, which are in an index.
-REFERENCE_TIMES = f"""
-    SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
-    WHERE namespace = {SPACE} AND id IN {among("ids")}
-"""
-
 EPISODES = f"""
     SELECT {_EPISODE} FROM episodes e
     WHERE e.namespace = {SPACE} AND e.created_at <= :known_at
@@ -153,19 +147,6 @@ PAIRS = f"""
     LIMIT :limit
 """
 
-COUNTS = f"""
-    SELECT
-        (SELECT count(*) FROM episodes WHERE namespace = {SPACE}),
-        (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = {SPACE})
-            - (
-                SELECT count(*) FROM entities INDEXED BY entities_past
-                WHERE namespace = {SPACE} AND expired_at IS NOT NULL
-            ),
-        (SELECT count(*) FROM relations WHERE namespace = {SPACE}),
-        (SELECT count(*) FROM relations WHERE namespace = {SPACE} AND dispute != '')
-"""
-
-
 _PAIRS_A_READ = 5000
 _UNLIMITED = 2**63 - 1
 
@@ -189,7 +170,12 @@ class GraphReading(SpaceReading):
 
     def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
         """Return when episodes were said or happened, by id; their words, of which there may be many, are not read."""
-        return dict(self._rows(REFERENCE_TIMES, ids=listed(dict.fromkeys(episodes))))
+        # Without a hint SQLite reads the times of all episodes, which are in an index.
+        sql = f"""
+            SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
+            WHERE namespace = {SPACE} AND id IN {among("ids")}
+        """
+        return dict(self._rows(sql, ids=listed(dict.fromkeys(episodes))))
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
@@ -341,7 +327,18 @@ class GraphReading(SpaceReading):
 
     def counts(self) -> GraphCounts:
         """Return how much there is: relations that have ended or were retracted count."""
-        return GraphCounts(*self._rows(COUNTS)[0])
+        sql = f"""
+            SELECT
+                (SELECT count(*) FROM episodes WHERE namespace = {SPACE}),
+                (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = {SPACE})
+                    - (
+                        SELECT count(*) FROM entities INDEXED BY entities_past
+                        WHERE namespace = {SPACE} AND expired_at IS NOT NULL
+                    ),
+                (SELECT count(*) FROM relations WHERE namespace = {SPACE}),
+                (SELECT count(*) FROM relations WHERE namespace = {SPACE} AND dispute != '')
+        """
+        return GraphCounts(*self._rows(sql)[0])
 
     def _by_id(self, form: Form[Value], ids: Sequence[str]) -> dict[str, Value]:
         return {id_: records[0] for id_, records in self._lists(form, "id", ids).items()}

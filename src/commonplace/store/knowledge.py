@@ -21,30 +21,6 @@ _COLUMNS = f"""
     {_RECORD.names("k").replace('k."embedder"', LIVE_STAMP)}, {_OWNER.names("o")}
 """
 
-OF_AGENT = f"""
-    SELECT {_COLUMNS}
-    FROM knowledge_items k INDEXED BY knowledge_items_by_agent
-        CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
-    WHERE k.namespace = {SPACE} {{}} AND (o.expired_at IS NOT NULL) = :deleted
-    ORDER BY o.number
-"""
-
-OF_NUMBERS = f"""
-    SELECT {_COLUMNS}
-    FROM {each("numbers")} j
-        CROSS JOIN knowledge_items k ON k.owner = j.value
-        CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
-    WHERE k.namespace = {SPACE}
-"""
-
-AGENTS = f"""
-    SELECT k.agent, count(*) FILTER (WHERE o.expired_at IS NULL), count(*) FILTER (WHERE o.expired_at IS NOT NULL)
-    FROM knowledge_items k INDEXED BY knowledge_items_by_agent
-        CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
-    WHERE k.namespace = {SPACE}
-    GROUP BY k.agent
-"""
-
 
 def build_item(row: Row) -> StoredKnowledge:
     """Build an item from the columns that all queries for items give."""
@@ -62,16 +38,38 @@ class KnowledgeReading(SpaceReading):
         Args:
             deleted: those that were deleted, in place of the others.
         """
-        sql = OF_AGENT.format("" if agent is None else "AND k.agent = :agent")
+        of_agent = "" if agent is None else "AND k.agent = :agent"
+        sql = f"""
+            SELECT {_COLUMNS}
+            FROM knowledge_items k INDEXED BY knowledge_items_by_agent
+                CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
+            WHERE k.namespace = {SPACE} {of_agent} AND (o.expired_at IS NOT NULL) = :deleted
+            ORDER BY o.number
+        """
         return [build_item(row) for row in self._rows(sql, agent=agent, deleted=deleted)]
 
     def of_numbers(self, numbers: Sequence[int]) -> dict[int, StoredKnowledge]:
         """Return items by their owners' numbers, deleted or not; others are absent."""
-        return {row[0]: build_item(row) for row in self._rows(OF_NUMBERS, numbers=listed_numbers(numbers))}
+        sql = f"""
+            SELECT {_COLUMNS}
+            FROM {each("numbers")} j
+                CROSS JOIN knowledge_items k ON k.owner = j.value
+                CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
+            WHERE k.namespace = {SPACE}
+        """
+        return {row[0]: build_item(row) for row in self._rows(sql, numbers=listed_numbers(numbers))}
 
     def agents(self) -> list[AgentCounts]:
         """Return the agents that have items, deleted ones too, by name."""
-        found = [AgentCounts(*row) for row in self._rows(AGENTS)]
+        sql = f"""
+            SELECT k.agent, count(*) FILTER (WHERE o.expired_at IS NULL),
+                count(*) FILTER (WHERE o.expired_at IS NOT NULL)
+            FROM knowledge_items k INDEXED BY knowledge_items_by_agent
+                CROSS JOIN owners o ON o.namespace = k.namespace AND o.number = k.owner
+            WHERE k.namespace = {SPACE}
+            GROUP BY k.agent
+        """
+        found = [AgentCounts(*row) for row in self._rows(sql)]
         return sorted(found, key=lambda counts: counts.agent)
 
     def context(self, name: str) -> ContextRecord | None:

@@ -16,36 +16,6 @@ from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelecti
 _ISSUES = form_of(Issue)
 _EVENTS = form_of(IssueEvent)
 _REVERSALS = form_of(Reversal)
-OF_MEMORIES = f"SELECT DISTINCT issue FROM {{}} WHERE namespace = {SPACE} AND memory IN {among('memories')}"
-
-NAMED = f"""
-    SELECT m.memory FROM issues AS i INDEXED BY issues_by_status
-        JOIN issue_memories AS m INDEXED BY issue_memories_by_issue ON m.namespace = i.namespace AND m.issue = i.id
-    WHERE i.namespace = {SPACE} AND i.status IN {among("statuses")} AND i.agent = :agent
-"""
-
-BODIES = f"SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = {SPACE}"
-
-COUNTS = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} GROUP BY agent, status"
-
-RUNS = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
-
-# PostgreSQL reads a small parameter as a smallint, and shifts all of its bits out.
-LAST_EVENT = """
-    SELECT coalesce(max(number), (CAST(:space AS BIGINT) - 1) << 32) FROM issue_events
-    WHERE namespace = :space AND number > (CAST(:space AS BIGINT) - 1) << 32 AND number < CAST(:space AS BIGINT) << 32
-"""
-
-LAST_REVERSAL = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
-
-OPERATIONS = "SELECT at, count FROM operations WHERE at >= :at ORDER BY at"
-
-ADD_OPERATIONS = """
-    INSERT INTO operations (at, count) VALUES (:at, :count)
-    ON CONFLICT (at) DO UPDATE SET count = operations.count + excluded.count
-"""
-
-DROP_OPERATIONS = "DELETE FROM operations WHERE at < :before"
 
 
 def chosen(found: Iterable[Issue], wanted: IssueSelection) -> list[Issue]:
@@ -90,11 +60,13 @@ class LedgerReading(SpaceReading):
 
         It reads less than `issues` does, where those texts alone are looked through.
         """
-        return sorted((id_, tuple(texts)) for id_, *texts in self._rows(BODIES))
+        sql = f"SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = {SPACE}"
+        return sorted((id_, tuple(texts)) for id_, *texts in self._rows(sql))
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how many issues there are by (agent, status)."""
-        return {(agent, status): count for agent, status, count in self._rows(COUNTS)}
+        sql = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} GROUP BY agent, status"
+        return {(agent, status): count for agent, status, count in self._rows(sql)}
 
     def unfinished(self, agent: str, memory_ids: Sequence[str]) -> Issue | None:
         """Return the first unfinished issue of an agent about exactly this set of memories."""
@@ -105,7 +77,13 @@ class LedgerReading(SpaceReading):
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of the memories that issues of an agent with one of these statuses name."""
-        return {memory for (memory,) in self._rows(NAMED, statuses=listed(statuses), agent=agent)}
+        sql = f"""
+            SELECT m.memory FROM issues AS i INDEXED BY issues_by_status
+                JOIN issue_memories AS m INDEXED BY issue_memories_by_issue
+                    ON m.namespace = i.namespace AND m.issue = i.id
+            WHERE i.namespace = {SPACE} AND i.status IN {among("statuses")} AND i.agent = :agent
+        """
+        return {memory for (memory,) in self._rows(sql, statuses=listed(statuses), agent=agent)}
 
     def events(self, issue: str | None = None) -> list[IssueEvent]:
         """Return the events on an issue, or on all, in the order in which they were written."""
@@ -125,7 +103,8 @@ class LedgerReading(SpaceReading):
 
     def runs(self) -> list[RunChanges]:
         """Return what each run changed, the latest first, ties by run."""
-        found = [RunChanges(*row) for row in self._rows(RUNS)]
+        sql = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
+        found = [RunChanges(*row) for row in self._rows(sql)]
         return sorted(found, key=lambda each: (-each.at, each.run))
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:
@@ -133,11 +112,12 @@ class LedgerReading(SpaceReading):
 
         They are of no namespace: a rate limits all that work on a store.
         """
-        return self._rows(OPERATIONS, at=at)
+        return self._rows("SELECT at, count FROM operations WHERE at >= :at ORDER BY at", at=at)
 
     def _of_memories(self, table: str, memory_ids: Sequence[str]) -> list[str]:
         """Return the issues that a table lists with any of these memories."""
-        return [issue for (issue,) in self._rows(OF_MEMORIES.format(table), memories=listed(memory_ids))]
+        sql = f"SELECT DISTINCT issue FROM {table} WHERE namespace = {SPACE} AND memory IN {among('memories')}"
+        return [issue for (issue,) in self._rows(sql, memories=listed(memory_ids))]
 
 
 class LedgerChange(ChangingSpace, LedgerReading):
@@ -167,7 +147,13 @@ class LedgerChange(ChangingSpace, LedgerReading):
         """Write an event after all others."""
         kept, change = checked(event), self._change
         if not change.last_event:
-            ((change.last_event,),) = change.rows(LAST_EVENT, {"space": change.space})
+            # PostgreSQL reads a small parameter as a smallint, and shifts all of its bits out.
+            sql = """
+                SELECT coalesce(max(number), (CAST(:space AS BIGINT) - 1) << 32) FROM issue_events
+                WHERE namespace = :space AND number > (CAST(:space AS BIGINT) - 1) << 32
+                    AND number < CAST(:space AS BIGINT) << 32
+            """
+            ((change.last_event,),) = change.rows(sql, {"space": change.space})
         change.last_event += 1
         change.write(kept, number=change.last_event)
 
@@ -185,7 +171,8 @@ class LedgerChange(ChangingSpace, LedgerReading):
                 remedy="give 0 for the next one",
             )
         if not reversal.number:
-            ((last,),) = self._rows(LAST_REVERSAL)
+            sql = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
+            ((last,),) = self._rows(sql)
             reversal = replace(reversal, number=last + 1)
         self.drop_reversal(reversal.issue)
         self._change.put(reversal)
@@ -203,8 +190,12 @@ class LedgerChange(ChangingSpace, LedgerReading):
         if count < 0:
             raise UsageError(f"{count} operations cannot be counted", remedy="give 0 or more")
         if count:
-            self._change.execute(ADD_OPERATIONS, {"at": at, "count": count})
-        self._change.execute(DROP_OPERATIONS, {"before": keep_since})
+            sql = """
+                INSERT INTO operations (at, count) VALUES (:at, :count)
+                ON CONFLICT (at) DO UPDATE SET count = operations.count + excluded.count
+            """
+            self._change.execute(sql, {"at": at, "count": count})
+        self._change.execute("DELETE FROM operations WHERE at < :before", {"before": keep_since})
 
     def _name_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
         self._change.drop(table, issue=issue)

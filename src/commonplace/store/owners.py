@@ -76,14 +76,6 @@ ARTIFACTS = f"""
         AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
 """
 
-ARTIFACT_TYPES = f"""
-    SELECT o.type, max(CASE WHEN o.tags != '' THEN 1 ELSE 0 END)
-    FROM owners o INDEXED BY owners_by_filter
-    WHERE o.namespace = {SPACE}
-        AND o.kind = 'artifact' AND o.expired_at IS NULL
-    GROUP BY o.type
-"""
-
 PASSAGE_COLUMNS = f"p.number, p.id, p.owner, p.ordinal, {_CHUNK.names('p')}"
 PASSAGE_WIDTH: Final = 4 + len(_CHUNK.columns)
 
@@ -91,13 +83,6 @@ PASSAGES = f"""
     SELECT {PASSAGE_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.number = j.value
-    WHERE p.namespace = {SPACE}
-"""
-
-PASSAGES_OF = f"""
-    SELECT p.number
-    FROM {each("numbers")} j
-        CROSS JOIN passages p ON p.owner = j.value
     WHERE p.namespace = {SPACE}
 """
 
@@ -130,15 +115,6 @@ VECTORS = f"""
 """
 
 HEAD = f"SELECT number, token FROM changes WHERE namespace = {SPACE} ORDER BY number DESC LIMIT 1"
-HEADS = """
-    SELECT n.name, c.number, c.token
-    FROM namespaces n CROSS JOIN changes c
-        ON c.namespace = n.number AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number)
-"""
-PAST_HEAD = """
-    SELECT c.token FROM namespaces n JOIN changes c ON c.namespace = n.number
-    WHERE n.name = :namespace AND c.number = :change
-"""
 
 
 def _first_after(change: str) -> str:
@@ -187,11 +163,6 @@ _WRITTEN = f"""(
     )"""
 _DELETIONS = f"(SELECT count(*) FROM deletions WHERE namespace = {SPACE} AND change > :change)"
 PENDING = f"SELECT {_WRITTEN}, {_DELETIONS}"
-
-DELETED = f"""
-    SELECT number FROM deletions
-    WHERE namespace = {SPACE} AND change > :change AND change <= :upto ORDER BY number
-"""
 
 
 def _hop(name: str, numbers: str) -> str:
@@ -255,12 +226,6 @@ PATHS = f"""
     WHERE namespace = {SPACE} AND kind = 'artifact' AND path != ''
         AND expired_at IS NULL
 """
-
-OF_PATHS = f"""
-    SELECT path, number, namespace FROM owners
-    WHERE namespace = {SPACE} AND kind = 'artifact' AND path IN {among("paths")} AND path != '' AND expired_at IS NULL
-"""
-SET_ROOT = "UPDATE owners SET root = :root WHERE namespace = :namespace AND number = :owner"
 
 LIVE = f"""
     SELECT id, number, session, position FROM owners
