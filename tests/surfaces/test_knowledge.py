@@ -81,6 +81,13 @@ def test_a_misspelt_name_is_told_with_those_there_are(travel: Program) -> None:
     assert travel.run("knowledge", "delete", "TravelAgent").stderr == ""
 
 
+def test_an_agent_without_knowledge_has_nothing_to_delete(travel: Program) -> None:
+    travel.run("knowledge", "index", FILE)
+    travel.run("knowledge", "delete", "TravelAgent")
+    for agent in "TravelAgent", "Nobody":
+        assert travel.run("knowledge", "delete", agent).stdout == f"Nothing to delete: {agent} knows nothing.\n"
+
+
 def test_without_a_key_the_order_of_the_first_stage_is_told(travel: Program) -> None:
     travel.run("knowledge", "index", FILE)
     done = travel.run(*QUERY, "Seoul", "--limit", "1")

@@ -48,6 +48,14 @@ def told(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+def test_nothing_to_export_or_to_import_is_reported(run: Run, tmp_path: Path) -> None:
+    """Who sees no line does not know whether it was done: the file is made, and empty."""
+    file = tmp_path / "issues.jsonl"
+    assert run("export", str(file)).stdout == f"Wrote no issues to {file}: the ledger has none.\n"
+    assert file.read_text() == ""
+    assert run("import", str(file)).stdout == f"There are no issues in {file}.\n"
+
+
 def test_an_issue_is_listed_shown_and_settled(run: Run, issue: str) -> None:
     """A person goes through what agents propose."""
     listed = run("list").stdout

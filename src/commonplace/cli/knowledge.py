@@ -83,8 +83,8 @@ def delete(engine: Engine, /, agent: str) -> Answer:
     """
     notices = engine.knowledge.notices_of(agent)
     deleted = engine.knowledge.delete_agent_knowledge(agent)
-    row = Line(f"Deleted {counted(deleted, *_ITEMS)}" if deleted else "", "bold")
-    return {"agent": agent, "deleted": deleted, "notices": notices}, row
+    said = f"Deleted {counted(deleted, *_ITEMS)}" if deleted else f"Nothing to delete: {agent} knows nothing."
+    return {"agent": agent, "deleted": deleted, "notices": notices}, Line(said, "bold")
 
 
 @ask(knowledge, has_notices=True)

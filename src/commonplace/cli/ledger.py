@@ -168,8 +168,10 @@ def export(engine: Engine, /, file: Path) -> Answer:
     Example: commonplace ledger export issues.jsonl
     """
     number = engine.ledger.export(file)
-    row = Line(f"Wrote {counted(number, 'issue')} to {file}" if number else "", "bold")
-    return {"path": str(file), "issues": number}, row
+    said = f"Wrote {counted(number, 'issue')} to {file}"
+    if not number:
+        said = f"Wrote no issues to {file}: the ledger has none."
+    return {"path": str(file), "issues": number}, Line(said, "bold")
 
 
 @ask(ledger, click.argument("file", type=options.FILE), name="import")
@@ -183,5 +185,7 @@ def import_(engine: Engine, /, file: Path) -> Answer:
     done = engine.ledger.import_(file)
     sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
     counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
+    if not any(counts.values()):
+        return done, Line(f"There are no issues in {file}.", "bold")
     read = Line(f"Read {counted(sum(counts.values()), 'issue')}", "bold")
-    return done, [read, Line(counts_text(counts), "dim", 1)] if any(counts.values()) else []
+    return done, [read, Line(counts_text(counts), "dim", 1)]
