@@ -303,7 +303,6 @@ _NO_ROLES: Final = lists.FIRST_NAMES | lists.PLACE_FRONTS | frozenset({"royal"})
 _TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in lists.TOOL_NAMES)
 _MAX_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
-_BEFORE_ROLE: Final = frozenset({"a", "an", "the", "former"})
 _KINDS_OF_NAMED: Final = {
     noun: kind for noun, kind in lists.KINDS.items() if noun in lists.CLASS_NOUNS and kind in ("project", "tool")
 }
