@@ -12,10 +12,10 @@ from commonplace.index.contract import Scope, Scored, Vectors
 from commonplace.index.dense import best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import within
-from commonplace.ranking.bm25 import NAMES, Statistics, pack
+from commonplace.ranking.bm25 import NAMES, WEIGHTS, Statistics, pack
 from commonplace.text.languages import ENGLISH
 from commonplace.text.query import edits
-from commonplace.text.tokens import FIELDS, fields_of, passage_language
+from commonplace.text.tokens import fields_of, passage_language
 from commonplace.types import IndexEntry
 
 
@@ -45,7 +45,7 @@ class ExactLexicalIndex:
             number: bm25.score(
                 rarest,
                 self._fields[number],
-                weights={field: FIELDS[field] for field in scope.fields},
+                weights={field: WEIGHTS[field] for field in scope.fields},
                 statistics=statistics,
             )
             for number in map(int, numbers)

@@ -55,7 +55,7 @@ def search(  # noqa: PLR0913 - the options of a facade
         min_score=FLOOR if floor is None else floor,
         first_floor=FIRST_FLOOR if floor is None else 0.0,
         stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
-        fields=settings.fields or tuple(SEARCH_FIELDS),
+        fields=settings.fields or SEARCH_FIELDS,
         is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
         per_owner=per_owner,
         now=now,

@@ -36,7 +36,7 @@ class Scope:
     owners: NDArray[np.int64] | None = None
     dead: NDArray[np.int64] | None = None
     passed_over: NDArray[np.int64] | None = None
-    fields: tuple[str, ...] = tuple(SEARCH_FIELDS)
+    fields: tuple[str, ...] = SEARCH_FIELDS
     kinds: tuple[str, ...] = ()
 
 

@@ -28,7 +28,9 @@ K1 = 1.2
 """How slowly repeating a term stops to add score."""
 B = 0.75
 """How much of the field's length is held against a term, 0–1."""
-NAMES: Final = tuple(SEARCH_FIELDS)
+WEIGHTS: Final = {"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5}
+"""How much the score of each field of a passage counts."""
+NAMES: Final = SEARCH_FIELDS
 """The fields, in the order of every array with a column for each."""
 UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
 _COUNT_BITS: Final = 6
@@ -209,7 +211,7 @@ class Matches:
             fields: those that count.
         """
         worth = np.array([wanted.get(term, 0) and wanted[term] * statistics.rarity(term) for term in self.asked])
-        weights = np.array([SEARCH_FIELDS[name] if name in fields else 0.0 for name in NAMES])
+        weights = np.array([WEIGHTS[name] if name in fields else 0.0 for name in NAMES])
         relative = self.lengths[self.rows, self.fields] / statistics.mean_lengths[self.fields]
         saturated = self.counts * (K1 + 1.0) / (self.counts + K1 * (1.0 - B + B * relative))
         each = worth[self.terms] * weights[self.fields] * saturated if len(self.terms) else saturated

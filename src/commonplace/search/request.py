@@ -81,7 +81,7 @@ class Request:
     first_floor: float = 0.0
     also: tuple[str, ...] = ()
     is_bounded: bool = False
-    fields: tuple[str, ...] = tuple(SEARCH_FIELDS)
+    fields: tuple[str, ...] = SEARCH_FIELDS
 
     def __post_init__(self) -> None:
         _check_text("the query", self.query)

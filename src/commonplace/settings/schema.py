@@ -39,9 +39,7 @@ class SearchSettings:
     stage1_limit: int = setting(
         100, "maximum number of lexical and of dense candidates; 100 grows with the limit", 1, 10_000
     )
-    fields: tuple[str, ...] = setting(
-        tuple(SEARCH_FIELDS), "fields that lexical recall reads", choices=tuple(SEARCH_FIELDS)
-    )
+    fields: tuple[str, ...] = setting(SEARCH_FIELDS, "fields that lexical recall reads", choices=SEARCH_FIELDS)
     candidate_cache: int = setting(1000, "maximum number of cached rankings; 0: none", 0, 1_000_000)
     candidate_cache_minutes: int = setting(5, "minutes until they expire", 0, 10_080)
     cache_bytes: int = setting(

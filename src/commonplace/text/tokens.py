@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 
 from commonplace.patterns import late_pattern
 from commonplace.text.languages import ENGLISH, FUNCTION_WORDS, natural_language, programming_language
-from commonplace.types import SEARCH_FIELDS, IndexEntry
+from commonplace.types import IndexEntry
 
 if TYPE_CHECKING:
     import Stemmer
 
 
-FIELDS: Mapping[str, float] = SEARCH_FIELDS
 ANALYSIS = 1
 """Rises with every change of the terms of a text, and of how they are counted: stored terms are then made again."""
 MAX_TERM_LENGTH = 64
@@ -175,7 +174,7 @@ def possible_terms(text: str) -> set[str]:
 
 
 def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
-    """Return the terms under which a passage can be found, by field, for every field of `FIELDS`.
+    """Return the terms under which a passage can be found, by field, for every field of `SEARCH_FIELDS`.
 
     The title field holds the distinct words of title, heading and path, so that a file named after its title does not
     count twice. A summary that the text itself contains is left out. Besides the pairs that `analyse` gives, each

@@ -7,7 +7,6 @@ dimension; token ids are uint16, little-endian.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from commonplace.dataclasses import dataclass, field
@@ -41,10 +40,8 @@ SCOPES: tuple[Scope, ...] = ("read", "write", "forget", "admin")
 Origin = Literal["user", "agent", "tool", "document", "web"]
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
 Method = Literal["bm25", "semantic", "two-stage"]
-SEARCH_FIELDS: Final[Mapping[str, float]] = MappingProxyType(
-    {"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5}
-)
-"""The fields of a passage with the weights of their BM25 scores."""
+SEARCH_FIELDS: Final = ("title", "content", "tags", "summary")
+"""The fields of a passage that lexical recall reads; their weights are in `ranking.bm25`."""
 ORIGIN_OF_ROLE: Mapping[str, Origin] = {
     "user": "user",
     "human": "user",

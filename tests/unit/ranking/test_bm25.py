@@ -10,13 +10,13 @@ from tests.reference_store.bm25 import saturation, score
 
 from commonplace.ranking.bm25 import (
     NAMES,
+    WEIGHTS,
     Statistics,
     TermRows,
     inverse_document_frequency,
     lengths_of,
     pack,
 )
-from commonplace.types import SEARCH_FIELDS
 
 NOTHING = Statistics(0, np.zeros(len(NAMES), np.int64), {})
 
@@ -90,7 +90,7 @@ def test_scores_of_rows_are_those_of_the_formula() -> None:
         "\ud800": (0, 1, 0, 0),
     }
     for read in (NAMES, ("content", "tags")):
-        weights = {name: SEARCH_FIELDS[name] for name in read}
+        weights = {name: WEIGHTS[name] for name in read}
         expected = [score(["appl", "tart", "tart"], text, weights=weights, statistics=statistics) for text in TEXTS]
         assert matches.scores({"appl": 1, "tart": 2}, statistics, read).tolist() == pytest.approx(expected)
 

@@ -9,8 +9,8 @@ import pytest
 from commonplace.text import tokens
 from commonplace.text.languages import natural_language
 from commonplace.text.query import analyse_query
-from commonplace.text.tokens import FIELDS, MAX_TERM_LENGTH, analyse, clear_cache, fields_of, many_words
-from commonplace.types import IndexEntry
+from commonplace.text.tokens import MAX_TERM_LENGTH, analyse, clear_cache, fields_of, many_words
+from commonplace.types import SEARCH_FIELDS, IndexEntry
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def fields(**values: str) -> dict[str, list[str]]:
 
 def test_fields_are_exactly_those_with_weights() -> None:
     """Index, tail and reference sum over the same fields."""
-    assert list(fields()) == list(FIELDS)
+    assert list(fields()) == list(SEARCH_FIELDS)
 
 
 def test_title_holds_the_distinct_words_of_title_heading_and_path() -> None:
