@@ -22,10 +22,10 @@ from commonplace.benchmarks.data import Person, read_people, read_talk
 from commonplace.benchmarks.harness import describe
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
+from commonplace.memory.supersession import COMPETING, Statements, Wordings, judge
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.supersession import COMPETING, Statements, Wordings, judge
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000

@@ -25,8 +25,8 @@ from commonplace import errors
 from commonplace.cli.app import EXIT_CODES, SHORTCUTS, cli, exit_code
 from commonplace.mcp.protocol import tool_form
 from commonplace.mcp.resources import Host, registry_of
-from commonplace.server.operations import OPERATIONS
 from commonplace.server.problems import STATUSES
+from commonplace.server.routes import OPERATIONS
 from commonplace.settings import keys
 from commonplace.settings.schema import section_description
 from commonplace.store.schema import TABLES, VERSION

@@ -10,7 +10,7 @@ import httpx
 from jsonschema import Draft202012Validator
 
 from commonplace.server.openapi import LINES_TYPE, document
-from commonplace.server.operations import OPERATIONS, Operation
+from commonplace.server.routes import OPERATIONS, Operation
 
 _ROUTES = [(each, re.compile("/v1" + re.sub(r"{\w+}", "[^/]*", each.path))) for each in OPERATIONS.values()]
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.engine import Engine
-from commonplace.erasure.resume import notes_of
+from commonplace.erasure.copies import notes_of
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.index.files import empty_and_remove, remove_unless_open, replace_file
 from commonplace.locks import FileLock

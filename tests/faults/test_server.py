@@ -26,8 +26,8 @@ import commonplace
 from commonplace.server import run
 from commonplace.server.access import CSRF_HEADER, PageSession
 from commonplace.server.app import Limits
-from commonplace.server.operations import OPERATIONS
 from commonplace.server.problems import TYPE_PREFIX
+from commonplace.server.routes import OPERATIONS
 
 HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 PROGRAM = [sys.executable, "-m", "commonplace", "serve", "--json"]

@@ -14,8 +14,8 @@ from tests.serving import DATABASES, everything_in, new_store, serving
 import commonplace
 from commonplace.formats.json_values import plain
 from commonplace.server.app import Limits
-from commonplace.server.operations import place_of_memory
 from commonplace.server.problems import TYPE_PREFIX
+from commonplace.server.routes import place_of_memory
 
 OFFICE = "The Porto office moves to the fourth floor in May"
 BILLING = "We chose Postgres for billing"

@@ -23,7 +23,7 @@ import commonplace
 from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 from commonplace.server import access, run
-from commonplace.server.operations import OPERATIONS
+from commonplace.server.routes import OPERATIONS
 from commonplace.types import SCOPES
 
 SECRET = "the quartz password of the second tenant"

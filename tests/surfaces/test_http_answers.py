@@ -12,7 +12,7 @@ from tests.responses import operation_of
 from tests.serving import DATABASES, new_store, serving
 
 from commonplace.server.openapi import document
-from commonplace.server.operations import OPERATIONS
+from commonplace.server.routes import OPERATIONS
 
 
 class _Session:

@@ -21,8 +21,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError
-from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.problems import error_of
+from commonplace.server.routes import OPERATIONS, Operation
 
 TIMEOUT_S: Final = 60.0
 _JSON: Final = "application/json"

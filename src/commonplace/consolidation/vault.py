@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from commonplace.erasure.resume import DRAFT, memory_of_note
+from commonplace.erasure.copies import DRAFT, memory_of_note
 from commonplace.errors import StoreError
 from commonplace.files import read_file, sync
 from commonplace.formats.vault import EXTENSION, Note, file_names, same_place, write_note

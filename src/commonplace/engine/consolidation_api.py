@@ -59,7 +59,7 @@ class ConsolidationApi(Service):
         return replace(report, lost=gone) if gone else report
 
     def health(self, file: Path | None) -> Health:
-        from commonplace.erasure.resume import memories_of_notes
+        from commonplace.erasure.copies import memories_of_notes
         from commonplace.health.examine import examine
 
         queries, runtime = self.golden_queries(file), self._runtime

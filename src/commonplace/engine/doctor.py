@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
 from commonplace.engine.runtime import Service
+from commonplace.erasure.copies import FORGETTING, LEFT_OF_DRAFT, finish_waiting
 from commonplace.erasure.receipt import Problem
-from commonplace.erasure.resume import FORGETTING, LEFT_OF_DRAFT, finish_waiting
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
 from commonplace.ingest.passages import passage_text
 from commonplace.ingest.projection import bring_up_to_date, disagreement

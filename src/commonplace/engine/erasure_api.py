@@ -14,8 +14,8 @@ from commonplace.store.memories import MemoryChange
 from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
+    from commonplace.erasure.copies import ErasureRuntime
     from commonplace.erasure.receipt import ForgetReceipt
-    from commonplace.erasure.resume import ErasureRuntime
     from commonplace.erasure.select import Wanted
     from commonplace.graph.graphiti.backend import Left
 
@@ -95,7 +95,7 @@ class ErasureApi(Service):
         return Wanted(**chosen)
 
     def erasure_runtime(self) -> ErasureRuntime:
-        from commonplace.erasure.resume import ErasureRuntime
+        from commonplace.erasure.copies import ErasureRuntime
 
         runtime, graph = self._runtime, self._settings.graph
         untell: Callable[[MemoryChange, str, str], None] | None = None

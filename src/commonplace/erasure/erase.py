@@ -13,8 +13,7 @@ from uuid import uuid4
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
-from commonplace.erasure.receipt import ELSEWHERE, ON_SERVER, ForgetReceipt
-from commonplace.erasure.resume import (
+from commonplace.erasure.copies import (
     LOCK,
     ErasureRuntime,
     Pending,
@@ -24,6 +23,7 @@ from commonplace.erasure.resume import (
     settle,
     vault_notes,
 )
+from commonplace.erasure.receipt import ELSEWHERE, ON_SERVER, ForgetReceipt
 from commonplace.erasure.scan import MIN_LENGTH
 from commonplace.erasure.select import (
     Plan,

@@ -22,8 +22,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.erasure.receipt import RECEIPT, ForgetReceipt, Problem, receipt_of
-from commonplace.erasure.resume import (
+from commonplace.erasure.copies import (
     LOCK,
     ErasureRuntime,
     Pending,
@@ -33,6 +32,7 @@ from commonplace.erasure.resume import (
     rewrite_files,
     settle,
 )
+from commonplace.erasure.receipt import RECEIPT, ForgetReceipt, Problem, receipt_of
 from commonplace.erasure.scan import Collector, Patterns, files_below
 from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from commonplace.dataclasses import asdict, replace
+from commonplace.erasure.copies import FORGETTING, ErasureRuntime, Pending, Waiting, blank_where, lines_of
 from commonplace.erasure.receipt import ELSEWHERE, LEFT, RECEIPT, UNPROVED, ForgetReceipt
-from commonplace.erasure.resume import FORGETTING, ErasureRuntime, Pending, Waiting, blank_where, lines_of
 from commonplace.erasure.scan import (
     CONTENT,
     DIGEST,

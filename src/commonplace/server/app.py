@@ -44,8 +44,8 @@ from commonplace.memory.answers import Answer
 from commonplace.server.access import SECURITY_HEADERS, Access, Caller
 from commonplace.server.mcp import serve_mcp
 from commonplace.server.openapi import LINES_TYPE, document
-from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.problems import Problem, problem_of, response_of
+from commonplace.server.routes import OPERATIONS, Operation
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine

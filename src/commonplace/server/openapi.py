@@ -19,8 +19,8 @@ from typing import Any, Final, Literal
 
 import commonplace
 from commonplace.dataclasses import fields, is_dataclass
-from commonplace.server.operations import OPERATIONS, Operation, Schema, section
 from commonplace.server.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
+from commonplace.server.routes import OPERATIONS, Operation, Schema, section
 
 _DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call of the Python interface.
 

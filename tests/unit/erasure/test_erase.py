@@ -13,9 +13,9 @@ from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.erasure.copies import ErasureRuntime
 from commonplace.erasure.erase import forget
 from commonplace.erasure.receipt import ForgetReceipt
-from commonplace.erasure.resume import ErasureRuntime
 from commonplace.erasure.select import Plan, Wanted, add_rows
 from commonplace.erasure.verify import prove
 from commonplace.errors import NotFoundError, UsageError

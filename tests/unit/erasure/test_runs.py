@@ -18,9 +18,9 @@ from tests.unit.erasure.test_erase import MARKS, SECRET, files, holding, place_o
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure import erase
+from commonplace.erasure.copies import FORGETTING, Pending, finish_waiting
 from commonplace.erasure.erase import forget
 from commonplace.erasure.receipt import RECEIPT, ForgetReceipt
-from commonplace.erasure.resume import FORGETTING, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.exchange.backup import STORE_SPACE

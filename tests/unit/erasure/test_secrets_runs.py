@@ -26,8 +26,8 @@ from tests.unit.store.test_read_only import without_rights
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.erasure.copies import FORGETTING
 from commonplace.erasure.receipt import RECEIPT
-from commonplace.erasure.resume import FORGETTING
 from commonplace.erasure.secrets import interrupted_run
 from commonplace.errors import StoreError
 from commonplace.exchange.backup import STORE_SPACE, backup_note

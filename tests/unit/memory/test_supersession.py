@@ -13,8 +13,7 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.extract.model import SENSITIVE
-from commonplace.memory.supersession import overtaken
-from commonplace.search.supersession import MAX_OF_FORM
+from commonplace.memory.supersession import MAX_OF_FORM, overtaken
 from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES
 
 SAID = {

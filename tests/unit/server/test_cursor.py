@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.server.operations import Cursor
+from commonplace.server.routes import Cursor
 
 FIRST, SECOND = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -37,6 +37,6 @@ def test_a_cursor_is_of_one_list() -> None:
 
 def test_a_cursor_of_yesterday_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     text = Cursor("2026-01-01T00:00:00+00:00", 1).write({})
-    monkeypatch.setattr("commonplace.server.operations.CURSOR_GOOD_FOR_S", 0.0)
+    monkeypatch.setattr("commonplace.server.routes.CURSOR_GOOD_FOR_S", 0.0)
     with pytest.raises(UsageError, match="older than a day"):
         Cursor.read(text, {})

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from commonplace.cli.app import cli
 from commonplace.server import run
 from commonplace.server.app import MAX_WORKERS, Limits
-from commonplace.server.operations import OPERATIONS, SMALL_BODY
+from commonplace.server.routes import OPERATIONS, SMALL_BODY
 
 
 def test_no_more_calls_run_than_there_are_processors() -> None:

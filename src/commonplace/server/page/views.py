@@ -20,8 +20,8 @@ import commonplace
 from commonplace.mcp.clients import CLIENTS, is_configured
 from commonplace.server.access import ENTRANCE, PageSession
 from commonplace.server.app import Service, call, json_object
-from commonplace.server.operations import Operation
 from commonplace.server.problems import Problem
+from commonplace.server.routes import Operation
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine

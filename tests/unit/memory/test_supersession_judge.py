@@ -14,7 +14,7 @@ from tests.unit.clock import Clock
 from tests.unit.search.notebook import model
 
 import commonplace
-from commonplace.search.supersession import (
+from commonplace.memory.supersession import (
     CHANGE,
     LENGTH,
     MAX_CHANGE_LENGTH,

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.mcp.schema import problems
 from commonplace.server.openapi import document
-from commonplace.server.operations import OPERATIONS, Operation
+from commonplace.server.routes import OPERATIONS, Operation
 
 EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 
