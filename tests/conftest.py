@@ -18,9 +18,13 @@ from hypothesis import settings
 
 from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.journal.sync import JournalSync
+from commonplace.memory import supersession
+from commonplace.models import files
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import SHIPPED, Floats, MinilmEmbedder
-from commonplace.store import connection
+from commonplace.models.static import StaticEmbedder
+from commonplace.search.supersession import Wordings
+from commonplace.store import connection, database
 
 # Where nothing keeps what was compiled, pytest rewrites every assertion anew, and so does each worker.
 sys.dont_write_bytecode = False
@@ -71,6 +75,33 @@ def _each_text_embedded_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MinilmEmbedder, "embed", embed)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shipped_data_read_once() -> Iterator[None]:
+    """Read what ships with the package once in all tests of a process: each engine would do so again.
+
+    These are the vocabulary with its words, the tokens by which a wording is judged, the checksums of the models, and
+    the statements that make a store. What a test writes elsewhere is read each time.
+    """
+    embedder = StaticEmbedder.load()  # shared by all engines while somebody has it
+    wordings = lru_cache(lambda: Wordings(embedder.tokenize))
+    statements = list(database.initial_sql())
+    check, checked = files.ModelFiles._wrong_bytes, dict[object, str]()
+
+    def wrong_bytes(model: files.ModelFiles[object], name: str) -> str:
+        if model.directory != SHIPPED:
+            return check(model, name)
+        key = (name, model.stated[name])
+        if key not in checked:
+            checked[key] = check(model, name)
+        return checked[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supersession, "Wordings", lambda of: wordings() if of == embedder.tokenize else Wordings(of))
+        patch.setattr(database, "initial_sql", lambda: statements)
+        patch.setattr(files.ModelFiles, "_wrong_bytes", wrong_bytes)
         yield
 
 
