@@ -109,17 +109,17 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
     starts = [numbers_after(space) for space in range(1, 9)]
     numbers = [start + number for start in starts for number in range(1, 99)]
     owners, passages = store.owners(name, numbers), store.passages(name, numbers)
-    # What is asked for one number at a time is asked for each that is there, and for the first of each namespace.
-    few = sorted({*owners, *passages, *(start + number for start in starts for number in range(1, 5))})
+    # What names no number in its answers is asked for all at once, and for each that is there alone.
+    asked = [numbers, *([number] for number in sorted({*owners, *passages}))]
     return {
         "artifacts": store.artifacts(name),
         "owners": owners,
         "with_owners": store.passages_with_owners(name, numbers),
         "passages": passages,
-        "passages_of": [store.passages_of(name, [number]) for number in few],
+        "passages_of": [store.passages_of(name, each) for each in asked],
         "tokens": store.tokens(name, numbers),
         "entries": store.entries(name, numbers),
-        "neighbours": [store.neighbours(name, [number]) for number in few],
+        "neighbours": [store.neighbours(name, each) for each in asked],
         "places": [store.places(name, kind, ids) for kind in KINDS],
         "owner_numbers": [store.owner_numbers(name, kind, ids) for kind in KINDS],
         "last_position": [store.last_position(name, session) for session in sessions],

@@ -44,16 +44,19 @@ class TestFollowing:
         )
         assert [entry.number for entry in store.entries_since("n", -5, 99)] == [1, 2, 3, 4]
 
-    def test_entries_come_by_number_and_of_no_two_namespaces_with_the_same(self, store: Store) -> None:
+    def test_entries_come_by_number_and_of_no_two_namespaces_with_the_same(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """One index holds all namespaces."""
+        monkeypatch.setattr("commonplace.store.store._ENTRIES_A_READ", 50)
         for name in "nmn":
-            store.put_owners(name, [memory(str(number), "text") for number in range(700)])
+            store.put_owners(name, [memory(str(number), "text") for number in range(70)])
         entries = {name: list(store.entries_since(name, 0, 2)) for name in "nm"}
         numbers = {name: [entry.number for entry in found] for name, found in entries.items()}
-        assert numbers["n"] == list(range(701, 1401))
+        assert numbers["n"] == list(range(71, 141))
         assert numbers["m"] == sorted(numbers["m"])
         assert {entry.namespace for entry in entries["m"]} == {"m"}
-        assert (len(numbers["m"]), {*numbers["m"]} & {*numbers["n"]}) == (700, set())
+        assert (len(numbers["m"]), {*numbers["m"]} & {*numbers["n"]}) == (70, set())
 
     def test_the_store_can_be_written_while_entries_are_read(self, store: Store) -> None:
         """Bringing the index up to date must not stop a memory from being stored."""

@@ -18,17 +18,17 @@ from tests.processes import run
 import commonplace
 from commonplace.engine import Engine
 
-POINTS, IN_SHORT = 200, 25
-STRIDE = 43
+POINTS, IN_SHORT = 200, 20
+STRIDE = 59
 """How many steps a point comes after the one before; so even the short form has points in steps of every kind."""
 CUT_SHORT = "interrupted before it could scan the files"
 MARKER = 3
 """The place, among the words of a memory, of the one that no other has."""
-EVERY_TORN = 5
+EVERY_TORN = 6
 """One in so many is killed inside of a write, the others between two calls."""
 KEPT = 4
 """How many steps come from one copy of the store to the next: no writer that is killed takes more before."""
-AFTERWARDS = 8
+AFTERWARDS = 4
 """How many steps are taken after a kill in the short form; the long one takes all that are left."""
 
 

@@ -181,7 +181,7 @@ def test_who_is_trusted_less_moves_nothing(
 
 
 NOUNS = "parser linter builder loader mailer router ledger planner indexer printer watcher solver".split()
-PLACES = "Bergen Lima Oslo Quito Turin Dakar Hanoi Perth Kyoto Riga".split()
+PLACES = "Bergen Lima Oslo Quito".split()
 NOTES = [f"The {noun} of the office in {place} is kept by its own team." for noun in NOUNS for place in PLACES]
 
 

@@ -362,8 +362,8 @@ class TestFollowing:
     def test_what_a_write_reads_does_not_grow_with_other_namespaces(self, dsn: str) -> None:
         store = opened(dsn)
         for each in range(2):
-            store.put_owners("other", [memory(f"{each}-{n}", "x") for n in range(2_000)])
-            store.put_owners("mine", [memory(f"{n}", "x") for n in range(2_000)])
+            store.put_owners("other", [memory(f"{each}-{n}", "x") for n in range(1_200)])
+            store.put_owners("mine", [memory(f"{n}", "x") for n in range(1_200)])
         postgres.run(dsn, "ANALYZE")
         [(space, last)] = store._connections.rows(
             """
