@@ -23,7 +23,6 @@ from commonplace.models import files
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import SHIPPED, Floats, MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.supersession import Wordings
 from commonplace.store import connection, database
 
 # Where nothing keeps what was compiled, pytest rewrites every assertion anew, and so does each worker.
@@ -86,7 +85,8 @@ def _shipped_data_read_once() -> Iterator[None]:
     the statements that make a store. What a test writes elsewhere is read each time.
     """
     embedder = StaticEmbedder.load()  # shared by all engines while somebody has it
-    wordings = lru_cache(lambda: Wordings(embedder.tokenize))
+    judged = supersession.Wordings
+    wordings = lru_cache(lambda: judged(embedder.tokenize))
     statements = list(database.initial_sql())
     check, checked = files.ModelFiles._wrong_bytes, dict[object, str]()
 
@@ -99,7 +99,7 @@ def _shipped_data_read_once() -> Iterator[None]:
         return checked[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supersession, "Wordings", lambda of: wordings() if of == embedder.tokenize else Wordings(of))
+        patch.setattr(supersession, "Wordings", lambda of: wordings() if of == embedder.tokenize else judged(of))
         patch.setattr(database, "initial_sql", lambda: statements)
         patch.setattr(files.ModelFiles, "_wrong_bytes", wrong_bytes)
         yield
