@@ -12,10 +12,10 @@ from commonplace.errors import UsageError
 from commonplace.files import read_file
 from commonplace.text.markdown import front_matter_end
 
-MAX_BITS: Final = 14_000
-"""Of a whole number, some 4,200 digits: Python writes none of more than 4,300, so nobody could be told of it. A number
-in hexadecimal digits is read all the same."""
-LONG_NUMBER: Final = "a number has more than 4,200 digits"
+MAX_DIGITS: Final = 4_300
+"""Of a whole number. Python writes none with more, so no message could show it, but reads one in hexadecimal digits."""
+LONG_NUMBER: Final = f"a number has more than {MAX_DIGITS:,} digits"
+_TOO_LARGE: Final = 10**MAX_DIGITS
 DEEPEST: Final = 64
 """Levels of lists and mappings; more is refused, since readers of nested values call themselves once a level."""
 TOO_DEEP: Final = f"nested too deeply, more than {DEEPEST} levels"
@@ -63,7 +63,7 @@ def fault_of(error: Exception) -> str:
 
 def is_long_number(value: object) -> bool:
     """Return whether a value is a whole number of too many digits."""
-    return isinstance(value, int) and value.bit_length() > MAX_BITS
+    return isinstance(value, int) and abs(value) >= _TOO_LARGE
 
 
 def read_document(file: Path, most_bytes: int, what: str) -> object:
@@ -191,8 +191,9 @@ def parse_front_matter(text: str) -> FrontMatter:
 
         try:
             values, fault = tomllib.loads(block), ""
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            fault = str(error) or "nested too deeply"
+            repr(values)  # raises a ValueError as above
+        except (ValueError, RecursionError) as error:
+            fault = fault_of(error)
     elif block.count("[") + block.count("{") > _MAX_BRACKETS:
         fault = f"more than {_MAX_BRACKETS} brackets"
     else:

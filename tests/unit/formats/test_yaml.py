@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.formats.yaml import MAX_LENGTH, NONE, parse_front_matter
+from commonplace.formats.yaml import (
+    LONG_NUMBER,
+    MAX_DIGITS,
+    MAX_LENGTH,
+    NONE,
+    is_long_number,
+    load_yaml,
+    parse_front_matter,
+)
 
 
 def test_yaml_front_matter_is_read() -> None:
@@ -54,3 +62,25 @@ def test_an_anchor_that_nothing_repeats_is_harmless() -> None:
 def test_a_block_over_the_limit_is_taken_for_text() -> None:
     """A megabyte between two rules is a document, and parsing it would take seconds."""
     assert parse_front_matter("---\n" + "a: 1\n" * MAX_LENGTH + "---\n") == NONE
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("form", ["{:d}", "0x{:x}"])
+def test_a_number_may_have_as_many_digits_as_its_fault_says(form: str, sign: str) -> None:
+    """Python writes no longer one, so nobody could be told what it is."""
+    too_large = 10**MAX_DIGITS
+    longest = too_large - 1
+    written = "9" * MAX_DIGITS if form == "{:d}" else form.format(longest)
+    assert load_yaml(f"[{sign}{written}]") == ([int(f"{sign}1") * longest], "")
+    written = "1" + "0" * MAX_DIGITS if form == "{:d}" else form.format(too_large)
+    assert load_yaml(f"[{sign}{written}]") == (None, LONG_NUMBER)
+    assert LONG_NUMBER == "a number has more than 4,300 digits"
+    assert [is_long_number(int(f"{sign}1") * each) for each in (longest, too_large)] == [False, True]
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, f"0x{'f' * 5_000}"])
+@pytest.mark.parametrize(("mark", "line"), [("---", "n: {}"), ("+++", "n = {}")])
+def test_a_longer_number_in_front_matter_is_a_fault_of_it(mark: str, line: str, number: str) -> None:
+    front = parse_front_matter(f"{mark}\n{line.format(number)}\n{mark}\nText\n")
+    assert (front.values, front.lines) == ({}, 3)
+    assert front.fault == f"front matter cannot be read: {LONG_NUMBER}"

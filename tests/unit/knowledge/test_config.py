@@ -87,7 +87,7 @@ def test_null_is_as_if_it_were_absent() -> None:
         ({"rerankModel": " "}, "rerankModel", "is empty"),
         ("[]", "", "give an object"),
         ("{", "", "is not JSON"),
-        (f'{{"rerankTopK": {"9" * 5_000}}}', "", "a number has more than 4,200 digits; correct it"),
+        (f'{{"rerankTopK": {"9" * 5_000}}}', "", "a number has more than 4,300 digits; correct it"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(document: Any, path: str, message: str) -> None:

@@ -158,12 +158,12 @@ class TestAChangedEmbedder:
 @pytest.mark.parametrize("text", ["name: a\nknowledge: [{text: x, n: %s}]", "name: %s", "name: a\n? %s\n: b"])
 def test_a_number_that_nobody_could_write_is_refused(knowledge: KnowledgeService, text: str, number: str) -> None:
     """Python reads it in hexadecimal digits, and cannot tell of it."""
-    with pytest.raises(UsageError, match=r"a number has more than 4,200 digits"):
+    with pytest.raises(UsageError, match=r"a number has more than 4,300 digits"):
         knowledge.create_agent(f"{text % number}\n")
 
 
 def test_such_a_number_in_a_map_is_refused_by_its_place(knowledge: KnowledgeService) -> None:
-    with pytest.raises(UsageError, match=r"knowledge\[0\].n\[1\]: a number has more than 4,200 digits"):
+    with pytest.raises(UsageError, match=r"knowledge\[0\].n\[1\]: a number has more than 4,300 digits"):
         knowledge.index_knowledge("a", [{"n": [1, 16**5_000]}])
     assert knowledge.status().agents == ()
     assert json.loads(json.dumps(knowledge.status().to_dict()))["agents"] == []
