@@ -35,18 +35,20 @@ def describe(
     items: list[FenceItem] = []
     for entity in entities:
         item = entity_item(entity)
-        if cost(item) > room // (2 if facts and kept_entities else 1):
+        tokens = cost(item)
+        if tokens > room // (2 if facts and kept_entities else 1):
             break
         kept_entities.append(entity)
         items.append(item)
-        room -= cost(item)
+        room -= tokens
     for fact in facts:
         item = fact_item(fact)
-        if cost(item) > room:
+        tokens = cost(item)
+        if tokens > room:
             break
         kept_facts.append(fact)
         items.append(item)
-        room -= cost(item)
+        room -= tokens
     return fence(items), tuple(kept_entities), tuple(kept_facts)
 
 

@@ -86,7 +86,8 @@ class EditImport:
                 written = at.folder.replace(file, assign_ids(file.text, ids, kind_of(name)))
             except OSError as error:
                 self._leave(name, f"its new notes could not get their ids ({error.strerror})")
-                items = {id_: item for id_, item in items.items() if id_ not in ids.values()}
+                for id_ in ids.values():
+                    items.pop(id_, None)
                 continue
             if written is None:
                 return False
