@@ -52,7 +52,7 @@ COMMON = """\
 
 A command that takes one of these names it after *Also*.
 """
-ALSO = "These commands can be called without the name of their group: "
+ALSO = "Shortcuts, without the name of the group: "
 COMPLETION = """\
 ## Shell completion
 

@@ -114,7 +114,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, makes_store: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        where = "Use this store, not the nearest one upward from here."
+        where = "Use this store instead of the nearest one in this directory or its parents."
         self.params += [
             shared_option("store", "--store", metavar="DIRECTORY", help=where),
             shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
@@ -124,7 +124,10 @@ class Command(click.Command):
             ),
             # A command that is parsed here runs in this process anyway.
             click.Option(
-                ["--no-server"], is_flag=True, expose_value=False, help="Ask no running server; do it in this process."
+                ["--no-server"],
+                is_flag=True,
+                expose_value=False,
+                help="Run in this process even if a server is running.",
             ),
         ]
         self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
@@ -284,6 +287,8 @@ class Program(Group):
             texts = {name: self.commands[name].get_short_help_str(formatter.width - width) for name in names}
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), text) for name, text in texts.items()])
+        with formatter.section("Shortcuts for commands of `memory` and `store`"):
+            formatter.write_text(", ".join(SHORTCUTS))
 
 
 @click.group(cls=Program, commands=Commands(), context_settings=HELP_OPTIONS)

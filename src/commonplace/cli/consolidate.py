@@ -55,7 +55,7 @@ _ID_FIELDS: Final = ("memory_id", "from_memory_id", "to_memory_id", "memory_ids"
 _FINDINGS: Final = {
     "decay": ("stale memory", "stale memories"),
     "cluster": ("group of similar memories", "groups of similar memories"),
-    "merge": ("merged memory", "merged memories"),
+    "merge": ("proposed merge", "proposed merges"),
     "promote": ("memory to keep for good", "memories to keep for good"),
     "relations": ("related pair", "related pairs"),
 }

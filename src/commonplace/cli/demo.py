@@ -37,12 +37,12 @@ _MAX_BYTES = 1024 * 1024
     "--questions", type=options.FILE, help="Ask the questions of this file, one a line, not the built-in ones."
 )
 def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | None) -> None:
-    """Index something real and answer questions about it.
+    """Index a directory and answer questions about it.
 
-    Each PATH is indexed; without one, Commonplace's own sources are. The store is in the user's cache directory unless
-    --store names one.
+    Without PATH it indexes Commonplace's own sources, which the built-in questions are about. The store is in the
+    user's cache directory unless --store names one.
 
-    Example: commonplace demo ~/projects/billing
+    Example: commonplace demo ~/projects/billing --questions questions.txt
     """
     from importlib.resources import files
 

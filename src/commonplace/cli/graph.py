@@ -103,7 +103,10 @@ _ends = options.group(click.argument("source"), click.argument("target"))
 
 @click.group(cls=Group)
 def graph() -> None:
-    """Keep facts with their times, and ask what was true when."""
+    """Keep facts with their times, and ask what was true when.
+
+    Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
+    """
 
 
 @command(graph, options.text_file, _group, options.origin)
@@ -113,12 +116,12 @@ def graph() -> None:
 @click.option("--source", type=click.Choice(["text", "message", "json"]), default="text", help="Kind of text.")
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
-@click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; a known one is replaced.")
+@click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; replaces an episode that has it.")
 def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **values: Any) -> None:
     """Add TEXT as an episode, with the facts it states.
 
-    A dash, or no text, reads standard input. Entities and facts are found without a model. A newer fact ends an older
-    one if that is clear; otherwise both are disputed.
+    An episode is a text with the time when it was said. A dash, or no text, reads standard input. Entities and facts
+    are found without a model. A newer fact ends an older one if that is clear; otherwise both are disputed.
 
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
@@ -191,7 +194,7 @@ def merge(engine: Engine, /, keep: str, other: str, reason: str) -> Answer:
 @ask(graph, _entity_argument, options.reason)
 @options.text("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
 def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> Answer:
-    """Split ENTITY again, as before it was merged.
+    """Undo a merge: split ENTITY into what it was before.
 
     Names that never belonged to another entity make a new one.
 
@@ -238,7 +241,7 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer
 
 @ask(graph, _found, _relation_types, _groups, _times, _past, _centre)
 def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer:
-    """Find facts, best first: those that hold now, or then.
+    """Find facts that hold now, or at --valid-at, best first.
 
     Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
     """
@@ -412,7 +415,8 @@ def status(engine: Engine, /) -> Answer:
     Example: commonplace graph status
     """
     found = engine.graph.stats()
-    rows = [Line(f"{holdings(found)}, of which {found.current:,} hold", "bold")]
+    hold = f" ({found.current:,} {'holds' if found.current == 1 else 'hold'} now)" if found.relations else ""
+    rows = [Line(f"{holdings(found)}{hold}" or "The graph is empty.", "bold")]
     if found.disputed:
         disputed = counted(found.disputed, "fact")
         rows.append(Line(f"{disputed} disputed; see `commonplace graph disputes`", _WARNING))

@@ -107,7 +107,10 @@ class Invocation:
             )
         except StoreMissingError as error:
             self.refuse_mistyped(settings)
-            remedy = "create one with `commonplace init` and fill it with `commonplace index build`"
+            remedy = (
+                "create one in this directory with `commonplace init`, "
+                "or store a first memory with `commonplace remember TEXT`"
+            )
             raise StoreMissingError(error.args[0], remedy=remedy) from None
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level, rotation=rotation))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import time as clock
 from typing import TYPE_CHECKING, Any, Final
@@ -111,12 +112,11 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
 
 _fields = options.group(
     options.text_file,
-    options.choice("--tier", of=options.STORED_TIERS, help="How long to keep it."),
     options.text("--tag", "tags", metavar="TAG", many=True, help="A tag; may be repeated."),
     options.text("--entity", "entities", metavar="NAME", many=True, help="A subject; may be repeated."),
-    click.option("--source", metavar="TEXT", help="Who or what it came from."),
-    options.time("--at", is_start=True, help="When it happened: ISO 8601, or 'yesterday'."),
-    click.option("--category", metavar="WORD", help="decision, preference, fact, context, …"),
+    click.option("--source", metavar="TEXT", help="Who or what said it, in your words."),
+    options.time("--at", is_start=True, help="When it happened: ISO 8601, or words such as 'last Tuesday'."),
+    click.option("--category", metavar="WORD", help="decision, preference, fact, …; sets how fast it fades."),
     click.option("--metadata", metavar="JSON", callback=_json_object, help="A JSON object to keep with it."),
 )
 _text, _id = click.argument("text", nargs=-1), click.argument("id")
@@ -126,9 +126,18 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
-@command(None, _text, _fields, options.origin)
+_stored_tier = partial(options.choice, "--tier", of=options.STORED_TIERS)
+
+
+@command(
+    None,
+    _text,
+    _stored_tier(help="How long to keep it. [default: short, or medium with --session]"),
+    _fields,
+    options.origin,
+)
 @click.option("--session", metavar="NAME", help="The conversation it belongs to.")
-@click.option("--id", metavar="ID", help="Your own id; a known one makes the next version.")
+@click.option("--id", metavar="ID", help="Your own id; a memory that has it gets a new version.")
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
 def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
     """Store TEXT, or standard input, as a memory.
@@ -150,7 +159,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     emit(invocation, memory, _outcome(memory))
 
 
-@ask(None, _id, _text, _fields)
+@ask(None, _id, _text, _stored_tier(help="How long to keep it."), _fields)
 def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> Answer:  # noqa: A002
     """Write a new version of memory ID.
 
@@ -470,7 +479,7 @@ def _past(receipt: ForgetReceipt) -> Rows:
 def forget(
     invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
 ) -> int:
-    """Delete memories with every copy, and verify it.
+    """Delete memories and every copy in the store, and verify it.
 
     Also deletes documents, artifacts, knowledge, episodes, entities and facts. On a terminal it asks first; elsewhere,
     and with --json, it needs --yes.

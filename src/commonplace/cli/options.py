@@ -137,8 +137,8 @@ def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
 
 
 query = click.argument("query", nargs=-1, required=True)
-as_of = time("--as-of", help="As known at this time: ISO 8601, or words such as 'last Tuesday'.")
-valid_at = time("--valid-at", help="As true in the world at this time.")
+as_of = time("--as-of", help="What the store knew at this time: ISO 8601, or words such as 'last Tuesday'.")
+valid_at = time("--valid-at", help="What was true at this time, by what is known now.")
 yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
 reason = click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the change.")
@@ -146,7 +146,7 @@ text_file = click.option(
     "--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input."
 )
 origin = group(
-    choice("--origin", of=ORIGINS, help="Where it comes from; decides how far it is trusted."),
+    choice("--origin", of=ORIGINS, help="Kind of source; sets the trust."),
     click.option("--trust", type=float, metavar="SHARE", help="Trust from 0 to 1. [default: by origin]"),
 )
 kinds = choice("--kind", "kinds", of=KINDS, many=True, help="Only of this kind.")
@@ -175,7 +175,7 @@ artifacts = group(
     text("--agent", metavar="NAME", help="Use the search strategy of this agent."),
 )
 forms = group(
-    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print file paths only."),
+    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print paths only; ids for memories."),
     click.option("--brief", "form", flag_value="brief", help="Print one line for each hit."),
     click.option("--why", "form", flag_value="why", default=None, help="Explain the rank of each hit."),
 )

@@ -315,8 +315,8 @@ _memory_options = options.group(
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
-    Each hit is sure, likely or weak; a weak one may only be near. Repeat an option to allow alternatives; different
-    options must all match. Options override the strategy of --agent.
+    Each hit is sure, likely or weak; a weak one may be only loosely related. Repeat an option to allow alternatives;
+    different options must all match. Options override the strategy of --agent.
 
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
@@ -336,9 +336,9 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the memories that answer QUERY, best first.
 
-    Each is sure, likely or weak; a weak one may only be near. A newer memory ranks before one that it may have
-    superseded. Dates in the query, such as "last May", favour memories of that time. Sure and likely hits count as
-    used.
+    Each is sure, likely or weak; a weak one may be only loosely related. A newer memory ranks before one that it may
+    have superseded. Dates in the query, such as "last May", favour memories of that time. The first three hits count as
+    used if they are sure or likely.
 
     Example: commonplace recall "which database does billing use" --as-of 2026-01-01
     """

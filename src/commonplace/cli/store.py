@@ -213,7 +213,7 @@ def backup(engine: Engine, /, file: Path) -> Answer:
 
     Other processes may keep working. The copy is verified before it gets its name.
 
-    Example: commonplace backup ~/backups/billing.tar
+    Example: commonplace backup ~/backups/billing.zip
     """
     report = engine.backup(file)
     pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
@@ -231,7 +231,7 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
 
     Everything is checked before anything is touched. Close other programs that have the store open.
 
-    Example: commonplace restore ~/backups/billing.tar --replace
+    Example: commonplace restore ~/backups/billing.zip --replace
     """
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
