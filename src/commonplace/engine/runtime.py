@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from commonplace.dataclasses import dataclass, replace
-from commonplace.dates.time import Moment, moment_in_words, seconds
+from commonplace.dates.time import Moment, iso, moment_in_words, seconds
 from commonplace.engine.maintenance import INDEXING, IndexMaintenance
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError
 from commonplace.index.generations import Index
@@ -320,14 +320,18 @@ class Runtime:
             NotFoundError: there is none.
         """
         reject_invalid_id(id_)
-        stored = self.find(id_, None if as_of is None else moment_in_words("as_of", as_of, self.now()))
+        moment = None if as_of is None else moment_in_words("as_of", as_of, self.now())
+        stored = self.find(id_, moment)
         if stored is None:
-            raise self.absent(id_, "" if as_of is None else f" that was known at {as_of}")
+            if moment is None:
+                raise self.absent(id_)
+            what = f"memory {id_!r:.80} was not known at {iso(int(moment))} in namespace {self.namespace!r}"
+            raise NotFoundError(what, remedy="see `commonplace list`")
         return stored
 
-    def absent(self, id_: str, when: str = "") -> NotFoundError:
+    def absent(self, id_: str) -> NotFoundError:
         """Return the error for a missing memory."""
-        what = f"there is no memory {id_!r:.80}{when} in namespace {self.namespace!r}"
+        what = f"there is no memory {id_!r:.80} in namespace {self.namespace!r}"
         return NotFoundError(what, remedy="see `commonplace list`")
 
     @made_once

@@ -39,7 +39,7 @@ _GROUNDS: Final = {
 _LIKELY: Final = {
     "sure": "it is surely relevant",
     "likely": "it is likely to be relevant",
-    "weak": "it may only be near",
+    "weak": "it may be only loosely related",
 }
 
 
@@ -384,6 +384,8 @@ class Receipt:
             because = f"because {self.reranked_by} put it there; it was candidate {self.first_rank} before"
         elif self.stands_before:
             because = f"because it may have replaced {named(self.stands_before)}"
+        elif len(hits) == 1 and not self.rejected:
+            because = "because it is the only candidate"
         else:
             because = self._because()
         likely = f"; {_LIKELY[self.confidence]}" if self.confidence else ""
