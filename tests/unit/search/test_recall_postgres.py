@@ -37,12 +37,12 @@ def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Notebook, No
     monkeypatch.setattr(recall_postgres, "CANDIDATES", 50)
     monkeypatch.setattr(dense, "CANDIDATES", 100)
     rng = random.Random(7)
-    documents = [Document(f"d{n}", sentence(rng), tags=("even",) if n % 2 == 0 else ()) for n in range(1_000)]
+    documents = [Document(f"d{n}", sentence(rng), tags=("even",) if n % 2 == 0 else ()) for n in range(600)]
     local, stored = (notebook(name, tmp_path / name) for name in ("sqlite", "postgres"))
     for book in (local, stored):
         for begin in range(0, len(documents), 150):
             book.index_documents(*documents[begin : begin + 150])
-        found = book.store.owner_numbers(book.namespace, "artifact", [f"d{n}" for n in range(0, 1_000, 9)])
+        found = book.store.owner_numbers(book.namespace, "artifact", [f"d{n}" for n in range(0, 600, 9)])
         book.store.delete_owners(book.namespace, list(found.values()))
     local.project()
     return local, stored
@@ -73,7 +73,7 @@ def test_the_first_five_are_those_of_an_index(
 def test_of_few_passages_in_scope_all_vectors_are_compared(
     books: tuple[Notebook, Notebook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the index does: a filter leaves 80 of 1,000 passages, and ten would be candidates."""
+    """As the index does: a filter leaves 80 of 680 passages, and ten would be candidates."""
     monkeypatch.setattr(recall_postgres, "CANDIDATES", 10)
     monkeypatch.setattr(recall_postgres, "CANDIDATES_PER_HIT", 1)
     local, stored = books
