@@ -123,7 +123,7 @@ def check_whole(store: Path, expected: dict[str, str]) -> None:
         assert {hit.owner_id for hit in hits} == set(expected)
 
 
-@pytest.mark.parametrize("room", [0, 1, 4096, 8192, 40_000, 70_000, 100_000, 200_000])
+@pytest.mark.parametrize("room", [0, 4096, 8192, 70_000, 200_000])
 def test_a_disk_that_becomes_full_refuses_what_is_new_and_keeps_all_that_was_acknowledged(
     store: Path, room: int
 ) -> None:
