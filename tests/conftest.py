@@ -6,6 +6,7 @@ import gc
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from commonplace.models import files
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import SHIPPED, Floats, MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.store import connection, database
+from commonplace.store import connection, database, dialect
 
 # Where nothing keeps what was compiled, pytest rewrites every assertion anew, and so does each worker.
 sys.dont_write_bytecode = False
@@ -82,12 +83,14 @@ def _shipped_data_read_once() -> Iterator[None]:
     """Read what ships with the package once in all tests of a process: each engine would do so again.
 
     These are the vocabulary with its words, the tokens by which a wording is judged, the checksums of the models, and
-    the statements that make a store. What a test writes elsewhere is read each time.
+    an empty store, which is copied. What a test writes elsewhere is read each time.
     """
     embedder = StaticEmbedder.load()  # shared by all engines while somebody has it
     judged = supersession.Wordings
     wordings = lru_cache(lambda: judged(embedder.tokenize))
-    statements = list(database.initial_sql())
+    empty, is_free = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), threading.Lock()
+    tables, begin = dialect.TABLES, database.begin_store
+    begin(empty, "")
     check, checked = files.ModelFiles._wrong_bytes, dict[object, str]()
 
     def wrong_bytes(model: files.ModelFiles[object], name: str) -> str:
@@ -98,9 +101,18 @@ def _shipped_data_read_once() -> Iterator[None]:
             checked[key] = check(model, name)
         return checked[key]
 
+    def begin_store(db: sqlite3.Connection, store_id: str) -> None:
+        if dialect.TABLES is not tables:  # a test has others
+            begin(db, store_id)
+            return
+        with is_free:
+            empty.backup(db)
+        db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (store_id,))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(supersession, "Wordings", lambda of: wordings() if of == embedder.tokenize else judged(of))
-        patch.setattr(database, "initial_sql", lambda: statements)
+        for module in (database, connection):
+            patch.setattr(module, "begin_store", begin_store)
         patch.setattr(files.ModelFiles, "_wrong_bytes", wrong_bytes)
         yield
 

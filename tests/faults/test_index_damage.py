@@ -285,7 +285,7 @@ def test_any_bit_that_turns_in_a_file_whose_size_and_time_stay_is_a_fault_or_no_
     told = set[str]()
     for path in (path for path in current_files(original) if path.stat().st_size):
         stat, data = path.stat(), path.read_bytes()
-        for _ in range(300):
+        for _ in range(100):
             damaged = bytearray(data)
             damaged[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
             path.write_bytes(damaged)

@@ -33,7 +33,7 @@ def main() -> None:
     book.store.close()
 
 
-@pytest.mark.parametrize("each", [pytest.param(15, id="short"), pytest.param(50, id="long", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("each", [pytest.param(10, id="short"), pytest.param(50, id="long", marks=pytest.mark.soak)])
 def test_processes_and_a_person_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path, each: int) -> None:
     with zone("UTC"):
         book = Book(tmp_path)
