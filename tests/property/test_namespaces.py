@@ -29,7 +29,7 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
-from commonplace.ledger.ledger import tend
+from commonplace.ledger.ledger import maintain
 from commonplace.memory.answers import Answer
 from commonplace.types import Document
 
@@ -247,7 +247,7 @@ def filing(book: Engine, values: Values) -> Any:
         lambda: ledger.history(issue),
         lambda: (ledger.export(path), path.read_text()),
         lambda: ledger.import_(issues(path, "their issue")),
-        lambda: tend(book.consolidation_runtime().pace(0), "keeper"),
+        lambda: maintain(book.consolidation_runtime().pace(0), "keeper"),
         ledger.counts,
     )
     return unordered(plain(values.one(*calls)()))
