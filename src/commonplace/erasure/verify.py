@@ -260,11 +260,12 @@ def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
     the store describes itself: a tag may be the same word as the id, page or path that a receipt gives.
     """
     found, batch, size = set[bytes](), list[bytes](), 0
-    for piece in chain(_held(store), (b"",)):
-        # In large blocks, of which no pattern reaches over a border, for it holds no run of NUL.
-        batch.append(piece)
-        size += len(piece)
-        if size >= _BATCH_BYTES or not piece:
+    for piece in chain(_held(store), (None,)):
+        # In large blocks, of which no pattern reaches over a border, for it holds no run of NUL. None ends the last.
+        if piece is not None:
+            batch.append(piece)
+            size += len(piece)
+        if size >= _BATCH_BYTES or piece is None:
             found |= patterns.found(b"\0\0".join(batch))
             batch, size = [], 0
             if len(found) == len(patterns):

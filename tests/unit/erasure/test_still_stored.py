@@ -15,7 +15,7 @@ import pytest
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.erasure.scan import LABEL, MIN_LENGTH, Collector
+from commonplace.erasure.scan import LABEL, MIN_LENGTH, Collector, Patterns
 from commonplace.erasure.verify import own_words, still_stored
 from commonplace.settings.schema import keys
 from commonplace.store.rows import Asked, Values
@@ -154,3 +154,19 @@ def test_all_that_is_stored_is_read_table_by_table(book: Engine, monkeypatch: py
     monkeypatch.setattr(Store, "rows_of", counted)
     assert book.forget(memory.id).verified
     assert max(asked) == 1
+
+
+def test_what_is_stored_is_searched_in_large_blocks(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search costs the same however little it is given: texts that are empty must not have one each."""
+    book.remember_many([{"content": f"Berth {n} is taken", "metadata": {"berth": n, "note": ""}} for n in range(40)])
+    searched, found = list[int](), Patterns.found
+
+    def counted(self: Patterns, data: bytes) -> set[bytes]:
+        searched.append(len(data))
+        return found(self, data)
+
+    monkeypatch.setattr(Patterns, "found", counted)
+    patterns = Collector()
+    patterns.add_content("Quillfeather")
+    assert still_stored(book._runtime.store, patterns.patterns()) == set()
+    assert len(searched) < 10
