@@ -786,7 +786,7 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
             raise StoreMissingError(
                 f"there is no store at {address}", remedy=f"make one with `commonplace init {address.option}`"
             )
-        make(address)
+        _make(connection, address)
     session = Session(connection)
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
@@ -806,40 +806,46 @@ def make(address: Address, grant_to: str = "", partitions: int = 0) -> bool:
         UsageError: a store is there, with another number of partitions.
     """
     with address.errors(), address.connect() as connection:
-        connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
-        is_new, session = not _is_made(connection), Session(connection)
-        if is_new:
-            try:
-                for statement in initial_sql(partitions):
-                    connection.execute(statement)
-            except psycopg.errors.InsufficientPrivilege as error:
-                user = connection.info.user
-                raise StoreMissingError(
-                    f"there is no store at {address}, and {user} may not make one",
-                    remedy=f"let the owner of the database run `commonplace init {address.option} --grant-to {user}`",
-                ) from _DriverError("permission denied", error)
-            session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
-            session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
-        [(held,)] = connection.execute(_PARTITIONS).fetchall()
-        if partitions and held != partitions:
-            raise UsageError(
-                f"the tables of the store {address} have {held or 'no'} partitions, not {partitions}",
-                remedy="export it, and import the export into a store in another database",
-            )
-        version, recall = map(int, session.execute(_VERSIONS).fetchone())
-        if version == VERSION and recall < postings.VERSION:
-            connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
-            connection.execute(_cut(script("recall"), held))
-            connection.execute(_CREATE_LEASES)
-            rights.guard(connection, _NAMES)
-            connection.execute(rights.entering("*"))
-            postings.rebuild(session)
-        else:
-            refuse_other_version(session, address)
-        rights.grant(connection, grant_to, _NAMES)
-        connection.execute("COMMIT")
+        is_new = _make(connection, address, grant_to, partitions)
         vector_index.make(connection)
         return is_new
+
+
+def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str = "", partitions: int = 0) -> bool:
+    """Make or complete the tables; opening a store does no more, since two who make vector indexes at once collide."""
+    connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+    is_new, session = not _is_made(connection), Session(connection)
+    if is_new:
+        try:
+            for statement in initial_sql(partitions):
+                connection.execute(statement)
+        except psycopg.errors.InsufficientPrivilege as error:
+            user = connection.info.user
+            raise StoreMissingError(
+                f"there is no store at {address}, and {user} may not make one",
+                remedy=f"let the owner of the database run `commonplace init {address.option} --grant-to {user}`",
+            ) from _DriverError("permission denied", error)
+        session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
+        session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
+    [(held,)] = connection.execute(_PARTITIONS).fetchall()
+    if partitions and held != partitions:
+        raise UsageError(
+            f"the tables of the store {address} have {held or 'no'} partitions, not {partitions}",
+            remedy="export it, and import the export into a store in another database",
+        )
+    version, recall = map(int, session.execute(_VERSIONS).fetchone())
+    if version == VERSION and recall < postings.VERSION:
+        connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
+        connection.execute(_cut(script("recall"), held))
+        connection.execute(_CREATE_LEASES)
+        rights.guard(connection, _NAMES)
+        connection.execute(rights.entering("*"))
+        postings.rebuild(session)
+    else:
+        refuse_other_version(session, address)
+    rights.grant(connection, grant_to, _NAMES)
+    connection.execute("COMMIT")
+    return is_new
 
 
 _PARTITIONS: Final = "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('owners')"

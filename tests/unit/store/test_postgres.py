@@ -619,6 +619,19 @@ class TestNamespaces:
             may = "SELECT has_table_privilege(%s, 'postings', 'INSERT')"
             assert connection.execute(may, [postgres.AGENTS]).fetchone() == (True,)
 
+    @pytest.mark.usefixtures("dsn")
+    def test_opening_an_empty_database_makes_its_tables_and_no_vector_index(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Many may open it at once, and two who make vector indexes at the same time collide."""
+        made: list[object] = []
+        monkeypatch.setattr(vector_index, "make", made.append)
+        owner = postgres.new_database(is_empty=True)
+        Store.open_postgres(owner, create=True, timeout_s=10.0).close()
+        assert made == []
+        module.make(module.Address(owner, "", 10.0))
+        assert len(made) == 1
+
     def test_names_with_quotes_are_names(self, dsn: str) -> None:
         store = opened(dsn)
         for name in ("it's", "a\\b", "=*", "*", "", "=", "ä\u2028"):
