@@ -22,13 +22,17 @@ from commonplace.benchmarks.data import Person, read_people, read_talk
 from commonplace.benchmarks.harness import describe
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.memory.supersession import COMPETING, Statements, Wordings, judge
+from commonplace.memory.supersession import COMPETING, SETTLING, Statements, Wordings, judge
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000
+AROUND: Final = 40
+"""Each family of statements is judged among the facts of so many others."""
+_MARKS: Final = {"n": "newer", "q": "newer, of health, access or money", "x": "near"}
+_WORDS: Final = {"{N}": "Priya", "{M}": "Jonas", "{C}": "Leeds", "{D}": "Porto"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,13 @@ class Kept:
 
 
 def run(
-    memories: Path, questions: Path, *, further: Path | None = None, talk: Path | None = None, mixed: Path | None = None
+    memories: Path,
+    questions: Path,
+    *,
+    further: Path | None = None,
+    talk: Path | None = None,
+    mixed: Path | None = None,
+    families: Path | None = None,
 ) -> dict[str, Any]:
     """Judge all pairs of each person, alone and beside turns of a talk, and those of mixed stores; return the figures.
 
@@ -99,7 +109,36 @@ def run(
     if stores:
         others = [reader.judged(each, turns[place :: len(stores)]) for place, each in enumerate(stores)]
         result |= {"mixed_asked": asked(others), "mixed": held_out(judged, others)}
+    if families is not None:
+        result["families"] = of_families(families.read_text("utf-8"), reader)
     return result
+
+
+def of_families(text: str, reader: Reader) -> dict[str, dict[str, int]]:
+    """Return of how many statements it is sure, or may be asked, that they overtake an older one of their family.
+
+    Args:
+        text: families with an empty line between them; a line is a mark, a colon and a statement, see the README.
+    """
+    for mark, word in _WORDS.items():
+        text = text.replace(mark, word)
+    families = [
+        [(mark, said) for mark, _, said in (line.partition(": ") for line in family.splitlines())]
+        for family in text.strip().split("\n\n")
+    ]
+    found = {name: {"statements": 0, "sure": 0, "asked": 0} for name in _MARKS.values()}
+    for number, family in enumerate(families):
+        others = [families[(number + step) % len(families)][0][1] for step in range(1, min(AROUND, len(families)))]
+        older = [said for mark, said in family if mark == "o"]
+        for mark, said in family:
+            if mark in _MARKS:
+                times = np.arange(len(older) + len(others) + 1) * 86_400.0
+                values = judge(reader.statements([*older, *others, said], times.tolist()))[: len(older), -1]
+                counted = found[_MARKS[mark]]
+                counted["statements"] += 1
+                counted["sure"] += int(values.max() >= SETTLING)
+                counted["asked"] += int(values.max() >= COMPETING)
+    return found
 
 
 def _halves(stores: Sequence[Judged]) -> list[dict[str, float]]:
@@ -201,16 +240,15 @@ def _read(path: Path | None, empty: Any) -> Any:
 @click.option("--further", type=FILE, help="JSON with lists of [newer, older, why]: supersedes, artefacts.")
 @click.option("--talk", type=FILE, help="Judge beside 1,000 turns of this talk too.")
 @click.option("--mixed", type=FILE, help="Judge stores of several people too, as in benchmarks/mixed_memories.json.")
+@click.option("--families", type=FILE, help="Judge families of statements too, as in benchmarks/statements.txt.")
 @json_option
-def main(
-    *, as_json: bool, memories: Path, questions: Path, further: Path | None, talk: Path | None, mixed: Path | None
-) -> None:
+def main(*, as_json: bool, memories: Path, questions: Path, **files: Path | None) -> None:
     """Measure how well two memories alone tell that one overtakes the other.
 
     MEMORIES and QUESTIONS are those of `commonplace benchmark recall`. The cut is chosen on every second person, for a
     precision of 0.85, and shown on the others; that of all people is shown on mixed stores.
     """
-    show(lambda: run(memories, questions, further=further, talk=talk, mixed=mixed), as_json=as_json)
+    show(lambda: run(memories, questions, **files), as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.supersession import Judged, asked, held_out, run
+from benchmarks.supersession import Judged, Reader, asked, held_out, of_families, run
 
 from commonplace.errors import UsageError
 
@@ -67,3 +67,17 @@ def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
     further.write_text("[]")
     with pytest.raises(UsageError, match="cannot be read"):
         run(memories, questions, further=further)
+
+
+def test_families_count_what_is_taken_for_newer_and_what_is_only_near() -> None:
+    families = "\n\n".join(
+        [
+            "o: The badger burrow is at Long Copse.\nn: The badger burrow moved to Mill Lane now.\nx: {N} likes soup.",
+            "o: Trumpet lessons begin on Thursdays.\nq: {M} takes 5 mg.",
+        ]
+    )
+    assert of_families(families, Reader()) == {
+        "newer": {"statements": 1, "sure": 1, "asked": 1},
+        "newer, of health, access or money": {"statements": 1, "sure": 0, "asked": 0},
+        "near": {"statements": 1, "sure": 0, "asked": 0},
+    }
