@@ -26,6 +26,7 @@ import commonplace
 from commonplace.server import run
 from commonplace.server.access import CSRF_HEADER, PageSession
 from commonplace.server.app import Limits
+from commonplace.server.page import views
 from commonplace.server.problems import TYPE_PREFIX
 from commonplace.server.routes import OPERATIONS
 
@@ -193,6 +194,7 @@ def held(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Iterator[tup
         go_on.set()
 
 
+PAGE = {each.id: each for each in views.OPERATIONS}
 PARAMS = {"name": "memory_forget", "arguments": {"ids": ["m1"]}}
 FORGET = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": PARAMS}
 
@@ -204,7 +206,7 @@ FORGET = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": PARAMS}
         (OPERATIONS, "communities", "GET", "/v1/graph/communities", None),
         (OPERATIONS, "delete_knowledge", "DELETE", "/v1/knowledge/scout", None),
         (OPERATIONS, "undo_consolidation", "POST", "/v1/consolidation/undo/x", {}),
-        (commonplace.Engine, "doctor", "GET", "/page/doctor", None),
+        (PAGE, "page_doctor", "GET", "/page/doctor", None),
         (commonplace.Engine, "forget", "POST", "/mcp", FORGET),
     ],
 )

@@ -57,7 +57,7 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
         Route(ENTRANCE, partial(_enter, session), name="enter"),
         Route("/page/install", partial(_install, service, session), methods=["POST"], name="install"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
-        *(Route(each.path, partial(_call, service, each), methods=[each.verb], name=each.id) for each in _OPERATIONS),
+        *(Route(each.path, partial(_call, service, each), methods=[each.verb], name=each.id) for each in OPERATIONS),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         *(
             Route(path, partial(_page, service, session, path, title), name=f"page {title.lower()}")
@@ -228,7 +228,7 @@ def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]
         yield {**shown, "reason": reason or "no room"}
 
 
-_OPERATIONS: Final = (
+OPERATIONS: Final = (
     Operation("page_store", "GET", "/page/store", "read", _store, "Page"),
     # It mends nothing here.
     Operation("page_doctor", "GET", "/page/doctor", "read", "doctor", "Page", {"mend": False, "secrets": False}),
