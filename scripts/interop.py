@@ -104,7 +104,8 @@ def prepared(report: Report, what: str, step: Step) -> bool:
 
 def graphiti(report: Report, home: Path) -> None:
     """Try the connector against graphiti-core over FalkorDB, where both can be had."""
-    python, why = os.environ.get("COMMONPLACE_TEST_GRAPHITI", ""), ""
+    # Taken out: to the processes that are tried it is no setting.
+    python, why = os.environ.pop("COMMONPLACE_TEST_GRAPHITI", ""), ""
     if not python:
         python, why = make_graphiti()
     if why:
