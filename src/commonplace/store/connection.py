@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import uuid4
@@ -73,15 +73,17 @@ class Connections:
         self._snapshots: dict[int, sqlite3.Connection] = {}
         self._known: dict[int, dict[object, Any]] = {}
 
-    @contextmanager
-    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
+    def reading(self, namespace: str | None = None) -> AbstractContextManager[Database]:  # noqa: ARG002
         """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it.
 
         Args:
             namespace: whose rows are read, with its texts; `EVERY` for those of all. A server shows no others, and
                 with None only what is of no namespace, or what is read around this.
-            once: one statement is run, which sees one state by itself.
         """
+        return self._reading(is_whole=True)
+
+    @contextmanager
+    def _reading(self, *, is_whole: bool) -> Iterator[Database]:
         with driver_errors(self.path):
             pool, inside = self._open_pool(), self._snapshots.get(threading.get_ident())
             if inside is not None:
@@ -89,7 +91,7 @@ class Connections:
                     raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
                 yield inside
                 return
-            db = pool.take_reader(is_whole=not once)
+            db = pool.take_reader(is_whole=is_whole)
             try:
                 yield db
             finally:
@@ -97,7 +99,8 @@ class Connections:
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         """Return the rows that one statement finds; `namespace` of its values is whose rows it reads, None of all."""
-        with self.reading(once=True) as db:
+        # A single statement sees one state by itself, and needs no transaction.
+        with self._reading(is_whole=False) as db:
             return db.execute(sql, values or {}).fetchall()
 
     def known(self, key: object, read: Callable[[], T]) -> T:

@@ -534,7 +534,7 @@ class PostgresConnections(Connections):
             raise
 
     @contextmanager
-    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
+    def reading(self, namespace: str | None = None) -> Iterator[Database]:
         """Give a connection inside a read transaction; see `Connections.reading`."""
         scope = None if namespace is None else rights.scope_of(namespace)
         with self.address.errors():
