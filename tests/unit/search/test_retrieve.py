@@ -104,3 +104,11 @@ def test_a_search_computes_on_one_thread(book: Notebook, monkeypatch: pytest.Mon
         before = count()
         assert search(book, "where did Anna move to")
         assert (seen[0], count()) == (1, before)
+
+
+def test_a_number_of_a_query_is_looked_for_only_where_a_word_begins() -> None:
+    """So that a query of many letters without a space is read in linear time, not once from each letter."""
+    text = "a" * 20 + "1 b2c x_3 42, 7ff"
+    words = [(match.start(), match[0]) for match in retrieve._NUMBER.finditer(text)]
+    assert [word for _, word in words] == ["a" * 20 + "1", "b2c", "3", "42", "7ff"]
+    assert [place for place in range(len(text)) if retrieve._NUMBER.match(text, place)] == [at for at, _ in words]

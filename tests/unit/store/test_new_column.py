@@ -20,7 +20,7 @@ from commonplace.redaction import redact
 from commonplace.store import check, dialect, memories, schema
 from commonplace.store.rows import cleaned, form_of
 from commonplace.store.schema import SCHEMA, Column, Table
-from commonplace.types import Link
+from commonplace.types import Link, Owner
 
 TOKEN = "ghp" + "_" + "Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEa"
 NOTE = "Quillfeather is the name of the buyer"
@@ -127,3 +127,17 @@ def test_what_it_names_is_checked(use: Use, tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "store" / "store.db")) as db, db:
             db.execute("UPDATE memories SET about = 'nobody'")
         assert any("memories whose about is gone" in each.problem for each in book.doctor().findings)
+
+
+@pytest.mark.parametrize(
+    ("given", "clean"),
+    [
+        (("a.md", "b.md", "a.md"), ("a.md", "b.md", "a.md")),
+        ((f"x {TOKEN}", "b.md", f"x {TOKEN[:-1]}q"), ("x [redacted: github token]", "b.md")),
+    ],
+)
+def test_texts_of_a_list_that_occur_twice_stay_unless_a_secret_made_them_one(
+    given: tuple[str, ...], clean: tuple[str, ...]
+) -> None:
+    owner = Owner("m", "memory", references=given)
+    assert cleaned(owner, lambda text: redact(text).text, lambda value: value).references == clean
