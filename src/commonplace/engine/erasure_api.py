@@ -98,13 +98,13 @@ class ErasureApi(Service):
         from commonplace.erasure.copies import ErasureRuntime
 
         runtime, graph = self._runtime, self._settings.graph
-        untell: Callable[[MemoryChange, str, str], None] | None = None
+        delete_outside: Callable[[MemoryChange, str, str], None] | None = None
         leave: Callable[[str, Set[str], bool], Left] | None = None
         if graph.backend != "local":  # what was sent to Graphiti is deleted there too
             from commonplace.engine.graph_api import leave_graphiti
             from commonplace.graph.graphiti.outbox import Outbox
 
-            untell = Outbox(self._store, self._namespace, runtime.now).deleted
+            delete_outside = Outbox(self._store, self._namespace, runtime.now).deleted
             leave = partial(leave_graphiti, self._store, graph)
         return ErasureRuntime(
             directory=runtime.directory,
@@ -116,7 +116,7 @@ class ErasureApi(Service):
             forget_caches=runtime.forget_caches,
             progress=runtime.progress,
             follow=None if runtime.feed is None else runtime.feed.follow,
-            ground=lambda: runtime.graph_runtime(True),
-            untell=untell,
+            graph=lambda: runtime.graph_runtime(True),
+            delete_outside=delete_outside,
             leave=leave,
         )

@@ -597,16 +597,16 @@ class Graph:
 
     @made_once
     def _reader(self) -> GraphReader:
-        ground = self._runtime.graph_runtime(False)
+        runtime = self._runtime.graph_runtime(False)
         if self._backend is None:
             from commonplace.graph.query import GraphReader
 
-            return GraphReader(ground, self._search_graph, self._words_of)
+            return GraphReader(runtime, self._search_graph, self._words_of)
         from commonplace.graph.graphiti.query import GraphitiReader
         from commonplace.models.static_reranking import StaticReranker
 
         scores = StaticReranker(self._runtime.tokens).scores
-        return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, scores)
+        return GraphitiReader(runtime, self._search_graph, self._words_of, self._backend, scores)
 
     def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> views.Times:
         from commonplace.graph.views import Times

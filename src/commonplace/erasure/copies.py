@@ -57,12 +57,12 @@ class ErasureRuntime:
     Attributes:
         is_served: its answers go to a server's clients, who may not know of other namespaces.
         pages: None where the store has no Markdown.
-        untell: takes note, in the transaction, that an outside graph is to delete an episode of a group too; None where
-            there is none.
-        leave: takes a namespace, of which what has these ids may have been told, away from an outside graph, or only
+        delete_outside: notes, in the transaction, that an outside graph is to delete an episode of a group too; None
+            where there is none.
+        leave: removes a namespace, of which what has these ids may have been sent, from an outside graph, or only
             says that it would (True); returns what went there and what is left; None where there is none.
         follow: brings the graph, in the transaction, to what memories say now; None where it takes none of it.
-        ground: what a graph is changed with; None where nobody forgets parts of one.
+        graph: what a graph is changed with; None where nobody forgets parts of one.
         forget_caches: lets this process drop what it keeps of questions and texts.
         clock: seconds since the epoch.
     """
@@ -76,8 +76,8 @@ class ErasureRuntime:
     forget_caches: Callable[[], None] = lambda: None
     progress: Progress | None = None
     follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
-    ground: Callable[[], GraphRuntime] | None = None
-    untell: Callable[[MemoryChange, str, str], None] | None = None
+    graph: Callable[[], GraphRuntime] | None = None
+    delete_outside: Callable[[MemoryChange, str, str], None] | None = None
     leave: Callable[[str, Set[str], bool], Left] | None = None
 
 

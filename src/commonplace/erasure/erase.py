@@ -141,13 +141,13 @@ def _planned(
         plan = choose(place.store, namespace, wanted, in_process=in_process)
         add_rows(plan, place.store, namespace)
         if change is not None and any(plan.parts.values()):
-            assert place.ground is not None, "deleting parts of a graph needs its runtime"
-            erase_parts(plan, place.store, change, place.ground())
+            assert place.graph is not None, "deleting parts of a graph needs its runtime"
+            erase_parts(plan, place.store, change, place.graph())
         ledger = place.store.ledger(namespace) if change is None else change.ledger
         found = naming(ledger, plan.memories)
         issues = dict.fromkeys((*found.issues, *quoting_queries(place, namespace, ledger, plan)))
         plan.naming = replace(found, issues=tuple(issues))
-    if plan.copied and place.untell is not None:
+    if plan.copied and place.delete_outside is not None:
         copies = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
         plan.outside = (*plan.outside, copies)
     return plan
@@ -158,9 +158,9 @@ def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Pl
     change.erase_owners(list(plan.owners))
     for name in plan.contexts:
         change.knowledge.drop_context(name)
-    if place.untell is not None:
+    if place.delete_outside is not None:
         for episode, group in plan.copied.items():
-            place.untell(change, episode, group)
+            place.delete_outside(change, episode, group)
     forget_in_ledger(change.ledger, plan.memories, Doer("forget", now), plan.naming)
     for id_ in plan.revived:
         known = change.find(id_)

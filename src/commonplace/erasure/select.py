@@ -404,7 +404,7 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
     plan.vault_paths = tuple(sorted(paths - {""}))
 
 
-def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRuntime) -> None:
+def erase_parts(plan: Plan, store: Store, change: MemoryChange, runtime: GraphRuntime) -> None:
     """Remove the chosen parts from a graph under change; the plan collects what went, and its traces.
 
     Args:
@@ -417,7 +417,7 @@ def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRun
     entities = families(graph, [*subjects["entity"], *parts["entities"]])
     about = [*parts["relations"], *facts_about(graph, families(graph, parts["entities"]))]
     facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *about]))).values()
-    keys = dict.fromkeys(key_of(each, ground.kinds) for each in facts)
+    keys = dict.fromkeys(key_of(each, runtime.kinds) for each in facts)
     changing = {
         "episodes": parts["episodes"],
         "entities": tuple(dict.fromkeys(entities)),
@@ -425,12 +425,12 @@ def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRun
     }
     before = list(change.rows_of(_rows_asked(changing)))
     for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True):
-        space = texts_of(ground.namespace, kind)
+        space = texts_of(runtime.namespace, kind)
         _add_texts(plan, store, space, list(store.owner_numbers(space, kind, changing[name]).values()))
     if parts["episodes"]:
-        take_out(graph, ground, parts["episodes"])
-    remove_facts(graph, ground, parts["relations"])
-    remove_entities(graph, ground, parts["entities"])
+        take_out(graph, runtime, parts["episodes"])
+    remove_facts(graph, runtime, parts["relations"])
+    remove_entities(graph, runtime, parts["entities"])
     _add_gone(plan, before, list(change.rows_of(_rows_asked(changing))))
 
 

@@ -49,7 +49,7 @@ class ImportRuntime:
     Attributes:
         destination: makes the passages; called before the first write.
         now: seconds since the epoch.
-        ground: returns the runtime of the graph.
+        graph: returns the runtime of the graph.
         feed: lets the graph follow the memories.
         has_graph: what is imported brings along what its memories say, as our own exports do.
     """
@@ -58,7 +58,7 @@ class ImportRuntime:
     namespace: str
     destination: Callable[[], Destination]
     now: float
-    ground: Callable[[Destination], GraphRuntime]
+    graph: Callable[[Destination], GraphRuntime]
     feed: MemoryFeed | None = None
     has_graph: bool = False
 
@@ -190,12 +190,12 @@ class Writer:
                 ledger.put_reversal(reversal if is_free else replace(reversal, number=0))
 
     def _put_facts(self, items: Sequence[FactItem], texts: Texts) -> None:
-        ground = replace(self._into.ground(self._destination), texts=texts)
+        runtime = replace(self._into.graph(self._destination), texts=texts)
         with self._change() as change:
             known = Known(self._into.store, self._into.namespace, change)
             for item in items:
                 if item.stored(known) is None:
-                    add_fact(change.graph, ground, item.fact, self._into.now)
+                    add_fact(change.graph, runtime, item.fact, self._into.now)
 
 
 ON_CONFLICT: Final = ("refuse", "skip", "replace")

@@ -36,7 +36,7 @@ def holding(book: Engine, *marks: bytes) -> list[str]:
 
 
 def place_of(book: Engine, **values: Any) -> ErasureRuntime:
-    own = {"pages": book._runtime.journal, "ground": lambda: book._runtime.graph_runtime(True)}
+    own = {"pages": book._runtime.journal, "graph": lambda: book._runtime.graph_runtime(True)}
     return ErasureRuntime(book.directory, book._runtime.store, book._runtime.index, **{**own, **values})
 
 

@@ -104,7 +104,7 @@ class Backend:
                     if is_asked:
                         self._finish(delivered)
             except ProviderError as error:
-                notices.append(told(error))
+                notices.append(error_text(error))
         left = self.outbox.errands() if has_some else []
         refused = [each for each in left if each.refusals]
         notices += [f"Graphiti refused {each.what} {each.id:.80}: {each.error}" for each in refused[:3]]
@@ -125,7 +125,7 @@ class Backend:
         try:
             self._finish([])
         except ProviderError as error:
-            _log.warning("%s", told(error))
+            _log.warning("%s", error_text(error))
         finally:
             self.tools.close()
 
@@ -287,7 +287,7 @@ class Backend:
         return any(each.relation.created_at >= since for each in found)
 
 
-def told(error: ProviderError) -> str:
+def error_text(error: ProviderError) -> str:
     return f"Graphiti does not answer: {error.args[0]}"
 
 
@@ -406,7 +406,7 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
             seen |= {own_id(each.name) for each in listed}
             waiting.pop(0)
     except ProviderError as error:
-        outside.append(unreached(waiting, told(error)))
+        outside.append(unreached(waiting, error_text(error)))
     else:
         unseen = sent - seen
         if unseen and not found:

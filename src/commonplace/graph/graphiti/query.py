@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
-from commonplace.graph.graphiti.backend import Backend, told
+from commonplace.graph.graphiti.backend import Backend, error_text
 from commonplace.graph.graphiti.client import GraphitiTools, unmarked
 from commonplace.graph.graphiti.outbox import waiting_for
 from commonplace.graph.names import normal
@@ -222,7 +222,7 @@ class GraphitiReader(GraphReader):
             listed = self.backend.ask(lambda tools: tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS))))
             found = [unmarked(each) for each in listed]
         except ProviderError as error:
-            _log.warning("%s", told(error))
+            _log.warning("%s", error_text(error))
         gone = {each.id for each in self.backend.outbox.errands() if each.what == "delete"}
         own = {*self._graph.episodes([each.id for each in found]), *gone}
         others = [replace(each, group=labels.get(each.group, each.group)) for each in found if each.id not in own]
@@ -239,7 +239,7 @@ class GraphitiReader(GraphReader):
                 found = self.backend.ask(lambda tools: _Question(self, tools, times, ())._find(name))
             except (NotFoundError, ProviderError) as error:
                 if isinstance(error, ProviderError):
-                    _log.warning("%s", told(error))
+                    _log.warning("%s", error_text(error))
                 raise NotFoundError(f"there is no entity {name!r:.80}", remedy=_BY_NAME) from None
             return EntityView(found.id, found.name, found.type, found.summary, moment_of(found.created_at))
 
@@ -253,7 +253,7 @@ class GraphitiReader(GraphReader):
             except NotFoundError:
                 raise nowhere from None
         except ProviderError as error:
-            notice = f"{told(error)}; the local graph did"
+            notice = f"{error_text(error)}; the local graph did"
             _log.warning("%s", notice)
             found: Any = ask(self._local)
             return replace(found, degraded=True, notices=(notice, *found.notices))  # type: ignore[no-any-return]

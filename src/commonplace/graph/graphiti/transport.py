@@ -115,8 +115,8 @@ class Stdio:
                     env={**os.environ, **self._environment},
                 )
             except OSError as error:
-                told = f"{self._command[0]} cannot be started: {error.strerror}"
-                raise ProviderError(told, remedy="check graph.graph_uri") from error
+                problem = f"{self._command[0]} cannot be started: {error.strerror}"
+                raise ProviderError(problem, remedy="check graph.graph_uri") from error
             self._process = process
             for work, pipe in ((self._read, process.stdout), (self._write, process.stdin)):
                 self._threads.append(threading.Thread(target=work, args=(pipe,), daemon=True))
@@ -187,8 +187,8 @@ class StreamableHttp:
             try:
                 found = _answer_to(message, decode(text))
             except CommonplaceError as error:
-                told = f"{self._address} answered what is not JSON"
-                raise UnansweredError(told, remedy="check the address") from error
+                problem = f"{self._address} answered what is not JSON"
+                raise UnansweredError(problem, remedy="check the address") from error
             if found is not None:
                 if message["method"] == "initialize":
                     # The session and the version of the protocol are named in every request from now on.
@@ -216,23 +216,23 @@ class StreamableHttp:
         try:
             answer = send(self._address, "", self._headers, body, patience, MAX_ANSWER_BYTES, method)
         except FAULTS as fault:
-            told = getattr(fault, "strerror", None) or type(fault).__name__
+            problem = getattr(fault, "strerror", None) or type(fault).__name__
             if isinstance(fault, ConnectionRefusedError | socket.gaierror):
                 helps = "start it, or check graph.graph_uri"
-                raise ProviderError(f"{self._address} cannot be reached ({told})", remedy=helps) from fault
+                raise ProviderError(f"{self._address} cannot be reached ({problem})", remedy=helps) from fault
             if isinstance(fault, TimeoutError):
                 late = f"{self._address} did not answer in time"
                 raise UnansweredError(late, remedy="raise graph.timeout_s") from fault
-            raise UnansweredError(f"{self._address} closed the connection ({told})", remedy="try again") from fault
+            raise UnansweredError(f"{self._address} closed the connection ({problem})", remedy="try again") from fault
         status = answer.status
         if status in (200, 202, 204):
             return answer
         if status == 404 and self._is_open:
             raise SessionEndedError(f"{self._address} ended the session", status=status, remedy="try again")
-        told = f"{self._address} answered {status}"
+        problem = f"{self._address} answered {status}"
         if status >= 500:
-            raise UnansweredError(told, status=status, remedy="try again later")
-        raise ProviderError(told, status=status, remedy=_REMEDIES.get(status, "check graph.graph_uri"))
+            raise UnansweredError(problem, status=status, remedy="try again later")
+        raise ProviderError(problem, status=status, remedy=_REMEDIES.get(status, "check graph.graph_uri"))
 
 
 Transport = Stdio | StreamableHttp
