@@ -23,7 +23,7 @@ from commonplace.ingest.passages import Destination
 from commonplace.patterns import late_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
-from commonplace.types import GRAPH_KINDS, MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types import GRAPH_KINDS, SUPERSEDES, MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def take_out(
     )
     gone = set(episodes)
     before, erased = FactKeys(graph, runtime).revise(
-        graph.relations(facts).values(), lambda _, said: None if said.episode in gone else said
+        graph.relations(facts).values(), lambda _, said: None if gone & {said.episode, said.of} else said
     )
     graph.erase_episodes(episodes)
     after, reopened = graph.relations(list(before)), []
@@ -333,8 +333,13 @@ class MemoryFeed:
         extraction, _ = readings.read(owner, record)
         if not extraction.entities:
             return
-        episode = Episode(
-            readings.runtime.new_id(),
+        episode = self._episode(memory, readings.runtime)
+        add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True)
+
+    def _episode(self, memory: StoredMemory, runtime: GraphRuntime) -> Episode:
+        owner, record = memory.owner, memory.record
+        return Episode(
+            runtime.new_id(),
             "",
             _told(owner, record),
             memory.created_at,
@@ -345,7 +350,59 @@ class MemoryFeed:
             memory=owner.id,
             version=record.version,
         )
-        add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True)
+
+    def overtake(self, change: MemoryChange, older: str, newer: str, confidence: float) -> None:
+        """End what an older memory states when the newer one overtook it, if it states one thing.
+
+        Of several nobody knows which is meant; what the newer one states as well goes on.
+        """
+        graph, memory = change.graph, change.find(newer)
+        stated = self._stated(graph, older)
+        if memory is None or memory.expired_at is not None or len(stated) != 1:
+            return
+        if stated[0].home in {each.home for each in self._stated(graph, newer)}:
+            return
+        runtime = self.read().runtime
+        known = graph.episodes_of_memory(newer)
+        episode = known[-1] if known else self._episode(memory, runtime)
+        if not known:
+            graph.put(episode)
+        said = replace(
+            stated[0],
+            saying="denied",
+            at=runtime.now(),
+            told=episode.reference_time,
+            valid_from=None,
+            valid_to=None,
+            trust=episode.trust,
+            confidence=confidence,
+            episode=episode.id,
+            start=0,
+            end=0,
+            reason="a newer memory overtook the one that states it",
+            doubt="",
+            of=stated[0].episode,
+        )
+        FactKeys(graph, runtime).say(said, Changed())
+
+    def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
+        """Take back that what an older memory states ended when the newer one overtook it."""
+        graph = change.graph
+        older_ids, newer_ids = ({each.id for each in graph.episodes_of_memory(id_)} for id_ in (older, newer))
+        facts = graph.relations([each.home for each in self._stated(graph, older)]) if older_ids and newer_ids else {}
+        if facts:
+            FactKeys(graph, self.read().runtime).revise(
+                facts.values(),
+                lambda _, said: None if said.of in older_ids and said.episode in newer_ids else said,
+            )
+
+    def _stated(self, graph: GraphChange, memory: str) -> list[Assertion]:
+        """Return what a memory states that holds, each with the id of its fact as its home."""
+        ids = {each.id for each in graph.episodes_of_memory(memory)}
+        mentioned = (each for some in graph.mentioned([*ids]).values() for each in some if each.kind == "relation")
+        said = FactKeys(graph, self.read().runtime).said_of(dict.fromkeys(each.subject for each in mentioned))
+        found = {id_: replace(each, home=id_) for id_, each in said if each.episode in ids and each.saying == "said"}
+        return [*found.values()]
 
     def let_go(self, change: MemoryChange, id_: str) -> None:
         """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
@@ -383,6 +440,9 @@ class MemoryFeed:
                 take_out(change.graph, readings.runtime, [each.id for each in episodes])
             if live is not None:
                 self.add(change, live, readings)
+            for link in change.links([id_]):
+                if link.type == SUPERSEDES:
+                    self.overtake(change, link.target, link.source, link.strength)
 
 
 def _key(owner: Owner, record: MemoryRecord) -> _Key:

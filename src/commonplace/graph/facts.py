@@ -39,6 +39,7 @@ class Assertion:
         episode: an id, "" where somebody gave the fact as such; `start`, `end`: its place there.
         aspect, doubt: see `Claim`.
         type: of the relation, whose row holds it.
+        of: the episode whose statement has ended, as its memory was overtaken; "" where the source itself says so.
     """
 
     home: str
@@ -62,6 +63,7 @@ class Assertion:
     aspect: str = ""
     doubt: str = ""
     type: str = ""
+    of: str = ""
 
     @property
     def begins(self) -> float | None:

@@ -224,13 +224,15 @@ class MemoryService:
         name = link_type(type_)
         if not name:
             raise UsageError("the type of a link is empty", remedy="give a type, such as related")
-        link = Link(source, target, name, fraction("strength", strength), self._now())
+        link, feed = Link(source, target, name, fraction("strength", strength), self._now()), self._feed()
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
                 _known(change.find(id_), id_, is_live=False)
             if name in (SUPERSEDES, HOLDS_BESIDE):
-                expire_judged(change, link.created_at, source, target)
+                expire_judged(change, link.created_at, source, target, feed)
             change.link(link)
+            if feed is not None and name == SUPERSEDES:
+                feed.overtake(change, target, source, link.strength)
         return link
 
     def unlink(self, source: str, target: str, type_: str | None) -> int:
@@ -238,11 +240,16 @@ class MemoryService:
         name = None if type_ is None else link_type(type_)
         known = self._store.links(self._namespace, [source], past=True)
         gone = {link.created_at for link in known if link.target == target and name in (None, link.type)}
+        feed = self._feed()
         with self._store.change_memories(self._namespace) as change:
             count = change.unlink(source, target, name)
+            if feed is not None and name in (None, SUPERSEDES):
+                feed.hold_again(change, target, source)
             for link in known:
                 if link.expired_at in gone and target in (link.source, link.target):
                     change.link(replace(link, expired_at=None))
+                    if feed is not None and link.type == SUPERSEDES:
+                        feed.overtake(change, link.target, link.source, link.strength)
         return count
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:

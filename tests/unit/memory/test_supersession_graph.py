@@ -1,0 +1,86 @@
+"""What the graph knows ends when the memory that states it is overtaken, and holds again when that is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.unit.clock import Clock
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.types import HOLDS_BESIDE, SUPERSEDES
+
+MOVED = "The removal van has left and the new kitchen smells of paint."
+"""Names neither place: the extractor finds nothing in it."""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store", clock=Clock()) as engine:
+        engine.remember("We live in Boston.", id="home", at="2026-01-01")
+        engine.remember(MOVED, id="moved", at="2026-02-01")
+        yield engine
+
+
+def homes(book: Engine) -> list[tuple[str, datetime | None]]:
+    return [(each.target_name, each.valid_to) for each in book.graph.search_edges("Boston", 5, include_past=True)]
+
+
+def test_a_fact_ends_with_the_memory_that_states_it(book: Engine) -> None:
+    """Recall and graph must not tell two stories."""
+    assert homes(book) == [("Boston", None)]
+    book.link("moved", "home", SUPERSEDES)
+    assert homes(book) == [("Boston", datetime(2026, 2, 1, tzinfo=UTC))]
+    assert list(book.graph.search_edges("Boston", 5)) == []
+    [fact] = book.graph.search_edges("Boston", 5, include_past=True)
+    assert "a newer memory overtook the one that states it" in str(book.graph.history(fact.uuid))
+
+
+def test_it_holds_again_when_the_link_goes(book: Engine) -> None:
+    book.link("moved", "home", SUPERSEDES)
+    book.unlink("moved", "home", SUPERSEDES)
+    assert homes(book) == [("Boston", None)]
+
+
+@pytest.mark.parametrize("id_", ["moved", "home"])
+def test_forgetting_takes_the_end_along(book: Engine, id_: str) -> None:
+    """What is left says what the rest says, as if the forgotten memory had never been."""
+    book.link("moved", "home", SUPERSEDES)
+    book.forget([id_])
+    assert homes(book) == ([("Boston", None)] if id_ == "moved" else [])
+
+
+@pytest.mark.parametrize(("id_", "text"), [("moved", "The removal van has left."), ("home", "We live in Boston!")])
+def test_what_a_person_linked_counts_after_either_is_edited(book: Engine, id_: str, text: str) -> None:
+    """Who mends a slip of the pen does not take back a decision."""
+    book.link("moved", "home", SUPERSEDES)
+    book.update(id_, content=text)
+    assert homes(book) == [("Boston", datetime(2026, 2, 1, tzinfo=UTC))]
+
+
+def test_of_a_memory_that_states_several_things_none_ends(book: Engine) -> None:
+    """Nobody knows which of them is meant."""
+    book.remember("Ana lives in Porto and works for Globex.", id="both", at="2026-01-01")
+    book.remember("Ana has handed in her badge.", id="badge", at="2026-02-01")
+    book.link("badge", "both", SUPERSEDES)
+    assert {each.valid_to for each in book.graph.search_edges("Ana Porto Globex", 5)} == {None}
+
+
+def test_what_the_newer_one_states_as_well_goes_on(book: Engine) -> None:
+    book.remember("We live in Boston, on the third floor now.", id="floor", at="2026-02-02")
+    book.link("floor", "home", SUPERSEDES)
+    assert [end for name, end in homes(book) if name == "Boston"] == [None]
+
+
+def test_what_holds_beside_ends_nothing(book: Engine) -> None:
+    book.link("moved", "home", HOLDS_BESIDE)
+    assert homes(book) == [("Boston", None)]
+
+
+def test_an_archived_memory_ends_nothing(book: Engine) -> None:
+    book.link("moved", "home", SUPERSEDES)
+    book.archive("moved")
+    assert homes(book) == [("Boston", None)]
