@@ -381,7 +381,7 @@ class Runtime:
     def rule(self) -> SupersessionRule:
         from commonplace.memory.supersession import SupersessionRule
 
-        return SupersessionRule(self.store, lambda: self.searcher, self.namespace, self.tokens, self.now, self.feed)
+        return SupersessionRule(self.store, lambda: self.searcher, self.namespace, self.tokens, self.now)
 
     @property
     def is_judging(self) -> bool:

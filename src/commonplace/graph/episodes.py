@@ -23,7 +23,7 @@ from commonplace.ingest.passages import Destination
 from commonplace.patterns import late_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
-from commonplace.types import GRAPH_KINDS, SUPERSEDES, MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types import GRAPH_KINDS, RULE, SUPERSEDES, MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
@@ -352,9 +352,10 @@ class MemoryFeed:
         )
 
     def overtake(self, change: MemoryChange, older: str, newer: str, confidence: float) -> None:
-        """End what an older memory states when the newer one overtook it, if it states one thing.
+        """End what an older memory states as somebody says that the newer one overtook it, if it states one thing.
 
-        Of several nobody knows which is meant; what the newer one states as well goes on.
+        Of several nobody knows which is meant; what the newer one states as well goes on. What a rule finds ends
+        nothing: it is wrong too often.
         """
         graph, memory = change.graph, change.find(newer)
         stated = self._stated(graph, older)
@@ -379,14 +380,14 @@ class MemoryFeed:
             episode=episode.id,
             start=0,
             end=0,
-            reason="a newer memory overtook the one that states it",
+            reason="somebody linked the memory that states it as overtaken",
             doubt="",
             of=stated[0].episode,
         )
         FactKeys(graph, runtime).say(said, Changed())
 
     def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
-        """Take back that what an older memory states ended when the newer one overtook it."""
+        """Take back that what an older memory states ended with the link between the two."""
         graph = change.graph
         older_ids, newer_ids = ({each.id for each in graph.episodes_of_memory(id_)} for id_ in (older, newer))
         facts = graph.relations([each.home for each in self._stated(graph, older)]) if older_ids and newer_ids else {}
@@ -441,7 +442,7 @@ class MemoryFeed:
             if live is not None:
                 self.add(change, live, readings)
             for link in change.links([id_]):
-                if link.type == SUPERSEDES:
+                if link.type == SUPERSEDES and link.origin != RULE:
                     self.overtake(change, link.target, link.source, link.strength)
 
 

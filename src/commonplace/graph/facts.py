@@ -39,7 +39,7 @@ class Assertion:
         episode: an id, "" where somebody gave the fact as such; `start`, `end`: its place there.
         aspect, doubt: see `Claim`.
         type: of the relation, whose row holds it.
-        of: the episode whose statement has ended, as its memory was overtaken; "" where the source itself says so.
+        of: the episode whose statement has ended, as its memory was linked as overtaken; "" where the source says so.
     """
 
     home: str

@@ -229,7 +229,7 @@ class MemoryService:
             for id_ in (source, target):
                 _known(change.find(id_), id_, is_live=False)
             if name in (SUPERSEDES, HOLDS_BESIDE):
-                expire_judged(change, link.created_at, source, target, feed)
+                expire_judged(change, link.created_at, source, target)
             change.link(link)
             if feed is not None and name == SUPERSEDES:
                 feed.overtake(change, target, source, link.strength)
@@ -248,8 +248,6 @@ class MemoryService:
             for link in known:
                 if link.expired_at in gone and target in (link.source, link.target):
                     change.link(replace(link, expired_at=None))
-                    if feed is not None and link.type == SUPERSEDES:
-                        feed.overtake(change, link.target, link.source, link.strength)
         return count
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:

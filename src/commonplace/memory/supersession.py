@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from commonplace.text.similarity import is_near_duplicate
 from commonplace.text.tokens import without_unspaced
 from commonplace.text.words import word_lists
 from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Note, Selection, StoredMemory, TokenEntry
-
-if TYPE_CHECKING:
-    from commonplace.graph.episodes import MemoryFeed
 
 SURROUNDINGS: Final = 5
 """A text's surroundings are the mean of so many of its nearest."""
@@ -369,17 +366,11 @@ def overtaken(store: Store, namespace: str) -> list[Overtaken]:
     return list(found.values())
 
 
-def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "", feed: MemoryFeed | None = None) -> None:
-    """Take back what a rule linked to a memory, or is asked of it; with `other` between these two alone.
-
-    Args:
-        feed: takes back what the graph has ended by it.
-    """
+def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "") -> None:
+    """Take back what a rule linked to a memory, or is asked of it; with `other` between these two alone."""
     for link in change.links([id_]):
         if (link.origin == RULE or link.type == CONFLICTS) and other in ("", link.source, link.target):
             change.link(replace(link, expired_at=now))
-            if feed is not None and link.type == SUPERSEDES:
-                feed.hold_again(change, link.target, link.source)
 
 
 @dataclass(eq=False)
@@ -391,7 +382,6 @@ class SupersessionRule:
     _namespace: str
     _tokens: StaticEmbedder
     _now: Callable[[], float]
-    _feed: MemoryFeed | None = None
     _done: int | None = None
     _noted: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -506,13 +496,9 @@ class SupersessionRule:
                     del due[pair]
                 elif pair in verdicts:
                     change.link(replace(link, expired_at=self._now()))
-                    if self._feed is not None and link.type == SUPERSEDES:
-                        self._feed.hold_again(change, link.target, link.source)
             for link in due.values():
                 if all(change.find(id_) is not None for id_ in (link.source, link.target)):
                     change.link(link)
-                    if self._feed is not None and link.type == SUPERSEDES:
-                        self._feed.overtake(change, link.target, link.source, link.strength)
 
     @cached_property
     def _wordings(self) -> Wordings:

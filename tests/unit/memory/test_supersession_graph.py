@@ -1,4 +1,4 @@
-"""What the graph knows ends when the memory that states it is overtaken, and holds again when that is taken back."""
+"""What the graph knows ends when a person says that the memory that states it is overtaken, and holds again without."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.types import HOLDS_BESIDE, SUPERSEDES
+from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES
 
 MOVED = "The removal van has left and the new kitchen smells of paint."
 """Names neither place: the extractor finds nothing in it."""
@@ -36,7 +36,7 @@ def test_a_fact_ends_with_the_memory_that_states_it(book: Engine) -> None:
     assert homes(book) == [("Boston", datetime(2026, 2, 1, tzinfo=UTC))]
     assert list(book.graph.search_edges("Boston", 5)) == []
     [fact] = book.graph.search_edges("Boston", 5, include_past=True)
-    assert "a newer memory overtook the one that states it" in str(book.graph.history(fact.uuid))
+    assert "somebody linked the memory that states it as overtaken" in str(book.graph.history(fact.uuid))
 
 
 def test_it_holds_again_when_the_link_goes(book: Engine) -> None:
@@ -84,3 +84,25 @@ def test_an_archived_memory_ends_nothing(book: Engine) -> None:
     book.link("moved", "home", SUPERSEDES)
     book.archive("moved")
     assert homes(book) == [("Boston", None)]
+
+
+def test_what_a_person_answers_in_a_review_ends_it(tmp_path: Path) -> None:
+    """A question is settled in one place, for recall and graph."""
+    with commonplace.open(tmp_path / "other", clock=Clock()) as book:
+        book.remember("My sister lives in Lisbon.", id="sister", at="2026-01-01")
+        book.remember("Boxes, keys and a view of the harbour.", id="boxes", at="2026-02-01")
+        book.link("boxes", "sister", CONFLICTS)
+        [question] = book.questions()
+        book.answer(question.id, "right")
+        [fact] = book.graph.search_edges("Lisbon", 5, include_past=True)
+        assert fact.valid_to == datetime(2026, 2, 1, tzinfo=UTC)
+
+
+def test_what_a_rule_linked_ends_nothing(tmp_path: Path) -> None:
+    """The rule is wrong too often for a silent end: a cousin moved, and nobody else."""
+    with commonplace.open(tmp_path / "other", clock=Clock()) as book:
+        book.remember("I live in Tampere, top floor, and the wind sings through the balcony door.", at="2026-01-01")
+        book.remember("My cousin Eero just moved to Oulu and got the same singing balcony door.", at="2026-02-01")
+        assert {link.origin for link in book.links()} == {RULE}
+        [fact] = [each for each in book.graph.search_edges("Tampere", 5) if each.target_name == "Tampere"]
+        assert fact.valid_to is None
