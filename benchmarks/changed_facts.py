@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 import commonplace
-from benchmarks.output import json_option, show
+from benchmarks.output import FILE, json_option, show
 from commonplace.benchmarks.harness import describe
 from commonplace.engine import Engine
 
@@ -61,10 +61,11 @@ def outcome(book: Engine, pair: dict[str, str]) -> dict[str, bool]:
 
 
 @click.command()
+@click.option("--pairs", type=FILE, default=PAIRS, help="Other pairs of messages. [default: the forty to judge by]")
 @json_option
-def main(*, as_json: bool) -> None:
-    """Measure what becomes of forty facts that were changed in everyday words."""
-    show(lambda: run(PAIRS), as_json=as_json)
+def main(*, as_json: bool, pairs: Path) -> None:
+    """Measure what becomes of facts that were changed in everyday words."""
+    show(lambda: run(pairs), as_json=as_json)
 
 
 if __name__ == "__main__":
