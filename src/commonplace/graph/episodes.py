@@ -16,7 +16,7 @@ from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extra
 from commonplace.graph.entities import Entities, Merger
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
-from commonplace.graph.facts import Assertion, fact_of
+from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text, roots
 from commonplace.ingest.passages import Destination
@@ -354,8 +354,8 @@ class MemoryFeed:
     def overtake(self, change: MemoryChange, older: str, newer: str, confidence: float) -> None:
         """End what an older memory states as somebody says that the newer one overtook it, if it states one thing.
 
-        Of several nobody knows which is meant; what the newer one states as well goes on. What a rule finds ends
-        nothing: it is wrong too often.
+        Of several nobody knows which is meant; what the newer one states as well goes on, as does what is sensitive, or
+        trusted more. What a rule finds ends nothing: it is wrong too often.
         """
         graph, memory = change.graph, change.find(newer)
         stated = self._stated(graph, older)
@@ -363,6 +363,9 @@ class MemoryFeed:
             return
         if stated[0].home in {each.home for each in self._stated(graph, newer)}:
             return
+        fact = fact_of(graph.relations([stated[0].home])[stated[0].home])
+        if fact.doubt == SENSITIVE or fact.trust > memory.record.trust or confidence < MIN_CONFIDENCE:
+            return  # it would be disputed, and who has just answered one question be asked another
         runtime = self.read().runtime
         known = graph.episodes_of_memory(newer)
         episode = known[-1] if known else self._episode(memory, runtime)

@@ -106,3 +106,18 @@ def test_what_a_rule_linked_ends_nothing(tmp_path: Path) -> None:
         assert {link.origin for link in book.links()} == {RULE}
         [fact] = [each for each in book.graph.search_edges("Tampere", 5) if each.target_name == "Tampere"]
         assert fact.valid_to is None
+
+
+@pytest.mark.parametrize(
+    ("older", "origin"), [("My dose of levothyroxine is 50 micrograms.", "user"), ("I live in Tampere.", "web")]
+)
+def test_an_answer_raises_no_other_question(tmp_path: Path, older: str, origin: str) -> None:
+    """What a link may not end on its word, as of health or of somebody trusted more, stays and is not asked again."""
+    with commonplace.open(tmp_path / "other", clock=Clock()) as book:
+        book.remember(older, id="older", at="2026-01-01", origin="user")
+        book.remember("Boxes, keys and a view of the harbour.", id="newer", at="2026-02-01", origin=origin)
+        book.link("newer", "older", CONFLICTS)
+        book.answer("older:newer", "right")
+        [fact] = book.graph.search_edges(older, 5, include_past=True)
+        assert (fact.valid_to, fact.disputed) == (None, False)
+        assert book.questions() == []
