@@ -24,7 +24,7 @@ from commonplace.index.dense import ChunkFile
 from commonplace.index.files import OpenFiles, generation_path, read_manifest
 from commonplace.index.generations import Index
 from commonplace.index.writer import DenseWriter
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.types import Chunk, Embedding, Head, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)

@@ -30,7 +30,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.ledger.ledger import maintain
-from commonplace.memory.answers import Answer
+from commonplace.memory.idempotency import Answer
 from commonplace.types import Document
 
 IDS = (*THEIRS, "page", "their page")

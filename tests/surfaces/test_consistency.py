@@ -14,7 +14,7 @@ import pytest
 import commonplace
 from commonplace.engine import Engine, maintenance
 from commonplace.errors import EmbedderMismatchError, UsageError
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.search.retrieve import Searcher
 from commonplace.settings import Settings, load

@@ -14,8 +14,8 @@ from commonplace.engine.runtime import Service
 from commonplace.erasure.copies import FORGETTING, LEFT_OF_DRAFT, finish_waiting
 from commonplace.erasure.receipt import Problem
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
+from commonplace.ingest.index_update import bring_up_to_date, disagreement
 from commonplace.ingest.passages import passage_text
-from commonplace.ingest.projection import bring_up_to_date, disagreement
 from commonplace.ingest.read import normalise
 from commonplace.journal.folder import DEFAULT
 from commonplace.knowledge.maps import digest_of

@@ -106,8 +106,8 @@ if TYPE_CHECKING:
     from commonplace.knowledge.config import MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.ledger.ledger import Ledger
-    from commonplace.memory.answers import Answers
     from commonplace.memory.decay import DecayReport
+    from commonplace.memory.idempotency import Answers
     from commonplace.memory.injections import Injection
     from commonplace.search.context import Context
     from commonplace.search.retrieval_log import MemoryUse, RetrievalHistory, RetrievalSummary, Used
@@ -1193,7 +1193,7 @@ class Engine:
     @made_once
     def answers(self) -> Answers:
         """What a server answered in this namespace to requests with an idempotency key."""
-        from commonplace.memory.answers import Answers
+        from commonplace.memory.idempotency import Answers
 
         return Answers(self._runtime.store, self.namespace, self._runtime.now)
 

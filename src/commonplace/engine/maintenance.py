@@ -15,7 +15,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.index.files import MISSING
 from commonplace.index.generations import Generation, Index
-from commonplace.ingest.projection import ProjectionReport, bring_up_to_date
+from commonplace.ingest.index_update import IndexUpdate, bring_up_to_date
 from commonplace.journal.folder import DEFAULT
 from commonplace.redaction import redact
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
@@ -266,7 +266,7 @@ class IndexMaintenance:
             self._index.follow(embedding)
         return self._index.reader()
 
-    def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> ProjectionReport | None:
+    def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> IndexUpdate | None:
         """Bring the index up to date, in a worker if there is one and much to do."""
         here = partial(bring_up_to_date, self._store, self._index, timeout_s=timeout_s, progress=progress)
         if self._worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:

@@ -22,7 +22,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
 from commonplace.errors import CommonplaceError, StoreError
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.settings import Settings
 from commonplace.settings.paths import DATABASE
 from commonplace.types import Progress

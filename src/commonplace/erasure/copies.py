@@ -22,7 +22,7 @@ from commonplace.files import open_file
 from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.logs import blank_lines
 from commonplace.settings.paths import DATABASE, INDEX, LOGS, VAULT
 from commonplace.store.drafts import clear_drafts

@@ -39,7 +39,7 @@ from commonplace.exchange.backup import BACKUP, STORE_SPACE, known_backups
 from commonplace.ledger.erase import all_there_is, naming
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
-from commonplace.memory.answers import ANSWER
+from commonplace.memory.idempotency import ANSWER
 from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange

@@ -40,7 +40,7 @@ from commonplace.formats.json_values import plain, read_json
 from commonplace.logs import LineFile
 from commonplace.mcp.schema import Schema, integers, problems
 from commonplace.mcp.tools import signed
-from commonplace.memory.answers import Answer
+from commonplace.memory.idempotency import Answer
 from commonplace.server.access import SECURITY_HEADERS, Access, Caller
 from commonplace.server.mcp import serve_mcp
 from commonplace.server.openapi import LINES_TYPE, document

@@ -22,7 +22,7 @@ from commonplace.index.contract import Scope
 from commonplace.index.dense import ChunkFile
 from commonplace.index.files import MISSING, OpenFiles
 from commonplace.index.generations import Index
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.ranking.bm25 import code_of
 from commonplace.store.store import Store
 from commonplace.types import Chunk, Embedding, Head, IndexEntry, NewPassage, Owner, OwnerWrite

@@ -11,8 +11,8 @@ from typing import Any
 from tests.contract.stores import BACKENDS
 
 from commonplace.index.generations import Index
+from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.ingest.passages import Destination, PassageMaker, index_documents
-from commonplace.ingest.projection import bring_up_to_date
 from commonplace.memory.supersession import SupersessionRule
 from commonplace.models.static import StaticEmbedder
 from commonplace.search.rank import FIRST_FLOOR, FLOOR

@@ -15,7 +15,7 @@ from commonplace.types import Head, Progress
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionReport:
+class IndexUpdate:
     """What was done to the index.
 
     Attributes:
@@ -38,7 +38,7 @@ def bring_up_to_date(
     purge: bool = False,
     timeout_s: float = 0.0,
     progress: Progress | None = None,
-) -> ProjectionReport | None:
+) -> IndexUpdate | None:
     """Write to the index what the store holds and it does not; rebuild it if it is unusable or mostly deleted.
 
     Args:
@@ -75,7 +75,7 @@ def bring_up_to_date(
             # rebuild. Only glibc has this function, and only it keeps so much.
             with suppress(AttributeError, OSError):
                 ctypes.CDLL(None).malloc_trim(0)
-        return ProjectionReport(added, deleted, rebuild and bool(heads), fault, time.monotonic() - started)
+        return IndexUpdate(added, deleted, rebuild and bool(heads), fault, time.monotonic() - started)
     finally:
         index.release()
 
