@@ -87,7 +87,7 @@ class Ranking:
         odds: log-odds of relevance; float32, shape (n,).
         evidence: what each signal weighs in them, by name; float32, shape (n,).
         fault: why meaning had no part in it; "" where it had.
-        newer: of candidates that are memories, by index, those that overtook them, newest first.
+        newer: of candidates that are memories, by place, those that overtook them, newest first.
         begins: when those of these begin that say so, seconds since the epoch.
     """
 
@@ -105,6 +105,12 @@ class Ranking:
     newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     begins: Mapping[int, float] = field(default_factory=dict)
 
+    def best_first(self) -> Ranking:
+        """Return this with its candidates by value, ties by number: a candidate's index is then its place."""
+        rows = np.lexsort((self.candidates.numbers, -self.values))
+        candidates, values, odds = self.candidates.select(rows), self.values[rows], self.odds[rows]
+        return replace(self, candidates=candidates, values=values, odds=odds, **_joined((self,), rows))
+
     def standing(self, now: float | None) -> tuple[Ranking, Mapping[int, tuple[int, ...]]]:
         """Return this without what has yet to begin, and what stands before each: what holds before that."""
         later = {place for place, begins in self.begins.items() if now is not None and begins > now}
@@ -117,8 +123,11 @@ class Ranking:
         return replace(self, newer=newer), before
 
     def followed_by(self, wider: Ranking) -> Ranking:
-        """Return these candidates and, behind them, those of a wider ranking for the same query that are not here."""
-        new = ~within(wider.candidates.numbers, self.candidates.numbers)
+        """Return these candidates and, behind them, those of a wider ranking for the same query that are not here.
+
+        Both are the best first, and so is what is returned.
+        """
+        new = ~within(wider.candidates.numbers, np.sort(self.candidates.numbers))
         if not new.any() or not len(self.values):
             return self if len(self.values) else wider
         behind = np.zeros(len(wider.values), np.float32) + (self.values.min() - wider.values[new].max() - 1)

@@ -193,7 +193,7 @@ class Searcher:
                     order(replace(request, query=each.text, also=()), each.query, own, context)
                     for each, own in zip(phrasings, signals, strict=True)
                 ]
-                ranking = together(rankings) if len(rankings) > 1 else rankings[0]
+                ranking = (together(rankings) if len(rankings) > 1 else rankings[0]).best_first()
                 newer: dict[int, tuple[int, ...]] = {}
                 # Who asks for a time wants what was so then, not what came later.
                 if request.method == "two-stage" and not asked.times:
@@ -251,12 +251,10 @@ class Searcher:
     def _newer(self, request: Request, rows: TokenRows, ranking: Ranking) -> dict[int, tuple[int, ...]]:
         """Return of the best candidates that are memories those that overtook them, newest first."""
         candidates = ranking.candidates
-        chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
-        self._store.passages_ahead(request.namespace, candidates.numbers[chosen[: 2 * POOL_OWNERS]].tolist())
-        owners = candidates.owners[chosen].tolist()
+        self._store.passages_ahead(request.namespace, candidates.numbers[: 2 * POOL_OWNERS].tolist())
+        owners = candidates.owners[:POOL].tolist()
         memories = self._store.statements(request.namespace, owners, request.wanted.as_of)
-        pairs = zip(owners, chosen.tolist(), strict=True)
-        kept = [(memories[number], place) for number, place in pairs if number in memories]
+        kept = [(memories[number], place) for place, number in enumerate(owners) if number in memories]
         places = {each.id: (-each.at, place) for each, place in reversed(kept)}  # of each memory its best passage
         # Which candidates hold all the numbers that the query names; none where it names none.
         named = [token for word in _NUMBER.findall(request.query) for token in self._tokens.tokenize(word)]
@@ -314,46 +312,43 @@ TRACE_LENGTH = 20
 
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
     """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
-    candidates = ranking.candidates
-    ranked = np.lexsort((candidates.numbers, -ranking.values))
-    ahead = ranking.newer
+    candidates, ahead = ranking.candidates, ranking.newer
     if ranking.begins:
         ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
-    likely = probabilities(ranking.odds[ranked])
+    likely = probabilities(ranking.odds)
     scores = scores_of(likely)
-    moved = placed(ranked.tolist(), ahead)
-    looks = list(zip(candidates.lengths[ranked].tolist(), candidates.dense[ranked].tolist(), strict=True))
+    moved = placed(range(len(candidates)), ahead)
+    looks = list(zip(candidates.lengths.tolist(), candidates.dense.tolist(), strict=True))
     made: dict[int, Hit] = {}
     copies: set[int] = set()
     while True:
-        chosen, rejected, held_back = _choose(ranking, moved, ranked, scores, request, copies)
+        chosen, rejected, held_back = _choose(ranking, moved, scores, request, copies)
         # What is as long and as near as a chosen one may hold the same text, though it is beyond the limit.
-        alike = {looks[rank] for rank in chosen}
-        twins = {rank for rank, reason in rejected if reason == "beyond the limit" and looks[rank] in alike}
-        found = {**chosen, **{rank: rank for rank in copies | twins}}
-        places = {rank: int(ranked[rank]) for rank in found if rank not in made}
-        made |= _made(ranking, request, store, places, scores, likely)
-        ids = {rank: hit.id for rank, hit in made.items()}
+        alike = {looks[place] for place in chosen}
+        twins = {place for place, reason in rejected if reason == "beyond the limit" and looks[place] in alike}
+        found = {**chosen, **{place: place for place in copies | twins}}
+        made |= _made(ranking, request, store, [place for place in found if place not in made], scores, likely)
+        ids = {place: hit.id for place, hit in made.items()}
         # Equal values stand by id, and what was moved with that before which it was.
         kept = sorted(
-            (rank for rank in found if rank in made),
-            key=lambda rank: (-float(ranking.values[ranked[found[rank]]]), ids.get(found[rank], "")),
+            (place for place in found if place in made),
+            key=lambda place: (-float(ranking.values[found[place]]), ids.get(found[place], "")),
         )
-        hits = without_copies([made[rank] for rank in kept])
+        hits = without_copies([made[place] for place in kept])
         first = {hit.id for hit in hits}
-        before, copies = copies, {rank for rank in kept if ids[rank] not in first}
+        before, copies = copies, {place for place in kept if ids[place] not in first}
         if copies == before:
             break  # else others may stand where copies stood
-    kept = [rank for rank in kept if rank not in copies][: request.limit]
-    ranks = sorted([*((rank, None) for rank in kept), *rejected[:TRACE_LENGTH]])
+    kept = [place for place in kept if place not in copies][: request.limit]
+    traced = sorted([*((place, None) for place in kept), *rejected[:TRACE_LENGTH]])
     trace = Trace(
-        make=lambda: [_candidate(ranking, rank, int(ranked[rank]), float(scores[rank]), why) for rank, why in ranks],
+        make=lambda: [_candidate(ranking, place, float(scores[place]), why) for place, why in traced],
         terms=ranking.words,
         min_score=request.min_score,
-        numbers={ids[rank]: int(candidates.numbers[ranked[rank]]) for rank in kept},
+        numbers={ids[place]: int(candidates.numbers[place]) for place in kept},
         times=ranking.asked.times,
         passages=ranking.passages,
-        moved={ids[rank]: ids[found[rank]] for rank in kept if found[rank] != rank and found[rank] in ids},
+        moved={ids[place]: ids[found[place]] for place in kept if found[place] != place and found[place] in ids},
         held_back=tuple(held_back),
     )
     return without_secrets(hits[: request.limit]), trace
@@ -362,7 +357,6 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
 def _choose(
     ranking: Ranking,
     moved: Sequence[tuple[int, int | None]],
-    ranked: NDArray[np.intp],
     scores: NDArray[np.float32],
     request: Request,
     copies: Collection[int],
@@ -370,14 +364,12 @@ def _choose(
     """Choose what may become hits, ties with the last one included.
 
     Args:
-        copies: ranks of texts that a better hit has.
+        copies: places of texts that a better hit has.
 
     Returns:
-        The chosen ranks, from 0, each with the one before which it was moved, else its own; the rejected ones, with the
+        The chosen places, each with the one before which it was moved, else its own; the rejected ones, with the
         reason; and of each owner that is held back the best score.
     """
-    places = ranked.tolist()
-    ranks = {place: rank for rank, place in enumerate(places)}
     owners, values, likely = ranking.candidates.owners.tolist(), ranking.values.tolist(), scores.tolist()
     chosen: dict[int, int] = {}
     rejected: list[tuple[int, Reason]] = []
@@ -387,21 +379,20 @@ def _choose(
     # The scores are float32, and so is what they are compared with.
     floor = float(np.float32(request.min_score)) if len(scores) and scores[0] >= request.first_floor else math.inf
     for place, before in moved:
-        rank, anchor = ranks[place], ranks[place if before is None else before]
-        owner, value = owners[place], values[places[anchor]]
-        if likely[anchor] < floor and likely[rank] < floor:
-            rejected.append((rank, "below the floor"))
-            below.setdefault(owner, likely[rank])
-        elif rank in copies:
-            rejected.append((rank, "same text as a better hit"))
+        owner, anchor = owners[place], place if before is None else before
+        if likely[anchor] < floor and likely[place] < floor:
+            rejected.append((place, "below the floor"))
+            below.setdefault(owner, likely[place])
+        elif place in copies:
+            rejected.append((place, "same text as a better hit"))
         elif taken[owner] >= request.per_owner:
-            rejected.append((rank, "same owner as a better hit"))
-        elif len(chosen) >= request.limit and value < last:
-            rejected.append((rank, "beyond the limit"))
+            rejected.append((place, "same owner as a better hit"))
+        elif len(chosen) >= request.limit and values[anchor] < last:
+            rejected.append((place, "beyond the limit"))
         else:
             taken[owner] += 1
-            chosen[rank] = anchor
-            last = value
+            chosen[place] = anchor
+            last = values[anchor]
     return chosen, sorted(rejected), [score for owner, score in below.items() if not taken[owner]]
 
 
@@ -409,14 +400,14 @@ def _made(
     ranking: Ranking,
     request: Request,
     store: Store,
-    places: Mapping[int, int],
+    places: Sequence[int],
     scores: NDArray[np.float32],
     likely: NDArray[np.float32],
 ) -> dict[int, Hit]:
-    """Return the hits of ranks, by these, given the places of their candidates; without those that are gone."""
+    """Return the hits of candidates, by their places; without those that are gone."""
     namespace, numbers = request.namespace, ranking.candidates.numbers
-    newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
-    wanted = distinct(numbers[[*places.values(), *newest.values()]]).tolist()
+    newest = {place: newer[0] for place in places if (newer := ranking.newer.get(place))}
+    wanted = distinct(numbers[[*places, *newest.values()]]).tolist()
     held = store.passages_with_owners(namespace, wanted)
     owners = {passage.owner_number: owner for passage, owner, _ in held.values()}
     items = [number for number, owner in owners.items() if owner.kind == "knowledge"]
@@ -425,23 +416,23 @@ def _made(
     # Passages whose heading does not name one section.
     unnamed = store.repeated_headings(namespace, wanted) if prose else ()
     made: dict[int, Hit] = {}
-    for rank, place in places.items():
+    for place in places:
         number = int(numbers[place])
         if number not in held:
             continue
         passage, owner, memory = held[number]
         chunk, later = passage.chunk, held.get(int(numbers[newest[place]])) if place in newest else None
         item = knowledge.get(passage.owner_number)
-        made[rank] = Hit(
+        made[place] = Hit(
             id=passage.id,
             text=chunk.text,
-            score=float(scores[rank]),
+            score=float(scores[place]),
             signals=_raw(ranking, place),
             heading=chunk.heading,
             lines=(chunk.start_line, chunk.end_line) if owner.path else None,
             agent="" if item is None else item.record.agent,
-            probability=float(likely[rank]),
-            confidence=confidence(float(likely[rank])),
+            probability=float(likely[place]),
+            confidence=confidence(float(likely[place])),
             anchor=heading_slug(chunk.heading) if number not in unnamed and passage.owner_number in prose else "",
             superseded_by=None if later is None else later[1].id,
             **owner_fields(owner, memory),
@@ -455,7 +446,7 @@ def _raw(ranking: Ranking, place: int) -> dict[str, float]:
     return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw
 
 
-def _candidate(ranking: Ranking, rank: int, place: int, score: float, reason: Reason | None) -> Candidate:
+def _candidate(ranking: Ranking, place: int, score: float, reason: Reason | None) -> Candidate:
     raw = _raw(ranking, place)
     # What orders beside the signals, as the rank behind a pool, has no value of its own.
     values = {**raw, **{name: float(part[place]) for name, part in ranking.parts.items() if name not in raw}}
@@ -467,4 +458,4 @@ def _candidate(ranking: Ranking, rank: int, place: int, score: float, reason: Re
         )
         signals[name] = SignalShare(name, value, part, weight, value * evidence)
     numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
-    return Candidate(int(numbers[place]), int(owners[place]), rank + 1, score, signals, reason)
+    return Candidate(int(numbers[place]), int(owners[place]), place + 1, score, signals, reason)
