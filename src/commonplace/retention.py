@@ -6,11 +6,12 @@ Ebbesen, "On the Form of Forgetting", 1991), an exponential, and a fast and a sl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import exp, log
 from typing import Literal, get_args
 
-from commonplace.dataclasses import dataclass
-from commonplace.types import Tier
+from commonplace.dataclasses import dataclass, field, replace
+from commonplace.types import MemoryRecord, Tier
 
 Curve = Literal["power_law", "exponential", "two_component"]
 CURVES: tuple[Curve, ...] = get_args(Curve)
@@ -35,22 +36,6 @@ RECENT_USES = 16
 PROMOTION_USES = 3
 ARCHIVE_AFTER_S: dict[Tier, float] = {"short": 7 * DAY_S, "medium": 90 * DAY_S}
 NEXT_TIER: dict[Tier, Tier] = {"ultra": "short", "short": "medium", "medium": "long"}
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How a memory was used so far.
-
-    Attributes:
-        strength: 1–2.
-        last_used: seconds since the epoch.
-        uses: accesses of the last seven days, at most 16, newest last.
-    """
-
-    use_count: int
-    strength: float
-    last_used: float
-    uses: tuple[float, ...] = ()
 
 
 def age(last_used: float, now: float) -> float:
@@ -83,24 +68,18 @@ def raw_score(
     return float((use_count + 1) ** USE_EXPONENT) * fading(curve, age_s, half_life_s=half_life_s) * strength
 
 
-def retention(
-    use_count: int, age_s: float, strength: float, curve: Curve = "power_law", half_life_s: float | None = None
-) -> float:
-    """Return the score clamped to 0–1; what is stored and reported."""
-    return min(1.0, max(0.0, raw_score(use_count, age_s, strength, curve, half_life_s)))
-
-
-def touched(use: Use, now: float, *, reinforce: bool = False) -> Use:
-    """Return the state after one more access.
+def touched(record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
+    """Return the record after one more access.
 
     Time never runs backwards in it: an access with a clock set back counts as made at the last use, since taking the
     clock's word would make the memory look unused for as long once the clock is right again, and archive it.
     """
-    moment = max(now, use.last_used)
-    recent = tuple(access for access in use.uses if access >= moment - RECENT_S)
+    moment = max(now, record.last_used)
+    recent = tuple(access for access in record.uses if access >= moment - RECENT_S)
     # Rounded, or five steps of 0.1 end beside 1.5, where promotion begins.
-    strength = min(MAX_STRENGTH, round(use.strength + REINFORCEMENT, 9)) if reinforce else use.strength
-    return Use(use.use_count + 1, strength, moment, (*recent, moment)[-RECENT_USES:])
+    strength = min(MAX_STRENGTH, round(record.strength + REINFORCEMENT, 9)) if reinforce else record.strength
+    uses = (*recent, moment)[-RECENT_USES:]
+    return replace(record, use_count=record.use_count + 1, strength=strength, last_used=moment, uses=uses)
 
 
 def next_tier(tier: Tier, uses: tuple[float, ...], now: float) -> Tier | None:
@@ -120,3 +99,38 @@ def may_archive(tier: Tier, age_s: float) -> bool:
     """
     limit = ARCHIVE_AFTER_S.get(tier)
     return limit is not None and age_s >= limit
+
+
+MIN_TRUST_TO_PROMOTE = 0.5
+"""What is trusted less is never promoted by use."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """How memories fade and rise.
+
+    Attributes:
+        half_lives: seconds by category; a category that is not named has the curve's own half-life.
+        rises: whether use moves a memory to the next tier.
+    """
+
+    curve: Curve = "power_law"
+    half_lives: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_HALF_LIVES))
+    rises: bool = True
+
+    def raw(self, record: MemoryRecord, now: float) -> float:
+        """Return the unclamped retention of a memory at a time, not negative."""
+        half_life = self.half_lives.get(record.category)
+        return raw_score(record.use_count, age(record.last_used, now), record.strength, self.curve, half_life)
+
+    def retention(self, record: MemoryRecord, now: float) -> float:
+        """Return the retention of a memory at a time, 0–1; what is stored and reported."""
+        return min(1.0, self.raw(record, now))
+
+    def used(self, record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
+        """Return the record after one more use, which may raise its tier."""
+        record = touched(record, now, reinforce=reinforce)
+        tier = next_tier(record.tier, record.uses, record.last_used)
+        if tier is not None and self.rises and record.trust >= MIN_TRUST_TO_PROMOTE:
+            return replace(record, tier=tier, uses=())
+        return record

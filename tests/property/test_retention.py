@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.retention import CURVES, RECENT_S, RECENT_USES, Curve, Use, fading, raw_score, retention, touched
+from commonplace.retention import CURVES, RECENT_S, RECENT_USES, Curve, RetentionPolicy, fading, touched
+from commonplace.types import MemoryRecord
 
 curves = st.sampled_from(CURVES)
 ages = st.floats(-1e12, 1e12)
@@ -18,9 +19,11 @@ strengths = st.floats(1.0, 2.0)
 def test_retention_is_the_raw_score_between_0_and_1(
     count: int, age_s: float, strength: float, curve: Curve, half_life: float | None
 ) -> None:
-    value = retention(count, age_s, strength, curve, half_life)
+    policy = RetentionPolicy(curve, {} if half_life is None else {"own": half_life})
+    record = MemoryRecord("x", category="own", use_count=count, strength=strength)
+    value = policy.retention(record, age_s)
     assert 0.0 <= value <= 1.0
-    assert value == min(1.0, raw_score(count, age_s, strength, curve, half_life))
+    assert value == min(1.0, policy.raw(record, age_s))
 
 
 @given(curves, ages, ages, half_lives)
@@ -32,7 +35,7 @@ def test_more_time_never_leaves_more(curve: Curve, first: float, second: float, 
 @given(st.lists(st.tuples(st.floats(0, 1e10), st.booleans()), max_size=40))
 def test_any_order_of_touches_leaves_a_sound_state(touches: list[tuple[float, bool]]) -> None:
     """Several processes touch one memory, each with its own idea of the time."""
-    use = Use(0, 1.0, 0.0)
+    use = MemoryRecord("x")
     for now, reinforce in touches:
         use = touched(use, now, reinforce=reinforce)
     assert use.use_count == len(touches)

@@ -6,24 +6,28 @@ import math
 
 import pytest
 
-from commonplace.memory.view import RetentionPolicy
+from commonplace.dataclasses import replace
 from commonplace.retention import (
     CURVES,
     DEFAULT_HALF_LIVES,
     Curve,
-    Use,
+    RetentionPolicy,
     age,
     fading,
     may_archive,
     next_tier,
     raw_score,
-    retention,
     touched,
 )
 from commonplace.types import MemoryRecord, Tier
 
 DAY = 86_400.0
 NOW = 1_780_000_000.0
+
+
+def record(use_count: int, uses: tuple[float, ...] = ()) -> MemoryRecord:
+    """A memory that was used last now."""
+    return MemoryRecord("x", use_count=use_count, last_used=NOW, uses=uses)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +94,10 @@ def test_the_score_multiplies_uses_fading_and_strength() -> None:
 
 
 def test_retention_is_the_score_within_bounds() -> None:
-    assert retention(31, 3 * DAY, 1.5, "power_law") == 1.0
-    assert retention(0, 3 * DAY, 1.0, "power_law") == pytest.approx(0.5)
-    assert retention(0, 1e12, 1.0, "exponential") == 0.0
+    used = MemoryRecord("x", use_count=31, strength=1.5)
+    assert RetentionPolicy("power_law").retention(used, 3 * DAY) == 1.0
+    assert RetentionPolicy("power_law").retention(MemoryRecord("x"), 3 * DAY) == pytest.approx(0.5)
+    assert RetentionPolicy("exponential").retention(MemoryRecord("x"), 1e12) == 0.0
 
 
 def test_age_is_never_negative() -> None:
@@ -101,11 +106,11 @@ def test_age_is_never_negative() -> None:
 
 
 def test_a_touch_counts_and_moves_the_last_use() -> None:
-    assert touched(Use(2, 1.0, NOW), NOW + 60) == Use(3, 1.0, NOW + 60, (NOW + 60,))
+    assert touched(record(2), NOW + 60) == replace(record(3, (NOW + 60,)), last_used=NOW + 60)
 
 
 def test_only_asking_for_it_reinforces_and_never_beyond_two() -> None:
-    use = Use(0, 1.0, NOW)
+    use = record(0)
     for _ in range(5):
         use = touched(use, NOW, reinforce=True)
     assert use.strength == 1.5, "where promotion begins, exactly"
@@ -116,12 +121,12 @@ def test_only_asking_for_it_reinforces_and_never_beyond_two() -> None:
 
 
 def test_accesses_older_than_seven_days_are_dropped() -> None:
-    use = Use(3, 1.0, NOW, (NOW - 8 * DAY, NOW - 7 * DAY, NOW - 1))
+    use = record(3, (NOW - 8 * DAY, NOW - 7 * DAY, NOW - 1))
     assert touched(use, NOW).uses == (NOW - 7 * DAY, NOW - 1, NOW)
 
 
 def test_at_most_sixteen_accesses_are_kept() -> None:
-    use = Use(0, 1.0, NOW)
+    use = record(0)
     for second in range(20):
         use = touched(use, NOW + second)
     assert use.use_count == 20
@@ -130,8 +135,7 @@ def test_at_most_sixteen_accesses_are_kept() -> None:
 
 def test_a_clock_set_back_makes_no_memory_older() -> None:
     """A machine that wakes up in 1970 and touches a memory must not have it archived when its clock is right again."""
-    use = touched(Use(1, 1.0, NOW, (NOW,)), 0.0)
-    assert use == Use(2, 1.0, NOW, (NOW, NOW))
+    assert touched(record(1, (NOW,)), 0.0) == record(2, (NOW, NOW))
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         return [issue.id for issue in self._open_issues(due) if len(issue.memory_ids) == 1]
 
     def _score(self, record: MemoryRecord, now: float) -> float:
-        return min(1.0, max(0.0, self._runtime.retention.raw(record, now)))
+        return self._runtime.retention.retention(record, now)
 
 
 _ISSUES_OF: Final[dict[str, Agent]] = {

@@ -22,7 +22,7 @@ from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL
 from commonplace.memory.validate import reject_invalid
-from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
+from commonplace.retention import MIN_TRUST_TO_PROMOTE
 from commonplace.types import Link, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, Issue, IssueSelection
 

@@ -14,9 +14,8 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.vault import Note, tags_of, title_of, write_note
 from commonplace.formats.yaml import parse_front_matter
-from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.redaction import redact
-from commonplace.retention import DAY_S
+from commonplace.retention import DAY_S, MIN_TRUST_TO_PROMOTE
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, StoredMemory
 from commonplace.types.ledger import Agent
@@ -191,7 +190,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         record = memory.record
         content = redact(record.content).text
         entities = tuple(dict.fromkeys(redact(name).text for name in record.entities or names_in(content)))
-        score = min(1.0, max(0.0, self._runtime.retention.raw(record, self._runtime.now())))
+        score = self._runtime.retention.retention(record, self._runtime.now())
         return Note(
             memory_id=memory.owner.id,
             title=title_of(content, entities, memory.owner.id),

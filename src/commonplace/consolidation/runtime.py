@@ -17,7 +17,7 @@ from commonplace.errors import UsageError
 from commonplace.ledger.ledger import Ledger
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.memory.validate import fraction
-from commonplace.memory.view import RetentionPolicy
+from commonplace.retention import RetentionPolicy
 from commonplace.store.store import Store
 from commonplace.types import (
     Embedding,

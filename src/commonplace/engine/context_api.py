@@ -152,7 +152,7 @@ class ContextApi(Service):
         """Return the context of a session that has no task yet: long memories, then the newest others."""
         limit = int_in("limit", PASSAGES if self._limit is None else self._limit, 1, MAX_PASSAGES)
         self._runtime.before()
-        now, raw = self._runtime.now(), self._runtime.retention.raw
+        now, policy = self._runtime.now(), self._runtime.retention
         live = Selection(tags=self._tags or (), statuses=("active", "promoted"))
         kept: list[Hit] = []
         tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
@@ -161,12 +161,12 @@ class ContextApi(Service):
             chosen = replace(live, tiers=some, limit=None if is_long else limit)
             memories = self._store.memories(self._namespace, chosen)
             if is_long:
-                memories.sort(key=lambda each: (-raw(each.record, now), each.owner.id))
+                memories.sort(key=lambda each: (-policy.raw(each.record, now), each.owner.id))
             for each in memories:
                 if len(kept) == limit:
                     break
                 if each.record.trust >= self._min_trust and each.owner.id not in known:
-                    kept.append(memory_hit(each, min(1.0, raw(each.record, now))))
+                    kept.append(memory_hit(each, policy.retention(each.record, now)))
             if len(kept) == limit:
                 break
         found = distinct(without_secrets(kept))

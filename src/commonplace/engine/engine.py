@@ -33,10 +33,10 @@ from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.memory import validate
 from commonplace.memory.usage import injected_hits, used_hits
-from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
+from commonplace.memory.view import Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
-from commonplace.retention import DAY_S, NEXT_TIER
+from commonplace.retention import DAY_S, MIN_TRUST_TO_PROMOTE, NEXT_TIER
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen, wishes_of
 from commonplace.search.result import Receipt, SearchResult
 from commonplace.settings import Settings
@@ -1557,7 +1557,7 @@ class Engine:
             then = replace(record, last_used=earlier, use_count=max(0, count))
             steps = (earlier + (later - earlier) * step / PAST_STEPS for step in range(PAST_STEPS + 1))
             times = [*((then, at) for at in steps), *times]
-        return [Fading(moment_of(at), min(1.0, policy.raw(then, at))) for then, at in times]
+        return [Fading(moment_of(at), policy.retention(then, at)) for then, at in times]
 
     def memory_uses(self, id: str, limit: int = 50) -> Sequence[MemoryUse]:  # noqa: A002 - the name of the field
         """Return when a memory was found and used, newest first.

@@ -19,13 +19,13 @@ from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.journal.sync import JournalRuntime, JournalSync
 from commonplace.memory.usage import Use, UseCounter, write_uses
 from commonplace.memory.validate import reject_invalid_id
-from commonplace.memory.view import Memory, RetentionPolicy, seen
+from commonplace.memory.view import Memory, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder, Generator, Reranker
 from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
-from commonplace.retention import DAY_S
+from commonplace.retention import DAY_S, RetentionPolicy
 from commonplace.search.rank import COMPARABLE
 from commonplace.search.recall import Recall
 from commonplace.search.request import Request, kinds_of

@@ -37,7 +37,7 @@ def search(  # noqa: PLR0913 - the options of a facade
     rerank: RerankMode | None,
 ) -> SearchResult:
     """Search the store and the memories of this process; settings fill in what is None."""
-    settings, policy = runtime.settings.search, runtime.retention
+    settings = runtime.settings.search
     if wishes.agent:
         wishes = wishes.fitted(runtime.store.artifact_types(runtime.namespace))
         types, tags, untagged = (tuple(each or ()) for each in (wishes.types, wishes.tags, wishes.untagged_types))
@@ -60,8 +60,7 @@ def search(  # noqa: PLR0913 - the options of a facade
         per_owner=per_owner,
         now=now,
         retention_weight=settings.retention_weight,
-        curve=policy.curve,
-        half_lives=tuple(sorted(policy.half_lives.items())),
+        policy=runtime.retention,
     )
     # A long task is also searched for by what it is about.
     subject = subject_of(query) if also is None and request.method == "two-stage" else ""

@@ -17,7 +17,7 @@ from commonplace.graph.service import denial_of
 from commonplace.health.golden import GoldenAnswer
 from commonplace.memory.admission import what_became
 from commonplace.memory.supersession import overtaken
-from commonplace.memory.view import RetentionPolicy
+from commonplace.retention import RetentionPolicy
 from commonplace.store.graph import GraphReading
 from commonplace.store.store import Store
 from commonplace.text.similarity import is_near_duplicate
@@ -163,7 +163,7 @@ def examine(
                 findings.append(Finding("overtaken", (older.owner.id, newer.owner.id), why))
         findings += [*_stale(project, live), *_orphans(notes, everything), *_junk(live)]
     banded = Counter(
-        BANDS[bisect_left(BANDS, min(1.0, retention.raw(each.record, now)))]
+        BANDS[bisect_left(BANDS, retention.retention(each.record, now))]
         for each in live
         if each.record.status == "active"
     )

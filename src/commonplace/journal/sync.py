@@ -25,7 +25,7 @@ from commonplace.settings.paths import PAGES_LOCK
 
 if TYPE_CHECKING:
     from commonplace.memory.service import MemoryService
-    from commonplace.memory.view import RetentionPolicy
+    from commonplace.retention import RetentionPolicy
     from commonplace.store.store import Store
 
 LOOK_EVERY_S: Final = 1.0

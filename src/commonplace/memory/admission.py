@@ -19,7 +19,8 @@ from commonplace.dates.time import moment_of
 from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.read import normalise
 from commonplace.memory.validate import MAX_LABELS, TRUST, NewMemory
-from commonplace.memory.view import Outcome, RetentionPolicy
+from commonplace.memory.view import Outcome
+from commonplace.retention import RetentionPolicy
 from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
 from commonplace.search.result import reference
 from commonplace.search.retrieve import POOL_OWNERS, Searcher

@@ -11,8 +11,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.graph.episodes import MemoryFeed
-from commonplace.memory.view import RetentionPolicy
-from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
+from commonplace.retention import ARCHIVE_AFTER_S, RetentionPolicy, age, may_archive
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, Note, Selection, Tier
 
@@ -98,4 +97,4 @@ def _falls(policy: RetentionPolicy, record: MemoryRecord, now: float, threshold:
 
 
 def _shown(policy: RetentionPolicy, record: MemoryRecord, at: float) -> float:
-    return round(min(1.0, policy.raw(record, at)), _SHOWN_DECIMALS)
+    return round(policy.retention(record, at), _SHOWN_DECIMALS)

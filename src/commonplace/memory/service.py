@@ -27,7 +27,8 @@ from commonplace.memory.validate import (
     validate_memory,
     without_secrets,
 )
-from commonplace.memory.view import Memory, Outcome, RetentionPolicy, seen
+from commonplace.memory.view import Memory, Outcome, seen
+from commonplace.retention import RetentionPolicy
 from commonplace.search.retrieve import Searcher
 from commonplace.store.memories import MemoryChange
 from commonplace.types import (

@@ -9,7 +9,8 @@ from typing import Any
 from commonplace.dataclasses import replace
 from commonplace.ingest.passages import Destination
 from commonplace.memory.service import MemoryService
-from commonplace.memory.view import Memory, RetentionPolicy
+from commonplace.memory.view import Memory
+from commonplace.retention import RetentionPolicy
 from commonplace.search.retrieve import Searcher
 from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory

@@ -9,7 +9,7 @@ from math import inf
 from typing import Final, NamedTuple
 
 from commonplace.errors import CommonplaceError
-from commonplace.memory.view import RetentionPolicy
+from commonplace.retention import RetentionPolicy
 from commonplace.store.store import Store
 from commonplace.types import Hit
 

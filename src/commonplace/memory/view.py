@@ -1,4 +1,4 @@
-"""The public value of a memory, and the retention policy of its tier."""
+"""The public value of a memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import moment_of
 from commonplace.formats.json_values import View
 from commonplace.redaction import cleaned_json, redact
-from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, next_tier, raw_score, touched
-from commonplace.types import MemoryRecord, Origin, Status, StoredMemory, Tier
+from commonplace.retention import RetentionPolicy
+from commonplace.types import Origin, Status, StoredMemory, Tier
 
 _MIN_LENGTH: Final = 8
 """No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
@@ -113,34 +113,3 @@ def seen(
         notices=notices,
         **{name: getattr(record, name) for name in _AS_STORED},
     )
-
-
-MIN_TRUST_TO_PROMOTE = 0.5
-"""What is trusted less is never promoted by use."""
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionPolicy:
-    """How memories fade and rise.
-
-    Attributes:
-        half_lives: seconds by category; a category that is not named has the curve's own half-life.
-        rises: whether use moves a memory to the next tier.
-    """
-
-    curve: Curve = "power_law"
-    half_lives: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_HALF_LIVES))
-    rises: bool = True
-
-    def raw(self, record: MemoryRecord, now: float) -> float:
-        """Return the unclamped retention of a memory at a time."""
-        half_life = self.half_lives.get(record.category)
-        return raw_score(record.use_count, age(record.last_used, now), record.strength, self.curve, half_life)
-
-    def used(self, record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
-        """Return the record after one more use, which may raise its tier."""
-        use = touched(Use(record.use_count, record.strength, record.last_used, record.uses), now, reinforce=reinforce)
-        tier = next_tier(record.tier, use.uses, use.last_used)
-        if tier is not None and self.rises and record.trust >= MIN_TRUST_TO_PROMOTE:
-            record, use = replace(record, tier=tier), replace(use, uses=())
-        return replace(record, use_count=use.use_count, strength=use.strength, last_used=use.last_used, uses=use.uses)

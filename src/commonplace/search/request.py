@@ -15,7 +15,7 @@ from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelEr
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import distinct
-from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
+from commonplace.retention import RetentionPolicy
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.store.graph_rules import is_reserved
 from commonplace.text.query import analyse_query, terms_of_words
@@ -62,7 +62,7 @@ class Request:
         fields: the fields of a passage that lexical recall reads, some of `SEARCH_FIELDS`.
         also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
         retention_weight: weight of the retention of memories in their order, beside weights of about 1; 0–10.
-        curve, half_lives: how retention is computed; half-lives are (category, seconds), others have the curve's own.
+        policy: how retention is computed.
     """
 
     query: str
@@ -75,8 +75,7 @@ class Request:
     per_owner: int = 1
     now: float | None = None
     retention_weight: float = 0.0
-    curve: Curve = "power_law"
-    half_lives: tuple[tuple[str, float], ...] = tuple(DEFAULT_HALF_LIVES.items())
+    policy: RetentionPolicy = field(default=RetentionPolicy(), compare=False)
     by_words: bool = False
     first_floor: float = 0.0
     also: tuple[str, ...] = ()
@@ -96,7 +95,6 @@ class Request:
         choices: list[tuple[str, Sequence[str], Collection[str]]] = [
             ("field", self.fields, SEARCH_FIELDS),
             ("method", (self.method,), METHODS),
-            ("curve", (self.curve,), CURVES),
             ("kind", self.wanted.kinds, GRAPH_KINDS if is_graph else KINDS),
             ("type", () if is_graph else self.wanted.types, ARTIFACT_TYPES),
         ]

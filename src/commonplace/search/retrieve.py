@@ -23,7 +23,6 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import BY_EMBEDDER, confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of
-from commonplace.retention import age, retention
 from commonplace.search.rank import POOL, Context, Ranking, order, placed, together
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
@@ -238,13 +237,12 @@ class Searcher:
 
         What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
         """
-        half_lives, now = dict(request.half_lives), request.now or 0.0
+        policy, now = request.policy, request.now or 0.0
         memories = self._store.memory_records(request.namespace, distinct(candidates.owners).tolist())
-        known: dict[int, float] = {}
-        for number, record in ((number, memory.record) for number, memory in memories.items()):
-            elapsed, half_life = age(record.last_used, now), half_lives.get(record.category)
-            kept = retention(record.use_count, elapsed, record.strength, request.curve, half_life)
-            known[number] = 1.0 if record.tier == "long" else kept
+        known = {
+            number: 1.0 if memory.record.tier == "long" else policy.retention(memory.record, now)
+            for number, memory in memories.items()
+        }
         mean = sum(known.values()) / max(1, len(known))
         return np.array([known.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
 

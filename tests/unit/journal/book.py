@@ -18,9 +18,10 @@ from commonplace.ingest.passages import Destination
 from commonplace.journal.folder import Folder
 from commonplace.journal.sync import JournalRuntime, JournalSync, SyncReport
 from commonplace.memory.service import MemoryService
-from commonplace.memory.view import Memory, RetentionPolicy
+from commonplace.memory.view import Memory
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.static import StaticEmbedder
+from commonplace.retention import RetentionPolicy
 from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory
 

@@ -11,7 +11,7 @@ from tests.unit.clock import Clock
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.memory.decay import decay
-from commonplace.memory.view import RetentionPolicy
+from commonplace.retention import RetentionPolicy
 from commonplace.store.memories import MemoryChange
 
 

@@ -8,6 +8,7 @@ from tests.unit.search.notebook import NAMESPACE, Notebook, model
 from commonplace.errors import UsageError
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination, PassageMaker
+from commonplace.retention import RetentionPolicy
 from commonplace.search.request import Request
 from commonplace.types import Document, Filter, MemoryRecord, MemoryWrite, Owner
 
@@ -119,7 +120,7 @@ class TestRetention:
 
     def test_it_follows_the_rule_and_the_clock(self, faded: Notebook) -> None:
         """Nothing of it is kept from one search to the next."""
-        rule = {"curve": "exponential", "half_lives": (("decision", 30 * DAY),)}
+        rule = {"policy": RetentionPolicy("exponential", {"decision": 30 * DAY})}
         retained = self.signals(faded, now=30 * DAY, retention_weight=0.5, **rule)
         assert retained["decision"] == pytest.approx(0.5, abs=1e-4)
         earlier = self.signals(faded, now=3 * DAY, retention_weight=0.5, **rule)
