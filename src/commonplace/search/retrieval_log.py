@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
@@ -123,22 +124,74 @@ class RetrievalHistory:
         Args:
             counted: the uses that the memory itself knows.
         """
-        found = uses_of(self._lines(), _name("memory", id_), namespace=self._namespace)
+        name, found = _name("memory", id_), list[MemoryUse]()
+        for line in self._lines():
+            if line.used == name:
+                found.append(MemoryUse(moment_of(line.at), "used"))
+            elif line.method and name in line.found:
+                place = line.found.index(name) + 1
+                found.append(MemoryUse(moment_of(line.at), line.call, place, line.query, line.agent))
         # What a search counted as a use stands in its own line.
         logged = [use.at.timestamp() for use in found]
         found += [MemoryUse(moment_of(at), "used") for at in counted if all(abs(at - each) > SAME_S for each in logged)]
         return sorted(found, key=lambda use: (use.at, use.call), reverse=True)
 
-    def summary(self, since: float) -> RetrievalSummary:
+    def summary(self, since: float = -math.inf) -> RetrievalSummary:
         """Return what the log says of the time since then."""
-        return summarise(self._lines(), namespace=self._namespace, since=since)
+        dated = [line for line in self._lines() if line.at >= since]
+        searches = [line for line in dated if line.method]
+        count, answered = max(1, len(searches)), sum(1 for line in searches if line.hits)
+        last_use: dict[str, float] = {}
+        first_find: dict[str, float] = {}
+        for line in dated:
+            if line.used:
+                last_use[line.used] = max(line.at, last_use.get(line.used, line.at))
+            for name in line.found:
+                first_find[name] = min(line.at, first_find.get(name, line.at))
+        methods = {}
+        for method in sorted({line.method for line in searches}):
+            own = [line for line in searches if line.method == method]
+            took, stages = [line.latency_ms for line in own], defaultdict[str, list[float]](list)
+            for name, ms in chain.from_iterable(line.stages.items() for line in own):
+                stages[name].append(ms)
+            medians = {name: percentile(some, 0.5) for name, some in stages.items()}
+            methods[method] = MethodLatency(len(own), percentile(took, 0.5), percentile(took, 0.95), medians)
+        paths = (name for line in searches for name in line.found)
+        most = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
+        followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
+        return RetrievalSummary(
+            searches=len(searches),
+            first=min((line.at for line in searches), default=None),
+            last=max((line.at for line in searches), default=None),
+            nothing=(len(searches) - answered) / count,
+            degraded=sum(line.degraded for line in searches) / count,
+            agents=dict(sorted(Counter(line.agent for line in searches if line.agent).items())),
+            methods=methods,
+            most_found=tuple(sorted(most.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
+            uses=sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)),
+            followed=followed / max(1, answered),
+        )
 
-    def _lines(self) -> list[dict[str, Any]]:
+    def _lines(self) -> list[_Line]:
+        """Return what the log has of the namespace, oldest first; what is no line of ours, as people may write, is not.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
         try:
-            return list(self._log.lines())
+            lines = [line for line in self._log.lines() if line.get("namespace") == self._namespace]
         except OSError as error:
             told = f"the log {error.filename} cannot be read: {error.strerror}"
             raise StoreError(told, remedy="make it readable") from error
+        read = []
+        for line in lines:
+            values: dict[str, Any] = {"stages": {}, "found": [], **line}
+            with suppress(AttributeError, OverflowError, TypeError, ValueError):
+                found = [*map(str, values["found"])]
+                stages = {name: float(ms) for name, ms in values["stages"].items()}
+                plain = {name: kind(values.get(name) or kind()) for name, kind in _PLAIN.items()}
+                read.append(_Line(at=parse(values["at"]), stages=stages, found=found, **plain))
+        return read
 
 
 def _name(kind: str, id_: str) -> str:
@@ -161,78 +214,13 @@ class _Line(NamedTuple):
     found: Sequence[str]
 
 
-def _read(lines: Iterable[Mapping[str, Any]], namespace: str, since: float = -math.inf) -> list[_Line]:
-    """Return the lines of a namespace from a time on; what is no line of ours, as people may write it, is left out."""
-    read = []
-    for line in lines:
-        try:
-            found = _Line(
-                at=parse(line["at"]),
-                used=str(line.get("used") or ""),
-                method=str(line.get("method") or ""),
-                call=str(line.get("call") or ""),
-                query=str(line.get("query") or ""),
-                agent=str(line.get("agent") or ""),
-                hits=int(line.get("hits", 0)),
-                degraded=bool(line.get("degraded")),
-                latency_ms=float(line.get("latency_ms", 0.0)),
-                stages={name: float(ms) for name, ms in line.get("stages", {}).items()},
-                found=[*map(str, line.get("found", []))],
-            )
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            continue
-        if line.get("namespace") == namespace and found.at >= since:
-            read.append(found)
-    return read
-
-
-def uses_of(lines: Iterable[Mapping[str, Any]], name: str, *, namespace: str) -> list[MemoryUse]:
-    """Return what the lines of a log say of one thing, by its name there, in their order."""
-    found = []
-    for line in _read(lines, namespace):
-        if line.used == name:
-            found.append(MemoryUse(moment_of(line.at), "used"))
-        elif line.method and name in line.found:
-            place = line.found.index(name) + 1
-            found.append(MemoryUse(moment_of(line.at), line.call, place, line.query, line.agent))
-    return found
-
-
-def summarise(lines: Iterable[Mapping[str, Any]], *, namespace: str, since: float = -math.inf) -> RetrievalSummary:
-    """Return what the lines of a log say of one namespace from a time on."""
-    dated = _read(lines, namespace, since)
-    searches = [line for line in dated if line.method]
-    count, answered = max(1, len(searches)), sum(1 for line in searches if line.hits)
-    last_use: dict[str, float] = {}
-    first_find: dict[str, float] = {}
-    for line in dated:
-        if line.used:
-            last_use[line.used] = max(line.at, last_use.get(line.used, line.at))
-        for name in line.found:
-            first_find[name] = min(line.at, first_find.get(name, line.at))
-    methods = {}
-    for method in sorted({line.method for line in searches}):
-        own = [line for line in searches if line.method == method]
-        took, stages = [line.latency_ms for line in own], defaultdict[str, list[float]](list)
-        for name, ms in chain.from_iterable(line.stages.items() for line in own):
-            stages[name].append(ms)
-        medians = {name: percentile(some, 0.5) for name, some in stages.items()}
-        methods[method] = MethodLatency(len(own), percentile(took, 0.5), percentile(took, 0.95), medians)
-    paths = (name for line in searches for name in line.found)
-    most = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
-    followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
-    return RetrievalSummary(
-        searches=len(searches),
-        first=min((line.at for line in searches), default=None),
-        last=max((line.at for line in searches), default=None),
-        nothing=(len(searches) - answered) / count,
-        degraded=sum(line.degraded for line in searches) / count,
-        agents=dict(sorted(Counter(line.agent for line in searches if line.agent).items())),
-        methods=methods,
-        most_found=tuple(sorted(most.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
-        uses=sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)),
-        followed=followed / max(1, answered),
-    )
+_PLAIN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("used", "method", "call", "query", "agent"), str),
+    "hits": int,
+    "degraded": bool,
+    "latency_ms": float,
+}
+"""The kinds of a line's plain values; one that is not there is empty, or 0."""
 
 
 def percentile(values: Sequence[float], share: float) -> float:

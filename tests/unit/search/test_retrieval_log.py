@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import pytest
 
-from commonplace.search.retrieval_log import RetrievalSummary, percentile, summarise, uses_of
+from commonplace.logs import RetrievalLog, query_hash
+from commonplace.search.retrieval_log import RetrievalHistory, RetrievalSummary, percentile
+
+
+class _Log(RetrievalLog):
+    """A log that holds given lines."""
+
+    def __init__(self, lines: list[dict[str, Any]]) -> None:
+        self._given = lines
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        yield from self._given
+
+
+def summarise(lines: list[dict[str, Any]], since: float = -inf) -> RetrievalSummary:
+    return RetrievalHistory(_Log(lines), "mine").summary(since)
 
 
 def line(at: int, found: list[str], **fields: Any) -> dict[str, Any]:
@@ -19,7 +36,7 @@ def use(at: int, used: str) -> dict[str, Any]:
 
 
 def test_without_lines_nothing_was_searched() -> None:
-    assert summarise([], namespace="mine") == RetrievalSummary(0, None, None, 0.0, 0.0, {}, {}, (), 0, 0.0)
+    assert summarise([]) == RetrievalSummary(0, None, None, 0.0, 0.0, {}, {}, (), 0, 0.0)
 
 
 def test_searches_are_counted_by_method_agent_and_outcome() -> None:
@@ -29,7 +46,7 @@ def test_searches_are_counted_by_method_agent_and_outcome() -> None:
         line(31, [], method="bm25", latency_ms=9, agent="poet"),
         line(32, ["b.md"], namespace="theirs"),
     ]
-    told = summarise(lines, namespace="mine")
+    told = summarise(lines)
     assert (told.searches, told.first, told.last) == (22, 1.0, 31.0)
     assert (told.nothing, told.degraded) == (2 / 22, 1 / 22)
     assert told.agents == {"poet": 2}
@@ -41,37 +58,38 @@ def test_searches_are_counted_by_method_agent_and_outcome() -> None:
 
 def test_artifacts_found_most_come_first_and_memories_are_not_named() -> None:
     lines = [line(1, ["b.md", "memory:5eed"]), line(2, ["a.md", "b.md"]), line(3, ["c.md"])]
-    assert summarise(lines, namespace="mine").most_found == (("b.md", 2), ("a.md", 1), ("c.md", 1))
+    assert summarise(lines).most_found == (("b.md", 2), ("a.md", 1), ("c.md", 1))
     many = [line(1, [f"{number:02}.md" for number in range(10)]), line(2, ["10.md"])]
-    assert len(summarise(many, namespace="mine").most_found) == 10
+    assert len(summarise(many).most_found) == 10
 
 
 def test_a_use_counts_for_the_searches_before_it_that_found_it() -> None:
     lines = [use(0, "a.md"), line(1, ["a.md"]), line(2, ["b.md", "a.md"]), use(3, "a.md"), use(4, "z.md")]
     lines += [line(5, ["a.md"]), line(6, [])]
-    told = summarise(lines, namespace="mine")
+    told = summarise(lines)
     assert (told.uses, told.followed) == (1, 2 / 3)
 
 
-def test_the_uses_of_one_thing_are_the_searches_that_found_it_and_what_used_it() -> None:
+def test_the_uses_of_one_memory_are_the_searches_that_found_it_and_what_used_it() -> None:
+    a, b = (f"memory:{query_hash(id_)}" for id_ in "ab")
     lines = [
-        line(1, ["memory:a", "memory:b"], call="recall", query="boats", agent="clerk"),
-        line(2, ["memory:a"]),
-        line(3, ["memory:b"], namespace="theirs"),
-        use(4, "memory:b"),
-        {"at": "never", "namespace": "mine", "used": "memory:b"},
+        line(1, [a, b], call="recall", query="boats", agent="clerk"),
+        line(2, [a]),
+        line(3, [b], namespace="theirs"),
+        use(4, b),
+        {"at": "never", "namespace": "mine", "used": b},
     ]
     found = [
         (each.at.second, each.call, each.place, each.query, each.agent)
-        for each in uses_of(lines, "memory:b", namespace="mine")
+        for each in RetrievalHistory(_Log(lines), "mine").uses("b", ())
     ]
-    assert found == [(1, "recall", 2, "boats", "clerk"), (4, "used", None, "", "")]
+    assert found == [(4, "used", None, "", ""), (1, "recall", 2, "boats", "clerk")]
 
 
 def test_only_what_is_not_earlier_counts() -> None:
     lines = [line(1, ["a.md"]), line(5, ["b.md"])]
-    assert summarise(lines, namespace="mine", since=5.0).most_found == (("b.md", 1),)
-    assert summarise(lines, namespace="mine", since=6.0).searches == 0
+    assert summarise(lines, since=5.0).most_found == (("b.md", 1),)
+    assert summarise(lines, since=6.0).searches == 0
 
 
 def test_lines_that_are_none_of_ours_do_no_harm() -> None:
@@ -86,7 +104,7 @@ def test_lines_that_are_none_of_ours_do_no_harm() -> None:
         {**line(4, ["a.md"]), "found": 3},
         line(5, ["b.md"]),
     ]
-    told = summarise(lines, namespace="mine")
+    told = summarise(lines)
     assert (told.searches, told.nothing, told.most_found) == (1, 0.0, (("b.md", 1),))
     assert told.methods["two-stage"].p95_ms == 10
 
