@@ -16,7 +16,6 @@ from commonplace.search.context import (
     Context,
     Form,
     assemble,
-    bare_headings,
     context_of,
     distinct,
     of_the_first_owners,
@@ -25,7 +24,7 @@ from commonplace.search.context import (
 )
 from commonplace.search.request import MAX_LIMIT, Wishes, chosen
 from commonplace.search.result import SearchResult, is_likely, joined, memory_hit, reference, without_secrets
-from commonplace.types import KINDS, Hit, Kind, Selection, Tier
+from commonplace.types import KINDS, Kind, Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
@@ -103,9 +102,7 @@ class ContextApi(Service):
         return made
 
     def _made(self, result: SearchResult, weak: int | None) -> Context:
-        if bare := bare_headings(result):
-            under = [number for head in bare for number in (head, head + 1)]
-            result = with_text_under(result, bare, self._store.passages(self._namespace, under))
+        result = with_text_under(result, self._store)
         count = self._runtime.tokens.count_tokens
         return context_of(result, max_tokens=self._max_tokens, count=count, form=self._form, weak=weak)
 
@@ -154,22 +151,15 @@ class ContextApi(Service):
         self._runtime.before()
         now, policy = self._runtime.now(), self._runtime.retention
         live = Selection(tags=self._tags or (), statuses=("active", "promoted"))
-        kept: list[Hit] = []
-        tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
-        for some in tiers if not self._kinds or "memory" in self._kinds else ():
-            is_long = some == ("long",)
-            chosen = replace(live, tiers=some, limit=None if is_long else limit)
-            memories = self._store.memories(self._namespace, chosen)
-            if is_long:
-                memories.sort(key=lambda each: (-policy.raw(each.record, now), each.owner.id))
-            for each in memories:
-                if len(kept) == limit:
-                    break
-                if each.record.trust >= self._min_trust and each.owner.id not in known:
-                    kept.append(memory_hit(each, policy.retention(each.record, now)))
-            if len(kept) == limit:
-                break
-        found = distinct(without_secrets(kept))
+        memories: list[StoredMemory] = []
+        if not self._kinds or "memory" in self._kinds:
+            memories = self._store.memories(self._namespace, replace(live, tiers=("long",)))
+            memories.sort(key=lambda each: (-policy.raw(each.record, now), each.owner.id))
+            memories += self._store.memories(self._namespace, replace(live, tiers=("short", "medium"), limit=limit))
+        fit = [each for each in memories if each.record.trust >= self._min_trust and each.owner.id not in known]
+        found = distinct(
+            without_secrets([memory_hit(each, policy.retention(each.record, now)) for each in fit[:limit]])
+        )
         count = self._runtime.tokens.count_tokens
         text, hits = assemble(found, max_tokens=self._max_tokens, count=count, form=self._form)
         named, left_out = tuple(reference(hit) for hit in hits), len(found) - len(hits)

@@ -17,9 +17,10 @@ from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.patterns import late_pattern
 from commonplace.search.result import SearchResult, hit_json, label, reference, without_secrets
+from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
-from commonplace.types import Hit, Passage
+from commonplace.types import Hit
 
 GAP: Final = "\n\n[…]\n\n"
 _SENTENCE_END: Final = late_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
@@ -249,19 +250,16 @@ def context_of(
     )
 
 
-def bare_headings(result: SearchResult) -> dict[int, Hit]:
-    """Return the hits that are a heading without the text under it, by the numbers of their passages."""
-    numbers = result.trace.numbers
-    return {numbers[hit.id]: hit for hit in result.hits if hit.id in numbers and says_nothing(hit.text, hit.path)}
-
-
-def with_text_under(result: SearchResult, bare: Mapping[int, Hit], passages: Mapping[int, Passage]) -> SearchResult:
+def with_text_under(result: SearchResult, store: Store) -> SearchResult:
     """Return the result with the text under each bare heading, which alone tells nothing; one without any is left out.
 
     Args:
-        passages: those of the headings and the ones that follow, by number.
+        store: the one that was searched.
     """
     numbers, hits = result.trace.numbers, list[Hit]()
+    bare = {numbers[hit.id] for hit in result.hits if hit.id in numbers and says_nothing(hit.text, hit.path)}
+    under = [number for head in bare for number in (head, head + 1)]
+    passages = store.passages(result.namespace, under) if bare else {}
     for hit in result.hits:
         number = numbers.get(hit.id)
         if number is None or number not in bare:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from commonplace.formats.fence import unfence
-from commonplace.search.context import Form, assemble, bare_headings, context_of, shortened, with_text_under
+from commonplace.search.context import Form, assemble, context_of, shortened, with_text_under
 from commonplace.search.result import SearchResult, Trace
+from commonplace.store.store import Store
 from commonplace.types import Chunk, Confidence, Filter, Hit, Passage
 
 
@@ -111,15 +114,20 @@ def passage(number: int, text: str, owner: int = 1) -> Passage:
     return Passage(number, str(number), owner, 1, Chunk(text, 3, 3))
 
 
+def store_of(passages: list[Passage]) -> Store:
+    """Return a store that gives these passages."""
+    known = {each.number: each for each in passages}
+    given = SimpleNamespace(passages=lambda _, asked: {each: known[each] for each in asked if each in known})
+    return cast("Store", given)
+
+
 def test_a_heading_comes_with_what_stands_under_it_or_not_at_all() -> None:
     """A title is found by its words and tells nothing."""
     found = result(
         hit("1", "# Tea", lines=(1, 1)), hit("5", "# Coffee", owner="b.md"), hit("8", "# Milk"), hit("9", "Cold.")
     )
-    bare = bare_headings(found)
-    assert list(bare) == [1, 5, 8]
     passages = [passage(1, "# Tea"), passage(2, "At four."), passage(5, "# Coffee"), passage(6, "Other.", 2)]
-    whole = with_text_under(found, bare, {each.number: each for each in passages})
+    whole = with_text_under(found, store_of(passages))
     assert [(each.id, each.text, each.lines) for each in whole.hits] == [
         ("1", "# Tea\n\nAt four.", (1, 3)),
         ("9", "Cold.", (1, 1)),
@@ -129,8 +137,8 @@ def test_a_heading_comes_with_what_stands_under_it_or_not_at_all() -> None:
 def test_a_secret_under_a_heading_is_replaced() -> None:
     """It may have been stored before secrets were looked for."""
     found = result(hit("1", "# Access"))
-    passages = {1: passage(1, "# Access"), 2: passage(2, "password = 'hunter2hunter2'")}
-    [whole] = with_text_under(found, bare_headings(found), passages).hits
+    passages = [passage(1, "# Access"), passage(2, "password = 'hunter2hunter2'")]
+    [whole] = with_text_under(found, store_of(passages)).hits
     assert "hunter2" not in whole.text
     assert whole.text.startswith("# Access\n\n")
 
