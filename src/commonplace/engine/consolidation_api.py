@@ -15,8 +15,10 @@ from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRun
 from commonplace.consolidation.vault import NoVault, Vault
 from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Service
+from commonplace.erasure.copies import memories_of_notes
 from commonplace.errors import CommonplaceError
 from commonplace.health import golden
+from commonplace.health.examine import Health, examine
 from commonplace.health.golden import GoldenQuery
 from commonplace.ledger.ledger import actor_of
 from commonplace.memory.admission import writes_of
@@ -27,7 +29,6 @@ from commonplace.types import Kind, Selection
 if TYPE_CHECKING:
     from commonplace.consolidation.runner import RunOptions, RunReport
     from commonplace.engine.engine import Engine
-    from commonplace.health.examine import Health
 
 _log = logging.getLogger(__name__)
 
@@ -59,9 +60,6 @@ class ConsolidationApi(Service):
         return replace(report, lost=gone) if gone else report
 
     def health(self, file: Path | None) -> Health:
-        from commonplace.erasure.copies import memories_of_notes
-        from commonplace.health.examine import examine
-
         queries, runtime = self.golden_queries(file), self._runtime
         return examine(
             self._store,

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
+from commonplace.engine.open import open_engine
 from commonplace.engine.runtime import Service
+from commonplace.engine.upgrade import EmbedderApi
 from commonplace.erasure.copies import FORGETTING, LEFT_OF_DRAFT, finish_waiting
 from commonplace.erasure.receipt import Problem
+from commonplace.erasure.secrets import PART, Secrets, interrupted_run
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
 from commonplace.ingest.index_update import bring_up_to_date, disagreement
 from commonplace.ingest.passages import passage_text
@@ -57,9 +60,6 @@ class Doctor(Service):
 
     def examine(self, *, mend: bool, secrets: bool) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
-        from commonplace.engine.upgrade import EmbedderApi
-        from commonplace.erasure.secrets import PART, interrupted_run
-
         is_wanted = secrets or (mend and interrupted_run(self._store) is not None)
         of_secrets = self._secrets(mend) if is_wanted else []
         findings = self._rows(mend)
@@ -91,9 +91,6 @@ class Doctor(Service):
 
     def _secrets(self, mend: bool) -> list[Problem]:
         """Search everything stored for secrets, and update the Markdown pages."""
-        from commonplace.engine.open import open_engine
-        from commonplace.erasure.secrets import Secrets
-
         engine, runtime = self._engine, self._runtime
 
         def sync(namespace: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.runtime import Service
+from commonplace.erasure.select import Wanted, archived_by, selection
 from commonplace.errors import UsageError
 from commonplace.memory.validate import reject_invalid_id, series
 from commonplace.store.memories import MemoryChange
@@ -16,7 +17,6 @@ from commonplace.types import Selection, StoredMemory
 if TYPE_CHECKING:
     from commonplace.erasure.copies import ErasureRuntime
     from commonplace.erasure.receipt import ForgetReceipt
-    from commonplace.erasure.select import Wanted
     from commonplace.graph.graphiti.backend import Left
 
 
@@ -27,8 +27,6 @@ class ErasureApi(Service):
         """Forget what is wanted: in another process where this one is to stay small, for every text is looked at."""
         runtime, in_process = self._runtime, list[StoredMemory]()
         if runtime.has_ultra and wanted.path is None and wanted.archived_by is None and wanted.agent is None:
-            from commonplace.erasure.select import selection
-
             in_process = runtime.ultra.all(selection(wanted))
         if runtime.worker is None or in_process:
             return self.forget_here(wanted, in_process, dry_run=dry_run)
@@ -40,7 +38,6 @@ class ErasureApi(Service):
 
     def forget_here(self, wanted: Wanted, in_process: Sequence[StoredMemory] = (), *, dry_run: bool) -> ForgetReceipt:
         from commonplace.erasure.erase import forget
-        from commonplace.erasure.select import archived_by
 
         store, namespace, feed = self._store, self._namespace, self._runtime.feed
         if not dry_run:
@@ -63,8 +60,6 @@ class ErasureApi(Service):
 
     def wanted(self, given: Mapping[str, object]) -> Wanted:
         """Return what is to be forgotten, by the one name that has a value."""
-        from commonplace.erasure.select import Wanted
-
         named = {name: value for name, value in given.items() if value is not None}
         if len(named) != 1:
             *others, last = named or ["nothing"]

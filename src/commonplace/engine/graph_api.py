@@ -22,6 +22,14 @@ from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
+from commonplace.graph import views
+from commonplace.graph.episodes import FactInput, itself
+from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
+from commonplace.graph.kinds import kinds_of
+from commonplace.graph.names import checked, normal
+from commonplace.graph.query import GraphReader, TextHits, Wanted
+from commonplace.graph.runtime import made_id
+from commonplace.graph.service import GraphService
 from commonplace.memory import validate
 from commonplace.ranking.calibration import text_scores
 from commonplace.redaction import cleaned_json, redact
@@ -32,13 +40,9 @@ from commonplace.types import ORIGINS, Filter
 from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
-    from commonplace.graph import views
-    from commonplace.graph.episodes import FactInput
+    # What asks Graphiti loads an HTTP client, and few stores move a graph.
     from commonplace.graph.graphiti.backend import Backend, Left
-    from commonplace.graph.graphiti.outbox import Delivery
     from commonplace.graph.migration import Migration
-    from commonplace.graph.query import GraphReader, TextHits, Wanted
-    from commonplace.graph.service import GraphService
     from commonplace.settings.schema import GraphSettings
     from commonplace.store.store import Store
 
@@ -74,7 +78,6 @@ class Graph:
         settings, namespace = runtime.settings.graph, runtime.namespace
         if settings.backend != "local":  # nothing is sent or started yet
             from commonplace.graph.graphiti.backend import Backend, session_of
-            from commonplace.graph.graphiti.outbox import Outbox
 
             tools = session_of(settings, os.environ, time.monotonic, namespace)
             self._backend = Backend(
@@ -477,7 +480,6 @@ class Graph:
             include_past: also facts that have ended, drawn as such.
         """
         from commonplace.graph.drawing import DRAWINGS, draw
-        from commonplace.graph.views import Drawing
 
         validate.one_of("form", form, tuple(DRAWINGS))
         times = self._times(as_of, valid_at)
@@ -486,7 +488,7 @@ class Graph:
         at = None if asked is None else moment_of(asked)
         text = draw(found, form, seen_at=at or moment_of(times.now), as_of=at)
         name = next((each.name for each in found.entities if each.uuid == found.centre), "")
-        return Drawing(name, form, len(found.entities), len(found.relations), found.is_capped, text)
+        return views.Drawing(name, form, len(found.entities), len(found.relations), found.is_capped, text)
 
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace, past facts included, as Graphiti's nodes and edges.
@@ -541,8 +543,6 @@ class Graph:
 
     def sync(self) -> Delivery:
         """Send queued episodes to the external backend (setting graph.backend)."""
-        from commonplace.graph.graphiti.outbox import Delivery
-
         if self._backend is None:
             return Delivery("local")
         self._runtime.before()
@@ -599,8 +599,6 @@ class Graph:
     def _reader(self) -> GraphReader:
         runtime = self._runtime.graph_runtime(False)
         if self._backend is None:
-            from commonplace.graph.query import GraphReader
-
             return GraphReader(runtime, self._search_graph, self._words_of)
         from commonplace.graph.graphiti.query import GraphitiReader
         from commonplace.models.static_reranking import StaticReranker
@@ -609,10 +607,8 @@ class Graph:
         return GraphitiReader(runtime, self._search_graph, self._words_of, self._backend, scores)
 
     def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> views.Times:
-        from commonplace.graph.views import Times
-
         now = self._runtime.now()
-        return Times(
+        return views.Times(
             now,
             None if as_of is None else moment_in_words("as_of", as_of, now),
             None if valid_at is None else moment_in_words("valid_at", valid_at, now),
@@ -627,8 +623,6 @@ class Graph:
         Args:
             centre: the id or name of the entity that the search is about.
         """
-        from commonplace.graph.query import Wanted
-
         chosen = validate.texts("group_ids", groups or ())
         self._before()
         if not centre:
@@ -648,8 +642,6 @@ class Graph:
 
     @property
     def _service(self) -> GraphService:
-        from commonplace.graph.service import GraphService
-
         outbox = None if self._backend is None else self._backend.outbox
         return GraphService(self._runtime.graph_runtime(True), outbox)
 
@@ -659,8 +651,6 @@ class Graph:
         What a graph holds is short and often alike: no text of it may be less likely because another is as near. So
         each has its own score, which is never below what follows it.
         """
-        from commonplace.graph.query import TextHits
-
         request = Request(
             query=query,
             namespace=namespace,
@@ -698,7 +688,6 @@ def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, known:
     """Take a namespace of the store, with what has these ids, away from Graphiti, or only say that it would be."""
     from commonplace.graph.graphiti import backend
     from commonplace.graph.graphiti.client import group_of
-    from commonplace.graph.graphiti.outbox import Outbox
 
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
@@ -718,8 +707,6 @@ def _notices(delivery: Delivery) -> tuple[str, ...]:
     """Return what is to be said of a delivery to Graphiti."""
     if not delivery.waiting:
         return delivery.notices
-    from commonplace.graph.graphiti.outbox import waiting_for
-
     return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` sends everything")
 
 
@@ -748,8 +735,6 @@ def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[
         AdmissionError: the content is nothing but what was recalled.
         UsageError: a value is of the wrong kind, empty, too large or out of its range.
     """
-    from commonplace.graph.runtime import made_id
-
     uuid, trust = given.get("uuid"), given.get("trust")
     kind = validate.one_of("source", given.get("source", "text"), SOURCES)
     text, notices = _content(content, max_bytes, is_json=kind == "json")
@@ -784,10 +769,6 @@ def checked_fact(
     Raises:
         UsageError: source and target are one, it ends before it begins, or a value is out of its range.
     """
-    from commonplace.graph.episodes import FactInput, itself
-    from commonplace.graph.kinds import kinds_of
-    from commonplace.graph.names import checked, normal
-
     kinds = kinds_of(settings)
     type_ = kinds.relation("relation_type", relation_type)
     ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]

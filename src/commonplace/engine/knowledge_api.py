@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.dataclasses import replace
+from commonplace.engine.open import open_engine
 from commonplace.engine.runtime import Runtime, Service
 from commonplace.engine.upgrade import why_absent
 from commonplace.errors import CommonplaceError, UsageError
+from commonplace.knowledge.config import Embedder as AnyEmbedder
+from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, Reranker, Vectors
+from commonplace.knowledge.service import KnowledgeService
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import embedder_name, for_kind, open_embedder
 from commonplace.settings.paths import sqlite_directory
@@ -17,9 +21,6 @@ from commonplace.types import RerankMode
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
-    from commonplace.knowledge.config import Embedder as AnyEmbedder
-    from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, Reranker
-    from commonplace.knowledge.service import KnowledgeService
 
 
 class KnowledgeApi(Service):
@@ -32,10 +33,6 @@ class KnowledgeApi(Service):
     def service(
         self, config: MemoryConfig | None, embedder: str | Embedder | AnyEmbedder | None, reranker: Reranker | None
     ) -> KnowledgeService:
-        from commonplace.engine.open import open_engine
-        from commonplace.knowledge.config import MemoryConfig
-        from commonplace.knowledge.service import KnowledgeService
-
         runtime, own = self._runtime, self._settings.knowledge
         if config is None:
             config = MemoryConfig(
@@ -68,8 +65,6 @@ class KnowledgeApi(Service):
 
     def _stored(self, config: MemoryConfig) -> KnowledgeRuntime:
         """Return the runtime of a service: over this store, or over one in memory without an index."""
-        from commonplace.knowledge.config import KnowledgeRuntime
-
         runtime = self._runtime
 
         def after(count: int) -> None:
@@ -107,8 +102,6 @@ class KnowledgeApi(Service):
 
     def _with_models(self, given: KnowledgeRuntime, embedder: object, reranker: Reranker | None) -> KnowledgeRuntime:
         """Add the embedder and the re-ranker that a configuration asks for."""
-        from commonplace.knowledge.config import Vectors
-
         config, own, why_not = given.config, for_kind(self._runtime.embedder, "knowledge"), ""
         if config.vector_enabled and isinstance(embedder, str):
             try:
