@@ -61,13 +61,6 @@ def fading(curve: Curve, age_s: float, *, half_life_s: float | None = None) -> f
     return FAST_SHARE * exp(-FAST_RATE * scaled) + (1 - FAST_SHARE) * exp(-SLOW_RATE * scaled)
 
 
-def raw_score(
-    use_count: int, age_s: float, strength: float, curve: Curve = "power_law", half_life_s: float | None = None
-) -> float:
-    """Return the unclamped score, not negative; what ranking and promotion compare."""
-    return float((use_count + 1) ** USE_EXPONENT) * fading(curve, age_s, half_life_s=half_life_s) * strength
-
-
 def touched(record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
     """Return the record after one more access.
 
@@ -80,16 +73,6 @@ def touched(record: MemoryRecord, now: float, *, reinforce: bool = False) -> Mem
     strength = min(MAX_STRENGTH, round(record.strength + REINFORCEMENT, 9)) if reinforce else record.strength
     uses = (*recent, moment)[-RECENT_USES:]
     return replace(record, use_count=record.use_count + 1, strength=strength, last_used=moment, uses=uses)
-
-
-def next_tier(tier: Tier, uses: tuple[float, ...], now: float) -> Tier | None:
-    """Return the tier that at least three accesses in seven days earn, or None; there is none above `long`.
-
-    Whoever moves the memory keeps none of them: they are spent, or would carry it up again. Accesses that a clock set
-    back left in the future count.
-    """
-    recent = sum(access >= now - RECENT_S for access in uses)
-    return NEXT_TIER.get(tier) if recent >= PROMOTION_USES else None
 
 
 def may_archive(tier: Tier, age_s: float) -> bool:
@@ -119,18 +102,21 @@ class RetentionPolicy:
     rises: bool = True
 
     def raw(self, record: MemoryRecord, now: float) -> float:
-        """Return the unclamped retention of a memory at a time, not negative."""
-        half_life = self.half_lives.get(record.category)
-        return raw_score(record.use_count, age(record.last_used, now), record.strength, self.curve, half_life)
+        """Return the unclamped retention of a memory at a time, not negative; what ranking and promotion compare."""
+        faded = fading(self.curve, age(record.last_used, now), half_life_s=self.half_lives.get(record.category))
+        return float((record.use_count + 1) ** USE_EXPONENT) * faded * record.strength
 
     def retention(self, record: MemoryRecord, now: float) -> float:
         """Return the retention of a memory at a time, 0–1; what is stored and reported."""
         return min(1.0, self.raw(record, now))
 
     def used(self, record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
-        """Return the record after one more use, which may raise its tier."""
+        """Return the record after one more use; three in seven days earn the next tier, there is none above `long`.
+
+        The uses that earned a tier are spent, or would carry the memory up again.
+        """
         record = touched(record, now, reinforce=reinforce)
-        tier = next_tier(record.tier, record.uses, record.last_used)
-        if tier is not None and self.rises and record.trust >= MIN_TRUST_TO_PROMOTE:
-            return replace(record, tier=tier, uses=())
+        has_earned = len(record.uses) >= PROMOTION_USES  # all of the last seven days, see `touched`
+        if has_earned and self.rises and record.tier in NEXT_TIER and record.trust >= MIN_TRUST_TO_PROMOTE:
+            return replace(record, tier=NEXT_TIER[record.tier], uses=())
         return record

@@ -15,8 +15,6 @@ from commonplace.retention import (
     age,
     fading,
     may_archive,
-    next_tier,
-    raw_score,
     touched,
 )
 from commonplace.types import MemoryRecord, Tier
@@ -88,9 +86,10 @@ def test_categories_have_their_half_lives() -> None:
 
 def test_the_score_multiplies_uses_fading_and_strength() -> None:
     """(31 + 1)^0.6 = 8, half-faded, at strength 1.5."""
-    assert raw_score(31, 3 * DAY, 1.5, "power_law") == pytest.approx(6.0)
-    assert raw_score(31, 7 * DAY, 1.5, "power_law", half_life_s=7 * DAY) == pytest.approx(6.0)
-    assert raw_score(0, 0.0, 1.0, "exponential") == 1.0
+    used = MemoryRecord("x", category="decision", use_count=31, strength=1.5)
+    assert RetentionPolicy("power_law", {}).raw(used, 3 * DAY) == pytest.approx(6.0)
+    assert RetentionPolicy("power_law").raw(used, 7 * DAY) == pytest.approx(6.0), "the half-life of a decision"
+    assert RetentionPolicy("exponential").raw(MemoryRecord("x"), 0.0) == 1.0
 
 
 def test_retention_is_the_score_within_bounds() -> None:
@@ -142,14 +141,14 @@ def test_a_clock_set_back_makes_no_memory_older() -> None:
     ("tier", "above"), [("ultra", "short"), ("short", "medium"), ("medium", "long"), ("long", None)]
 )
 def test_three_accesses_in_seven_days_earn_the_next_tier(tier: Tier, above: Tier | None) -> None:
-    uses = (NOW - 7 * DAY, NOW - DAY, NOW)
-    assert next_tier(tier, uses, NOW) == above
-    assert next_tier(tier, uses, NOW + 1) is None, "the first of them is now older"
-    assert next_tier(tier, uses[1:], NOW) is None
+    known = MemoryRecord("x", tier=tier, last_used=NOW - DAY, uses=(NOW - 7 * DAY, NOW - DAY))
+    assert RetentionPolicy().used(known, NOW).tier == (above or tier)
+    assert RetentionPolicy().used(known, NOW + 1).tier == tier, "the first of them is now older"
+    assert RetentionPolicy().used(replace(known, uses=known.uses[1:]), NOW).tier == tier
 
 
 def test_accesses_from_before_the_clock_was_set_back_still_count() -> None:
-    assert next_tier("short", (NOW, NOW, NOW), NOW - 3600) == "medium"
+    assert RetentionPolicy().used(record(2, (NOW, NOW)), NOW - 3600).tier == "medium"
 
 
 def test_the_accesses_that_earned_a_tier_do_not_earn_another() -> None:
