@@ -258,8 +258,8 @@ def with_text_under(result: SearchResult, store: Store) -> SearchResult:
     """
     numbers, hits = result.trace.numbers, list[Hit]()
     bare = {numbers[hit.id] for hit in result.hits if hit.id in numbers and says_nothing(hit.text, hit.path)}
-    under = [number for head in bare for number in (head, head + 1)]
-    passages = store.passages(result.namespace, under) if bare else {}
+    asked = [number for head in bare for number in (head, head + 1)]
+    passages = store.passages(result.namespace, asked) if bare else {}
     for hit in result.hits:
         number = numbers.get(hit.id)
         if number is None or number not in bare:
