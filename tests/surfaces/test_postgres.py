@@ -22,7 +22,7 @@ from commonplace.erasure.receipt import ON_SERVER
 from commonplace.errors import AdmissionError, StoreError, StoreMissingError, UsageError
 from commonplace.settings import load
 from commonplace.settings.paths import Address
-from commonplace.store.owners import STATE_UPTO_DATE
+from commonplace.store.owners import SQL
 from commonplace.store.postgres import Session as StoreSession
 from commonplace.store.store import Store
 from commonplace.types import Document, Filter
@@ -280,7 +280,7 @@ def test_a_search_asks_for_the_state_once_and_counts_nothing(address: str, monke
         book.remember("Zebras graze in Vienna.")
         monkeypatch.setattr(StoreSession, "execute", noted)
         assert book.search("zebras").hits
-    assert said.count(STATE_UPTO_DATE) == 1
+    assert said.count(SQL["state_upto_date"]) == 1
     assert not [sql for sql in said if "count(*)" in sql]
 
 

@@ -14,7 +14,6 @@ from commonplace.errors import StoreError
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import SPACE, Conflict, Database, Read, Rows, Written, among, listed, where
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.owners import TEXT
 from commonplace.store.rows import (
     NO_VALUES,
     Form,
@@ -29,51 +28,23 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import COUNTERS, SCHEMA, Table, numbers_after
+from commonplace.store.statements import Statements
 from commonplace.store.validate import names_of_owner, read_embedding
 from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
 from commonplace.types.graph import Entity
 
 T = TypeVar("T")
 
+SQL: Final = Statements("change")
 _OWNERS = form_of(Owner)
 STAMPS = form_of(FileStamp)
 _CHUNKS = form_of(Chunk)
 
-_BY_ID = """
-    SELECT number FROM owners
-    WHERE namespace = :namespace AND kind = :kind AND id = :id AND expired_at IS NULL
-"""
-_HELD = f"""
-    SELECT id, path FROM owners
-    WHERE namespace = :namespace AND kind = :kind AND id IN {among("ids")} AND expired_at IS NULL
-    UNION ALL SELECT id, path FROM owners
-    WHERE namespace = :namespace AND kind = :kind AND path IN {among("paths")} AND path != '' AND expired_at IS NULL
-"""
-_BY_PATH = """
-    SELECT number FROM owners
-    WHERE namespace = :namespace AND kind = :kind AND path = :path AND path != '' AND expired_at IS NULL
-"""
-_OWNER = "SELECT kind, tags, expired_at, id FROM owners WHERE number = :number AND namespace = :namespace"
-_OF_OWNER = """
-    namespace = :namespace AND number IN (SELECT number FROM passages WHERE namespace = :namespace AND owner = :owner)
-"""
 _PLACED = 16 * 1024
 """Characters of the longest content in which passages are placed: each is read by way of all before it, so that those
 of a long one take the square of its length."""
-_TEXTS = f"SELECT p.number, {TEXT} FROM passages p WHERE p.namespace = :namespace AND p.owner = :owner"
 _BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
 """The tables that hold more of an owner, by its kind."""
-_DROP_TAGS = f"DELETE FROM owner_tags WHERE namespace = :namespace AND owner = :owner AND tag IN {among('tags')}"
-_PROMOTE = """
-    UPDATE memories SET is_latest = 1
-    WHERE namespace = :namespace
-        AND owner = (SELECT max(owner) FROM memories WHERE namespace = :namespace AND id = :id)
-"""
-_UPDATE_OWNER = f"""
-    UPDATE owners SET {", ".join(f'"{column.name}" = :{column.name}' for column in _OWNERS.columns)},
-        change = :change, created_at = :created_at
-    WHERE namespace = :namespace AND number = :number
-"""
 
 
 ALL_HEADS: Final = f"""
@@ -302,7 +273,7 @@ class Change:
             return self.add_owner(owner, write.passages, created_at=at)
         self._clear(number)
         own = {"namespace": self.space, "number": number, "change": self.number, "created_at": at}
-        self.execute(_UPDATE_OWNER, {**own, **_OWNERS.row(owner)})
+        self.execute(SQL["update_owner"], {**own, **_OWNERS.row(owner)})
         self._fill(number, owner, write.passages, is_past=False)
         return number
 
@@ -313,7 +284,7 @@ class Change:
             owners = [write.owner for write in writes if write.owner.kind == kind]
             ids, paths = (each.id for each in owners), (each.path for each in owners if each.path)
             asked = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
-            for id_, path in self.execute(_HELD, asked):
+            for id_, path in self.execute(SQL["held"], asked):
                 held |= names_of_owner(kind, id_, path)
         for write in writes:
             if held.isdisjoint(names_of_owner(write.owner.kind, write.owner.id, write.owner.path)):
@@ -352,7 +323,7 @@ class Change:
         own = {"namespace": self.space, "owner": number}
         sql = "UPDATE owners SET expired_at = :at WHERE namespace = :namespace AND number = :owner"
         self.execute(sql, {**own, "at": at})
-        self.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {_OF_OWNER}", own)
+        self.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {SQL['of_owner']}", own)
         self.mark()
         return True
 
@@ -392,8 +363,8 @@ class Change:
         """Return the numbers of the live owners that have its id and its path."""
         values = {"namespace": self.space, "kind": owner.kind, "id": owner.id, "path": owner.path}
         added = self._added.get((self.space, owner.kind, owner.id))
-        by_id = (added,) if added else self.peek(_BY_ID, values).fetchone()
-        by_path = owner.path and self.execute(_BY_PATH, values).fetchone()
+        by_id = (added,) if added else self.peek(SQL["by_id"], values).fetchone()
+        by_path = owner.path and self.execute(SQL["by_path"], values).fetchone()
         return by_id[0] if by_id else None, by_path[0] if by_path else None
 
     def _clear(self, number: int) -> bool:
@@ -406,18 +377,18 @@ class Change:
         if expired_at is None:
             self._leave(number, kind)
         for table in ("next_vectors", "passage_vectors"):
-            self.execute(f"DELETE FROM {table} WHERE {_OF_OWNER}", own)
+            self.execute(f"DELETE FROM {table} WHERE {SQL['of_owner']}", own)
         for table in ("passages", "file_stamps", *_BESIDE.get(kind, ())):
             drop(self, table, **own)
         if tags:
-            self.execute(_DROP_TAGS, {**own, "tags": listed(unlisted(tags))})
+            self.execute(SQL["drop_tags"], {**own, "tags": listed(unlisted(tags))})
         if kind == "memory":  # the version before this one is the latest now
-            self.execute(_PROMOTE, {"namespace": self.space, "id": id_})
+            self.execute(SQL["promote"], {"namespace": self.space, "id": id_})
         return True
 
     def _row(self, number: int) -> Row | None:
         """Return kind, tags, end and id of an owner that this namespace has."""
-        found: Row | None = self.execute(_OWNER, {"number": number, "namespace": self.space}).fetchone()
+        found: Row | None = self.execute(SQL["owner"], {"number": number, "namespace": self.space}).fetchone()
         self._added.clear()  # all owners are written now, and this one may go
         return found
 
@@ -425,7 +396,7 @@ class Change:
         """Take a live owner out of the counts, and its passages out of what the index follows."""
         tally = self._tallies[self.space, kind]
         tally["owners"] -= 1
-        passages = self.execute(_TEXTS, {"namespace": self.space, "owner": number}).fetchall()
+        passages = self.execute(SQL["texts"], {"namespace": self.space, "owner": number}).fetchall()
         tally["passages"] -= len(passages)
         tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
         own = {"namespace": self.space, "change": self.number}

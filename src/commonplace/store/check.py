@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-from commonplace.store.dialect import Database, claims, quoted
+from commonplace.store.dialect import Database, quoted
 from commonplace.store.graph_rules import is_reserved, namespace_of
-from commonplace.store.owners import LIVE_VECTOR, TEXT
 from commonplace.store.rows import unlisted
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
+from commonplace.store.statements import Statements, named
 from commonplace.store.validate import NEXT, read_embedding
 
 LOOSE_COLUMNS: Final = (
@@ -22,30 +22,9 @@ LOOSE_COLUMNS: Final = (
 """What of a graph may hang on something that is gone, and is deleted then."""
 
 _MAX_PROBLEMS = 20
+SQL: Final = Statements("check")
 
 COUNTS: Final = "counts that do not fit the rows"
-_COUNTED = f"""
-    WITH owned AS (
-        SELECT namespace, kind, count(*) AS owners FROM owners WHERE expired_at IS NULL GROUP BY 1, 2
-    ),
-    written AS (
-        SELECT o.namespace, o.kind, count(*) AS passages,
-            sum(length(CAST(p.text AS BLOB))) AS text_bytes
-        FROM (SELECT p.namespace, p.owner, {TEXT} AS text FROM passages p) p
-            JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
-        WHERE o.expired_at IS NULL GROUP BY 1, 2
-    )
-    SELECT (
-        SELECT count(*) FROM counts c
-            LEFT JOIN owned o ON o.namespace = c.namespace AND o.kind = c.kind
-            LEFT JOIN written w ON w.namespace = c.namespace AND w.kind = c.kind
-        WHERE c.owners != coalesce(o.owners, 0) OR c.passages != coalesce(w.passages, 0)
-            OR c.text_bytes != coalesce(w.text_bytes, 0)
-    ) + (
-        SELECT count(*) FROM owned o LEFT JOIN counts c ON c.namespace = o.namespace AND c.kind = o.kind
-        WHERE c.kind IS NULL
-    )
-"""
 
 
 def problems(db: Database, *, is_file: bool) -> list[str]:
@@ -61,13 +40,13 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
             for column in table.columns
             if column.refers
         ]
-        counted += [*claims("claims"), (COUNTS, _COUNTED)]
+        counted += [*named("claims"), (COUNTS, SQL["counted"])]
         counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in counted]
         spaces, stray = dict(db.execute("SELECT name, number FROM namespaces")), 0
         for name, number in spaces.items():
             if is_reserved(name):
                 values = {"texts": number, "space": spaces.get(namespace_of(name))}
-                stray += db.execute(_STRAY_TEXTS, values).fetchone()[0]
+                stray += db.execute(SQL["stray_texts"], values).fetchone()[0]
         listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
         owned = {
             (space, tag, number)
@@ -110,32 +89,10 @@ LOOSE_ENDS: Final = (
 )
 """What `GraphChange.drop_loose_ends` mends, as it is called in the sentences."""
 
-_STRAY_TEXTS = """
-    SELECT count(*) FROM owners o
-    WHERE o.namespace = :texts AND NOT EXISTS (
-        SELECT 1 FROM entities WHERE o.kind = 'entity' AND namespace = :space AND id = o.id
-        UNION ALL
-        SELECT 1 FROM relations WHERE o.kind = 'relation' AND namespace = :space AND id = o.id
-    )
-"""
-
 
 def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
     """Return one sentence for each claim that counts anything."""
     return [f"There are {claim}: {count}." for claim, count in counts if count]
-
-
-_LENGTHS = f"""
-    SELECT o.kind, length({LIVE_VECTOR}), count(*)
-    FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner GROUP BY 1, 2
-"""
-_NEXT_LENGTHS = """
-    SELECT o.kind, length(x.vector), count(*)
-    FROM next_vectors x
-        JOIN passage_vectors v ON v.namespace = x.namespace AND v.number = x.number
-        JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
-    GROUP BY 1, 2
-"""
 
 
 def _vector_problems(db: Database) -> list[str]:
@@ -143,8 +100,8 @@ def _vector_problems(db: Database) -> list[str]:
     is_switched = db.execute("SELECT 1 FROM meta WHERE key = 'switched_from'").fetchone()
     own, coming = read_embedding(db), read_embedding(db, "" if is_switched else NEXT)
     claims = (
-        ("vectors of another length than the embedder's", _LENGTHS, own, True),
-        ("new vectors without an embedder, or of another length than its", _NEXT_LENGTHS, coming, False),
+        ("vectors of another length than the embedder's", SQL["lengths"], own, True),
+        ("new vectors without an embedder, or of another length than its", SQL["next_lengths"], coming, False),
     )
     counts = [
         (

@@ -11,11 +11,11 @@ from commonplace.errors import StoreError
 from commonplace.store import owners
 from commonplace.store.change import ALL_HEADS, Change, next_change
 from commonplace.store.connection import EVERY, Connections
-from commonplace.store.dialect import among_numbers, listed, listed_numbers, quoted
+from commonplace.store.dialect import listed, listed_numbers, quoted
 from commonplace.store.graph_rules import namespace_of
-from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
 from commonplace.store.rows import Values, drop, insert_rows
 from commonplace.store.schema import SCHEMA, namespace_of_row, numbers_after
+from commonplace.store.statements import Statements
 from commonplace.store.validate import (
     META,
     NEXT,
@@ -29,54 +29,8 @@ from commonplace.store.validate import (
 from commonplace.types import Embedding, IndexEntry, Reembedding
 
 Value = TypeVar("Value")
+SQL: Final = Statements("embeddings")
 
-# After a switch of embedder that is not settled the vector waits in `next_vectors`.
-_PENDING = """
-    FROM passage_vectors v INDEXED BY passage_vectors_pending
-    WHERE length(v.vector) = 0
-        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number)
-"""
-_PENDING_ENTRIES = f"""
-    SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM (SELECT v.namespace, v.number, v.token_ids, v.vector {_PENDING} ORDER BY 1, 2 LIMIT :limit) v
-        CROSS JOIN passages p ON p.namespace = v.namespace AND p.number = v.number
-        CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
-        CROSS JOIN namespaces n ON n.number = p.namespace
-    ORDER BY p.number
-"""
-
-_PENDING_OF = f"""
-    SELECT v.number, v.owner, v.is_past {_PENDING} AND v.namespace = :space AND v.number IN {among_numbers("numbers")}
-"""
-_NAMES = f"SELECT name, number FROM namespaces WHERE number IN {among_numbers('numbers')}"
-_SET_VECTOR = "UPDATE passage_vectors SET vector = :vector WHERE namespace = :space AND number = :number"
-# The rows that are named are few: without an index by namespace to go through they are found by their numbers.
-_STAMP = f"""
-    UPDATE owners NOT INDEXED SET change = :change
-    WHERE namespace = :space AND number IN {among_numbers("owners")} AND expired_at IS NULL
-"""
-_OF = f"number IN (SELECT number FROM passages WHERE namespace = :space AND owner IN {among_numbers('owners')})"
-_ROWS_OF = f"SELECT {{}} FROM {{}} NOT INDEXED WHERE namespace = :space AND {_OF}"
-
-_UNEMBEDDED = f"""
-    SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM passages p NOT INDEXED {ENTRY_JOINS}
-    WHERE p.namespace = :space AND p.number > :after AND p.number < :end
-        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = p.namespace AND x.number = p.number)
-    ORDER BY p.number
-    LIMIT :limit
-"""
-_SPACES = "SELECT number FROM namespaces WHERE number >= :space ORDER BY number"
-_THERE = f"SELECT number FROM passages NOT INDEXED WHERE namespace = :space AND number IN {among_numbers('numbers')}"
-
-_IS_INCOMPLETE = """
-    SELECT EXISTS (
-        SELECT 1 FROM passage_vectors v
-        WHERE {} NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number)
-    )
-"""
-_IS_ANY_MISSING = _IS_INCOMPLETE.format("")
-_IS_NEW_MISSING = _IS_INCOMPLETE.format("v.namespace = :space AND v.number >= :first AND v.number < :end AND")
 
 _SWITCHED = {
     "switched_from": "artifact",
@@ -88,29 +42,6 @@ _SWITCHED = {
 from the switch on until everything is settled."""
 
 _NEXT_KEYS: Final = [f"{NEXT}{key}" for key in STAMP_KEYS]
-_WAITING: Final = "SELECT namespace, number FROM next_vectors LIMIT :limit"
-_MOVE: Final = f"""
-    UPDATE passage_vectors SET vector = (
-        SELECT x.vector FROM next_vectors x WHERE x.namespace = :space AND x.number = passage_vectors.number
-    )
-    WHERE namespace = :space AND number IN {among_numbers("numbers")}
-"""
-_RENAME: Final = (
-    """
-    UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
-    WHERE (namespace, owner) IN (
-        SELECT namespace, owner FROM file_stamps
-        WHERE instr(recipe, :old) > 0 AND instr(recipe, :new) = 0 LIMIT :limit
-    )
-    """,
-    """
-    UPDATE knowledge_items SET embedder = :new_knowledge
-    WHERE (namespace, owner) IN (
-        SELECT namespace, owner FROM knowledge_items
-        WHERE embedder = :old_knowledge AND :old_knowledge != :new_knowledge LIMIT :limit
-    )
-    """,
-)
 _SETTLED_AT_ONCE: Final = 2_000
 
 
@@ -121,11 +52,11 @@ class ReembeddingStore:
 
     def count_pending(self) -> int:
         """Return how many passages of all namespaces, live and past, have no vector yet."""
-        return int(self._connections.rows(f"SELECT count(*) {_PENDING}", {"namespace": None})[0][0])
+        return int(self._connections.rows(SQL["count_pending"], {"namespace": None})[0][0])
 
     def pending_vectors(self, limit: int) -> list[IndexEntry]:
         """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
-        found = self._connections.rows(_PENDING_ENTRIES, {"namespace": None, "limit": limit})
+        found = self._connections.rows(SQL["pending_entries"], {"namespace": None, "limit": limit})
         return [owners.build_entry(row) for row in found]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
@@ -140,7 +71,7 @@ class ReembeddingStore:
         """
         refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
         of_spaces, made = _by_space(vectors), 0
-        names = self._connections.rows(_NAMES, {"namespace": None, "numbers": listed(of_spaces)})
+        names = self._connections.rows(SQL["names"], {"namespace": None, "numbers": listed(of_spaces)})
         for name, space in sorted(names, key=itemgetter(1)):
             given = of_spaces[space]
             with self._connections.writing(namespace_of(name)) as db:
@@ -149,10 +80,10 @@ class ReembeddingStore:
                 if name not in change.spaces:  # erased meanwhile
                     continue
                 own = {"space": space, "numbers": listed_numbers(given)}
-                pending = db.execute(_PENDING_OF, own).fetchall()
+                pending = db.execute(SQL["pending_of"], own).fetchall()
                 past = [number for number, _, is_past in pending if is_past]
                 db.executemany(
-                    _SET_VECTOR, [{"space": space, "number": number, "vector": given[number]} for number in past]
+                    SQL["set_vector"], [{"space": space, "number": number, "vector": given[number]} for number in past]
                 )
                 if pending:
                     with change.inside(name):
@@ -210,10 +141,10 @@ class ReembeddingStore:
             (last,) = db.execute("SELECT coalesce(max(number), 0) FROM next_vectors").fetchone()
             found: list[IndexEntry] = []
             for after in (last, 0) if last else (0,):
-                for (space,) in db.execute(_SPACES, {"space": namespace_of_row(after)}).fetchall():
+                for (space,) in db.execute(SQL["spaces"], {"space": namespace_of_row(after)}).fetchall():
                     first, end = max(after, numbers_after(space)), numbers_after(space + 1)
                     values = {"space": space, "after": first, "end": end, "limit": limit - len(found)}
-                    found += map(owners.build_entry, db.execute(_UNEMBEDDED, values))
+                    found += map(owners.build_entry, db.execute(SQL["unembedded"], values))
                     if len(found) == limit:
                         return found
                 if found:
@@ -230,7 +161,9 @@ class ReembeddingStore:
         with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
             for space, some in _by_space(vectors).items():
-                there = [number for (number,) in db.execute(_THERE, {"space": space, "numbers": listed_numbers(some)})]
+                there = [
+                    number for (number,) in db.execute(SQL["there"], {"space": space, "numbers": listed_numbers(some)})
+                ]
                 drop(db, "next_vectors", namespace=space, number=there)
                 rows = [{"namespace": space, "number": number, "vector": some[number]} for number in there]
                 insert_rows(db, SCHEMA["next_vectors"], rows)
@@ -250,7 +183,7 @@ class ReembeddingStore:
         with self._connections.reading(EVERY) as db:
             # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile comes with a change.
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            if db.execute(_IS_ANY_MISSING).fetchone()[0]:
+            if db.execute(SQL["is_any_missing"]).fetchone()[0]:
                 return False
             seen = {space: last for _, space, *last in db.execute(ALL_HEADS)}
         with self._connections.writing() as db:
@@ -259,7 +192,7 @@ class ReembeddingStore:
             for space in (space for space, last in now.items() if last != seen.get(space)):
                 first = next_change(space, *seen.get(space, ()))["next_passage"]
                 values = {"space": space, "first": first, "end": numbers_after(space + 1)}
-                if db.execute(_IS_NEW_MISSING, values).fetchone()[0]:
+                if db.execute(SQL["is_new_missing"], values).fetchone()[0]:
                     return False
             old = read_embedding(db)
             for key, kind in _SWITCHED.items():
@@ -293,12 +226,13 @@ class ReembeddingStore:
             values = {
                 "limit": limit, "old": old, "new": new, "old_knowledge": old_knowledge, "new_knowledge": new_knowledge
             }  # fmt: skip
-            waiting = db.execute(_WAITING, {"limit": limit}).fetchall()
+            waiting = db.execute(SQL["waiting"], {"limit": limit}).fetchall()
             for space, numbers in _by_space((number, space) for space, number in waiting).items():
-                db.execute(_MOVE, {"space": space, "numbers": listed_numbers(numbers)})
+                db.execute(SQL["move"], {"space": space, "numbers": listed_numbers(numbers)})
                 drop(db, "next_vectors", namespace=space, number=list(numbers))
             # What names no old stamp holds none: `instr` finds an empty text in everything.
-            renamed = sum(db.execute(sql, values).rowcount for sql in _RENAME) if old else 0
+            renames = ("rename_recipes", "rename_stamps") if old else ()
+            renamed = sum(db.execute(SQL[name], values).rowcount for name in renames)
             if not waiting and not renamed:
                 drop(db, "meta", key=list(_SWITCHED))
                 return False
@@ -317,10 +251,11 @@ def _renumber(change: Change, of: Collection[int], vectors: Mapping[int, bytes])
     """Give the passages of live owners new numbers, and those that lack a vector theirs."""
     space, held = change.space, dict[str, list[Values]]()
     own = {"space": space, "owners": listed_numbers(of)}
-    change.execute(_STAMP, {**own, "change": change.number})
+    change.execute(SQL["stamp"], {**own, "change": change.number})
     for name in ("passages", "passage_vectors"):
         columns = [column.name for column in SCHEMA[name].columns]
-        found = change.execute(_ROWS_OF.format(", ".join(map(quoted, columns)), name), own)
+        sql = f"SELECT {', '.join(map(quoted, columns))} FROM {name} NOT INDEXED WHERE {SQL['of_owners']}"
+        found = change.execute(sql, own)
         held[name] = [dict(zip(columns, row, strict=True)) for row in found]
     held["passages"].sort(key=itemgetter("owner", "ordinal"))
     new = {row["number"]: change.take("next_passage") for row in held["passages"]}

@@ -8,8 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.store import memories, owners
+from commonplace.store import owners
 from commonplace.store.dialect import SPACE, Database, among, listed
+from commonplace.store.statements import SHARED
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def matching_owners(db: Database, namespace: str, wanted: Filter) -> list[int]:
     numbers = {number for (number,) in db.execute(_matching(chosen), values)}
     if wanted.paths:
         is_wanted = path_matcher(wanted.paths)
-        numbers &= {n for n, path in db.execute(owners.PATHS, {"namespace": namespace}) if is_wanted(path)}
+        numbers &= {n for n, path in db.execute(owners.SQL["paths"], {"namespace": namespace}) if is_wanted(path)}
     return sorted(numbers)
 
 
@@ -120,6 +121,6 @@ def _matching(chosen: frozenset[str]) -> str:
         parts.append(("owners o INDEXED BY owners_past", ["o.expired_at > :as_of", *then, *happened]))
     if happened:
         parts.append(
-            (f"({memories.EARLIER}) e CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner", [])
+            (f"({SHARED['earlier']}) e CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner", [])
         )
     return " UNION ".join(f"SELECT o.number FROM {source} WHERE {' AND '.join([*rest, *own])}" for source, own in parts)

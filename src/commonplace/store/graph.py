@@ -22,6 +22,7 @@ from commonplace.store.graph_rules import (
 )
 from commonplace.store.rows import Form, Row, Values, checked, form_of
 from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of
+from commonplace.store.statements import Statements
 from commonplace.store.validate import check_write
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
@@ -43,53 +44,19 @@ _RELATIONS = form_of(Relation)
 _ALIASES = form_of(Alias)
 _MENTIONS = form_of(Mention)
 _HAPPENINGS = form_of(Happening)
-_EPISODE = _EPISODES.names("e")
-_ENTITY = _ENTITIES.names("x")
 _RELATION = _RELATIONS.names("r")
+SQL: Final = Statements("graph")
 
-EPISODES = f"""
-    SELECT {_EPISODE} FROM episodes e
-    WHERE e.namespace = {SPACE} AND e.created_at <= :known_at
-        AND (:groups IS NULL OR e."group" IN {among("groups")})
-    ORDER BY e.reference_time DESC, e.id
-    LIMIT :limit OFFSET :offset
-"""
 
-NAMED = f"""
-    SELECT a.normal, {_ENTITY}
-    FROM aliases a CROSS JOIN entities x ON x.namespace = a.namespace AND x.id = a.entity
-    WHERE a.namespace = {SPACE} AND a.normal = :normal AND x.expired_at IS NULL
-    ORDER BY a.entity
-    LIMIT :limit
-"""
 _NAMES_A_READ: Final = 32
 
 
 @cache
 def _named(count: int) -> str:
-    """Return the statement that is `NAMED` of so many names, `:normal_0` and so on."""
-    each = (NAMED.replace(":normal", f":normal_{n}") for n in range(count))
+    """Return the statement that is `named` of so many names, `:normal_0` and so on."""
+    each = (SQL["named"].replace(":normal", f":normal_{n}") for n in range(count))
     return " UNION ALL ".join(f"SELECT * FROM ({sql}) n{n}" for n, sql in enumerate(each))
 
-
-ENTITIES = f"""
-    SELECT {_ENTITY} FROM entities x
-    WHERE x.namespace = {SPACE}
-        AND (:is_all OR (x.created_at <= :known_at AND (x.expired_at IS NULL OR x.expired_at > :known_at)))
-        AND (:types IS NULL OR x.type IN {among("types")})
-        AND (
-            :groups IS NULL
-            OR x."group" IN {among("groups")}
-            OR EXISTS (
-                SELECT 1
-                FROM mentions m CROSS JOIN episodes e ON e.namespace = m.namespace AND e.id = m.episode
-                WHERE m.namespace = x.namespace AND m.kind = 'entity' AND m.subject = x.id
-                    AND e."group" IN {among("groups")}
-            )
-        )
-    ORDER BY x.name, x.id
-    LIMIT :limit OFFSET :offset
-"""
 
 _CHOSEN = f"""
     {MEANT}
@@ -183,7 +150,7 @@ class GraphReading(SpaceReading):
 
     def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
-        rows = self._rows(EPISODES, **_values(wanted, limit), offset=offset)
+        rows = self._rows(SQL["episodes"], **_values(wanted, limit), offset=offset)
         return [_EPISODES.build(row) for row in rows]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
@@ -212,7 +179,7 @@ class GraphReading(SpaceReading):
         With `with_past`, where no time is given, those that were merged into others are listed too. An entity is of a
         group where it was named first in it or any episode of the group mentions it.
         """
-        rows = self._rows(ENTITIES, **_values(wanted, limit), offset=offset)
+        rows = self._rows(SQL["entities"], **_values(wanted, limit), offset=offset)
         return [_ENTITIES.build(row) for row in rows]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:

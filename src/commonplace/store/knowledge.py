@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from commonplace.store.change import ChangingSpace, SpaceReading
 from commonplace.store.dialect import SPACE, each, listed_numbers
-from commonplace.store.owners import LIVE_STAMP
 from commonplace.store.rows import Row, check_times, form_of
 from commonplace.store.validate import check_recorded
 from commonplace.types import Owner, OwnerWrite
@@ -16,9 +15,14 @@ _RECORD = form_of(KnowledgeRecord)
 _OWNER = form_of(Owner)
 _CONTEXT = form_of(ContextRecord)
 _WIDTH = 4 + len(_RECORD.columns)
+# After a change of embedder the stamps of items name the old one until they are settled.
+_LIVE_STAMP = """
+    CASE WHEN k.embedder != '' AND k.embedder = (SELECT value FROM meta WHERE key = 'switched_from_knowledge')
+        THEN (SELECT value FROM meta WHERE key = 'switched_to_knowledge') ELSE k.embedder END
+"""
 _COLUMNS = f"""
     o.number, o.created_at, k.updated_at, o.expired_at,
-    {_RECORD.names("k").replace('k."embedder"', LIVE_STAMP)}, {_OWNER.names("o")}
+    {_RECORD.names("k").replace('k."embedder"', _LIVE_STAMP)}, {_OWNER.names("o")}
 """
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.errors import StoreError
 from commonplace.store import owners
 from commonplace.store.change import Change, ChangingSpace, find, heads_of
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import SPACE, Read, among, among_numbers, each, listed, listed_numbers, selected
+from commonplace.store.dialect import SPACE, Read, listed, listed_numbers
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
@@ -29,6 +29,7 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import SCHEMA, TABLES, Table, table_of
+from commonplace.store.statements import Statements
 from commonplace.store.validate import META, check_recorded, refuse_other_maker
 from commonplace.types import (
     CONFLICTS,
@@ -57,176 +58,16 @@ _LINK = form_of(Link)
 _CHUNK = form_of(Chunk)
 _WIDTH = 3 + len(_RECORD.columns)
 _STAMP = _WIDTH + len(_OWNER.columns)
-_COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER.names('o')}"
-
-_OF_ID = f"""
-    SELECT {_COLUMNS}
-    FROM memories m CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
-    WHERE m.namespace = {SPACE} AND m.id = :id
-"""
-LATEST = f"{_OF_ID} AND m.is_latest = 1"
-VERSIONS = f"{_OF_ID} ORDER BY o.number"
-
-OF_NUMBERS = f"""
-    SELECT {_COLUMNS}
-    FROM {each("numbers")} j
-        CROSS JOIN memories m ON m.owner = j.value
-        CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
-    WHERE m.namespace = {SPACE}
-"""
-
-# A memory is overtaken where a link says so, or where what another one said ended the last of its facts, and none of
-# them holds any more.
-STATEMENTS = f"""
-    SELECT m.owner, m.id, m.at, l.source, l.type, l.origin, CASE WHEN :as_of IS NULL THEN (
-        SELECT b.memory
-        FROM episodes e
-            CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
-            CROSS JOIN happenings h ON h.namespace = e.namespace AND h.kind = n.kind AND h.subject = n.subject
-            CROSS JOIN episodes b ON b.namespace = e.namespace AND b.id = h.episode
-        WHERE e.namespace = m.namespace AND e.memory = m.id AND e.memory != ''
-            AND h.what = 'ended' AND b.memory NOT IN ('', m.id)
-            AND NOT EXISTS (
-                SELECT 1
-                FROM episodes a
-                    CROSS JOIN mentions k ON k.namespace = a.namespace AND k.episode = a.id AND k.kind = 'relation'
-                    CROSS JOIN relations r ON r.namespace = k.namespace AND r.id = k.subject
-                WHERE a.namespace = m.namespace AND a.memory = m.id AND a.memory != ''
-                    AND (r.valid_to IS NULL OR r.is_retracted = 1)
-            )
-        ORDER BY h.number DESC
-        LIMIT 1
-    ) END
-    FROM {each("numbers")} j
-        CROSS JOIN memories m ON m.owner = j.value
-        LEFT JOIN links l INDEXED BY links_by_target
-            ON l.namespace = m.namespace AND l.target = m.id AND l.created_at <= COALESCE(:as_of, l.created_at)
-                AND (l.expired_at IS NULL OR l.expired_at > :as_of)
-                AND l.type IN ('{SUPERSEDES}', '{CONFLICTS}', '{HOLDS_BESIDE}')
-    WHERE m.namespace = {SPACE}
-    ORDER BY m.owner, l.type = '{HOLDS_BESIDE}', l.source
-"""
-
-PASSAGES_OF_HITS = f"""
-    SELECT {owners.PASSAGE_COLUMNS},
-        o.number, o.created_at, o.expired_at, {_RECORD.names("m")}, {_OWNER.names("o")}, {owners.STAMP_COLUMNS}
-    FROM {each("numbers")} j
-        CROSS JOIN passages p ON p.number = j.value
-        CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
-        LEFT JOIN file_stamps s ON s.namespace = o.namespace AND s.owner = o.number
-        LEFT JOIN memories m ON m.namespace = o.namespace AND m.owner = o.number
-    WHERE o.namespace = {SPACE}
-"""
-
-ALIKE = f"""
-    SELECT {_COLUMNS}
-    FROM (
-        SELECT owner FROM memories
-        WHERE namespace = {SPACE} AND substr(digest, 1, 16) = substr(:digest, 1, 16) AND digest = :digest
-            AND digest != '' AND is_latest = 1
-        UNION
-        SELECT owner FROM memory_bands
-        WHERE namespace = {SPACE} AND band IN {among_numbers("bands")}
-    ) found
-        CROSS JOIN memories m ON m.owner = found.owner
-        CROSS JOIN owners o ON o.namespace = m.namespace AND o.number = m.owner
-    WHERE m.namespace = {SPACE} AND o.expired_at IS NULL
-    ORDER BY o.number
-"""
+SQL: Final = Statements("memories")
 
 _LISTS = ("ids", "tiers", "statuses", "tags", "sources", "sessions", "categories")
 """The fields of a selection of which each value is an alternative."""
-_CHOSEN = f"""
-    WHERE m.namespace = {SPACE} AND m.is_latest = 1
-        AND (:ids IS NULL OR m.id IN {among("ids")})
-        AND (:tiers IS NULL OR m.tier IN {among("tiers")})
-        AND (:statuses IS NULL OR m.status IN {among("statuses")})
-        AND (:sources IS NULL OR m.source IN {among("sources")})
-        AND (:sessions IS NULL OR EXISTS (
-            SELECT 1 FROM owners o
-            WHERE o.namespace = m.namespace AND o.number = m.owner AND o.session IN {among("sessions")}
-        ))
-        AND (:categories IS NULL OR m.category IN {among("categories")})
-        AND (:tags IS NULL OR m.owner IN (
-            SELECT owner FROM owner_tags
-            WHERE namespace = {SPACE} AND tag IN {among("tags")}
-        ))
-        AND (:since IS NULL OR m.at >= :since)
-        AND (:until IS NULL OR m.at < :until)
-        AND (:min_trust = 0.0 OR m.trust >= :min_trust)
-"""
 
-# Rows are read in the order of this index: their pages are side by side.
-_SELECTED = f"FROM memories m INDEXED BY memories_by_time {_CHOSEN}"
-
-_ORDERS = {
-    "newest": "m.at DESC, m.id",
-    "used": "m.use_count DESC, m.id",
-    "idle": "m.last_used, m.id",
-    "stored": "m.born_at, m.id",
-    "changed": "m.owner DESC",
-}
-_PAGE_OF_LIST = "LIMIT :limit OFFSET :offset"
-SELECTED = {
-    "id": f"SELECT m.owner FROM memories m {_CHOSEN} ORDER BY m.id {_PAGE_OF_LIST}",
-    "archived": f"""
-        SELECT m.owner FROM owners o INDEXED BY owners_past
-            CROSS JOIN memories m ON m.namespace = o.namespace AND m.owner = o.number {_CHOSEN}
-            AND o.namespace = {SPACE} AND o.expired_at IS NOT NULL
-        ORDER BY o.expired_at DESC, m.id {_PAGE_OF_LIST}
-    """,
-    **{name: f"SELECT m.owner {_SELECTED} ORDER BY {order} {_PAGE_OF_LIST}" for name, order in _ORDERS.items()},
-}
 
 _FACETS = ("tier", "status", "category", "source", "trust")
 
-EARLIER = f"""
-    SELECT m.namespace, m.owner
-    FROM memories n
-        CROSS JOIN owners c ON c.namespace = n.namespace AND c.number = n.owner
-        CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
-    WHERE n.namespace = {SPACE} AND n.at > :valid_at AND m.at <= :valid_at
-        AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
-            ELSE c.created_at <= :as_of AND (c.expired_at IS NULL OR c.expired_at > :as_of) END
-        AND NOT EXISTS (
-            SELECT 1 FROM memories l
-            WHERE l.namespace = n.namespace AND l.id = n.id AND l.owner > m.owner AND l.owner < n.owner
-                AND l.at <= :valid_at
-        )
-"""
-"""The version before the known one that is about what had happened by then, where the known one is about later."""
-
-ALL_LINKS = f"SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE}"
-LINKS = f"""
-    SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE} AND source IN {among("ids")}
-    UNION SELECT {_LINK.names()} FROM links WHERE namespace = {SPACE} AND target IN {among("ids")}
-"""
-
-WRITTEN = f"""
-    SELECT p.id, {_CHUNK.names("p")}, v.token_ids, v.vector
-    FROM passages p JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
-    WHERE p.namespace = :namespace AND p.owner = :owner
-    ORDER BY p.ordinal
-"""
 
 _UNLIMITED = 2**63 - 1
-
-DATES = "SELECT since, until FROM memory_dates WHERE namespace = :namespace AND owner = :owner"
-DIGEST = "SELECT digest FROM memories WHERE namespace = :namespace AND owner = :owner"
-
-OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id = :id AND is_latest = 1"
-
-REVISE = f"""
-    UPDATE memories SET {", ".join(f'"{column.name}" = :{column.name}' for column in _RECORD.columns)},
-        at = coalesce((SELECT o.at FROM owners o WHERE o.namespace = :namespace AND o.number = :owner), :born_at)
-    WHERE namespace = :namespace AND owner = :owner
-"""
-
-DETACH = f"""
-    UPDATE passages SET text = {selected(SCHEMA["passages"]["text"], "passages")}, length = 0
-    WHERE namespace = :namespace AND owner = :owner AND length != 0
-"""
-"""Give the passages of a memory whose content changes the text that they had in it."""
 
 
 def build_memory(row: Row) -> StoredMemory:
@@ -279,16 +120,16 @@ class MemoryChange(ChangingSpace):
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
-        row = self._rows(LATEST, id=id_)
+        row = self._rows(SQL["latest"], id=id_)
         return build_memory(row[0]) if row else None
 
     def alike(self, digest: str, bands: Sequence[int]) -> list[StoredMemory]:
         """Return the live memories with that digest or any of those bands, by number."""
-        return [build_memory(row) for row in self._rows(ALIKE, digest=digest, bands=listed(bands))]
+        return [build_memory(row) for row in self._rows(SQL["alike"], digest=digest, bands=listed(bands))]
 
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
-        return _links(self._rows(LINKS, ids=listed(ids)), past=False) if ids else []
+        return _links(self._rows(SQL["links"], ids=listed(ids)), past=False) if ids else []
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number; what was the latest version before is that no longer.
@@ -301,7 +142,7 @@ class MemoryChange(ChangingSpace):
         """
         owner = write.owner
         if owner.session and not write.is_placed:
-            ((last,),) = self._rows(owners.LAST_POSITION, session=owner.session)
+            ((last,),) = self._rows(owners.SQL["last_position"], session=owner.session)
             write = replace(write, owner=replace(owner, position=0 if last is None else int(last) + 1))
         write = check_recorded(write, "memory", "a memory", self._change.embedding, created_at, expired_at)
         self._refuse_live(owner.id)
@@ -317,8 +158,8 @@ class MemoryChange(ChangingSpace):
         if old is not None:
             own = {"namespace": self._change.space, "owner": number}
             if old.record.content != record.content:
-                self._change.execute(DETACH, own)
-            self._change.execute(REVISE, {**own, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
+                self._change.execute(SQL["detach"], own)
+            self._change.execute(SQL["revise"], {**own, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
                 self._change.mark()
             if is_shown:
@@ -359,10 +200,10 @@ class MemoryChange(ChangingSpace):
         self._refuse_live(old.owner.id)
         # It is written again from what it was written from.
         own = {"namespace": self._change.space, "owner": number}
-        rows = self._change.rows(WRITTEN, own)
+        rows = self._change.rows(SQL["written"], own)
         passages = tuple(NewPassage(id_, _CHUNK.build(chunk), ids, vector) for id_, *chunk, ids, vector in rows)
-        dates = self._change.rows(DATES, own)
-        ((digest,),) = self._change.rows(DIGEST, own)
+        dates = self._change.rows(SQL["dates"], own)
+        ((digest,),) = self._change.rows(SQL["digest"], own)
         self._change.remove_owner(number)
         write = MemoryWrite(old.owner, passages, record, digest, tuple(bands), tuple(dates), is_placed=True)
         return self._insert(write, old.created_at)
@@ -371,7 +212,7 @@ class MemoryChange(ChangingSpace):
         """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went."""
         gone = 0
         for id_ in dict.fromkeys(ids):
-            for row in self._rows(VERSIONS, id=id_):
+            for row in self._rows(SQL["versions"], id=id_):
                 gone += self._change.remove_owner(row[0])
             self._change.drop("links", source=id_)
             self._change.drop("links", target=id_)
@@ -409,18 +250,18 @@ class MemoryChange(ChangingSpace):
         self._change.drop("mirror_due", id=list(ids))
 
     def _version(self, number: int) -> StoredMemory | None:
-        found = self._rows(OF_NUMBERS, numbers=listed([int(number)]))
+        found = self._rows(SQL["of_numbers"], numbers=listed([int(number)]))
         return build_memory(found[0]) if found else None
 
     def _refuse_live(self, id_: str) -> None:
         """Refuse a version of a memory beside a live one: nobody could say which is the truth."""
-        if self._rows(owners.LIVE, kind="memory", ids=listed([id_])):
+        if self._rows(owners.SQL["live"], kind="memory", ids=listed([id_])):
             raise StoreError(f"there is a live version of memory {id_!r}", remedy="expire it first")
 
     def _insert(self, write: MemoryWrite, created_at: float, expired_at: float | None = None) -> int:
         """Write a checked version as the latest one, and return its number."""
         change, id_ = self._change, write.owner.id
-        change.execute(OUTDATE, {"namespace": change.space, "id": id_})
+        change.execute(SQL["outdate"], {"namespace": change.space, "id": id_})
         content = write.record.content
         number = change.add_owner(
             write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at
@@ -487,13 +328,13 @@ class MemoryStore:
         if len(writes) == 1:  # what `remember` asks first: whether a memory has its id or says the same
             write, id_ = writes[0], writes[0].owner.id
             if has_given_ids:
-                ahead.append((LATEST, {"namespace": namespace, "id": id_}))
-            ahead.append((owners.LIVE, {"namespace": namespace, "kind": "memory", "ids": listed([id_])}))
+                ahead.append((SQL["latest"], {"namespace": namespace, "id": id_}))
+            ahead.append((owners.SQL["live"], {"namespace": namespace, "kind": "memory", "ids": listed([id_])}))
             if session := write.owner.session:
-                ahead.append((owners.LAST_POSITION, {"namespace": namespace, "session": session}))
+                ahead.append((owners.SQL["last_position"], {"namespace": namespace, "session": session}))
             else:
                 values = {"namespace": namespace, "digest": write.digest, "bands": listed(write.bands)}
-                ahead.append((ALIKE, values))
+                ahead.append((SQL["alike"], values))
         with self._connections.writing(namespace, ahead) as db:
             change = Change(db, namespace)
             if made_by is not None:
@@ -506,21 +347,20 @@ class MemoryStore:
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
-        found = self._read(LATEST, namespace, id=id_)
+        found = self._read(SQL["latest"], namespace, id=id_)
         return build_memory(found[0]) if found else None
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
         limit = _UNLIMITED if selection.limit is None else selection.limit
         page = {"limit": limit, "offset": selection.offset}
-        numbers = [number for (number,) in self._selected(SELECTED[selection.order], namespace, selection, **page)]
+        numbers = [number for (number,) in self._selected(SQL[f"by_{selection.order}"], namespace, selection, **page)]
         found = self.memory_records(namespace, numbers)
         return [found[number] for number in numbers if number in found]
 
     def count_memories(self, namespace: str, selection: Selection) -> int:
         """Return how many a selection chooses, its limit and offset left out of account."""
-        sql = f"SELECT count(*) {_SELECTED}"
-        ((count,),) = self._selected(sql, namespace, selection)
+        ((count,),) = self._selected(SQL["count"], namespace, selection)
         return int(count)
 
     def count_tiers(self, namespace: str) -> dict[tuple[str, str], int]:
@@ -540,7 +380,7 @@ class MemoryStore:
         facets: dict[str, Counter[str]] = {name: Counter() for name in (*_FACETS, "session", "tag")}
         sql = f"""
             WITH chosen AS MATERIALIZED (
-                SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {_SELECTED}
+                SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {SQL["selected"]}
             )
             SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*)
             FROM owner_tags WHERE namespace = {SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
@@ -561,7 +401,7 @@ class MemoryStore:
 
     def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
         """Return every version of a memory, oldest first."""
-        return [build_memory(row) for row in self._read(VERSIONS, namespace, id=id_)]
+        return [build_memory(row) for row in self._read(SQL["versions"], namespace, id=id_)]
 
     def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
         """Return (number, id, digest) of the latest versions, by number; the digest is what they were written with."""
@@ -588,14 +428,14 @@ class MemoryStore:
 
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
-        found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
+        found = self._read(SQL["of_numbers"], namespace, numbers=listed_numbers(owner_numbers))
         return {row[0]: build_memory(row) for row in found}
 
     def statements(self, namespace: str, numbers: Sequence[int], as_of: float | None = None) -> dict[int, Statement]:
         """Return what overtook versions, by links of now or a time, and the graph of now; only memories have it."""
         found: dict[int, Statement] = {}
         values = {"numbers": listed_numbers(numbers), "as_of": as_of}
-        for number, id_, at, source, type_, origin, ended_by in self._read(STATEMENTS, namespace, **values):
+        for number, id_, at, source, type_, origin, ended_by in self._read(SQL["statements"], namespace, **values):
             known = found.setdefault(number, Statement(id_, at, set(), set()))
             known.overtaken_by.update({ended_by} - {None})
             if type_ == HOLDS_BESIDE:
@@ -608,7 +448,7 @@ class MemoryStore:
         self, namespace: str, numbers: Sequence[int]
     ) -> dict[int, tuple[Passage, Owner, StoredMemory | None]]:
         """Return the passages that exist in this namespace by number, with their owners, as memories where they are."""
-        ahead: Sequence[int] = self._connections.known((PASSAGES_OF_HITS, namespace), tuple)
+        ahead: Sequence[int] = self._connections.known((SQL["passages_of_hits"], namespace), tuple)
         asked, width = ahead if set(numbers).issubset(ahead) else numbers, owners.PASSAGE_WIDTH
         return {
             row[0]: (
@@ -616,22 +456,22 @@ class MemoryStore:
                 owners.build_owner(row[width + _WIDTH :]),
                 None if row[width + 3] is None else build_memory(row[width : width + _STAMP]),
             )
-            for row in self._read(PASSAGES_OF_HITS, namespace, numbers=listed_numbers(asked))
+            for row in self._read(SQL["passages_of_hits"], namespace, numbers=listed_numbers(asked))
             if asked is numbers or row[0] in numbers
         }
 
     def passages_ahead(self, namespace: str, numbers: Sequence[int]) -> None:
         """Send for passages with their owners, of which some will be asked for, where a server is far away."""
         connections = self._connections
-        if connections.place and connections.known((PASSAGES_OF_HITS, namespace), lambda: numbers) is numbers:
+        if connections.place and connections.known((SQL["passages_of_hits"], namespace), lambda: numbers) is numbers:
             values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
-            connections.ahead([(PASSAGES_OF_HITS, values)], namespace)
+            connections.ahead([(SQL["passages_of_hits"], values)], namespace)
 
     def links(self, namespace: str, ids: Sequence[str] | None = None, *, past: bool = False) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
         if ids is None:
-            return _links(self._read(ALL_LINKS, namespace), past=past)
-        return _links(self._read(LINKS, namespace, ids=listed(ids)), past=past) if ids else []
+            return _links(self._read(SQL["all_links"], namespace), past=past)
+        return _links(self._read(SQL["links"], namespace, ids=listed(ids)), past=past) if ids else []
 
     def count_links(self, namespace: str) -> int:
         """Return how many links were made."""
@@ -687,24 +527,9 @@ class MemoryStore:
             as_of: None is now, when no past version is live.
             valid_at: add those of the versions before these that a filter with this `valid_at` finds in their place.
         """
-        sql = f"""
-            SELECT {owners.TOKEN_COLUMNS}
-            FROM owners o INDEXED BY owners_past
-                CROSS JOIN passages p ON p.namespace = o.namespace AND p.owner = o.number
-                CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
-            WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
-            ORDER BY v.number
-        """
-        found = set() if as_of is None else {*self._read(sql, namespace, as_of=as_of)}
+        found = set() if as_of is None else {*self._read(SQL["past"], namespace, as_of=as_of)}
         if valid_at is not None:
-            sql = f"""
-                SELECT {owners.TOKEN_COLUMNS}
-                FROM ({EARLIER}) e
-                    CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner
-                    CROSS JOIN passages p ON p.namespace = e.namespace AND p.owner = e.owner
-                    CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
-            """
-            found |= {*self._read(sql, namespace, as_of=as_of, valid_at=valid_at)}
+            found |= {*self._read(SQL["passages_of_earlier"], namespace, as_of=as_of, valid_at=valid_at)}
         return [TokenEntry(*row) for row in sorted(found)]
 
     def due(self, namespace: str) -> list[str]:

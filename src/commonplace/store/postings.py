@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from commonplace.ranking.bm25 import TermRows, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import Database, claims
-from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
+from commonplace.store.dialect import Database
+from commonplace.store.owners import build_entry
+from commonplace.store.statements import Statements, named
 from commonplace.store.validate import META
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
@@ -44,95 +45,10 @@ _FEW: Final = 16
 _AT_ONCE: Final = 1_000
 _SPACES: Final = 8
 """So many namespaces are followed at once; most writes are to one, with the texts of its graph."""
+SQL: Final = Statements("postings")
 POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
 
 TABLES: Final = ("passage_terms", "passage_signs", "segments", "postings")
-_STAMP = """
-    INSERT INTO meta VALUES ('recall', :version) ON CONFLICT (key) DO UPDATE SET value = excluded.value
-"""
-_NEXT_SIGNS = """
-    UPDATE passage_signs s SET next_signs = signs_of(x.vector) FROM next_vectors x
-    WHERE x.namespace = s.namespace AND x.number = s.number
-"""
-
-_GONE = """
-    WITH gone AS (
-        SELECT d.namespace, d.number
-        FROM unnest(:spaces::bigint[]) s (number)
-            JOIN deletions d ON d.namespace = s.number
-                AND d.change = (SELECT max(c.number) FROM changes c WHERE c.namespace = s.number)
-    ), signs AS (
-        DELETE FROM passage_signs s USING gone g WHERE s.namespace = g.namespace AND s.number = g.number
-    )
-    DELETE FROM passage_terms t USING gone g WHERE t.namespace = g.namespace AND t.number = g.number
-    RETURNING t.namespace, t.number, t.terms
-"""
-# In a namespace numbers ascend: what is live and above all that are here is new. Spaces and limit are given as values,
-# for the planner to know how few rows follow.
-_FRESH = f"""
-    SELECT p.namespace, {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM unnest(:spaces::bigint[]) s (number)
-        CROSS JOIN LATERAL (
-            SELECT namespace, number, token_ids, vector FROM passage_vectors
-            WHERE namespace = s.number AND is_past = 0
-                AND number > (SELECT coalesce(max(t.number), 0) FROM passage_terms t WHERE t.namespace = s.number)
-            ORDER BY number LIMIT :limit
-        ) v
-        JOIN passages p ON p.namespace = v.namespace AND p.number = v.number
-        JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
-        JOIN namespaces n ON n.number = p.namespace
-    ORDER BY v.number
-"""
-_SEGMENTS = "SELECT start, upto, passages, lengths FROM segments WHERE namespace = :space ORDER BY start"
-_ADD_TERMS = """
-    INSERT INTO passage_terms (namespace, number, language, terms)
-    SELECT * FROM unnest(:spaces::bigint[], :numbers::bigint[], :languages::text[], :terms::bytea[])
-"""
-_ADD_SIGNS = """
-    INSERT INTO passage_signs (namespace, number, owner, kind, signs)
-    SELECT * FROM unnest(
-        :spaces::bigint[], :numbers::bigint[], :owners::bigint[], :kinds::text[], :signs::text[]::bit varying[]
-    )
-"""
-_UNPACKED_OF = """
-    FROM passage_terms
-    WHERE namespace = :space
-        AND number > (SELECT coalesce(max(upto), 0) FROM segments WHERE namespace = :space)
-"""
-_TAIL = _UNPACKED_OF.replace(":space", "s.space")
-_TAILS = f"SELECT s.space, (SELECT count(*) {_TAIL}) FROM unnest(:spaces::bigint[]) s (space)"
-_UNPACKED = f"SELECT number, terms {_UNPACKED_OF} ORDER BY number LIMIT :limit"
-_ADD_POSTINGS = """
-    INSERT INTO postings (namespace, segment, term, units)
-    SELECT :space, :segment, * FROM unnest(:terms::integer[], :units::bytea[])
-"""
-_MERGE_POSTINGS = """
-    INSERT INTO postings (namespace, segment, term, units)
-    SELECT namespace, :segment, term, string_agg(units, '' ORDER BY segment) FROM postings
-    WHERE namespace = :space AND segment > :segment GROUP BY namespace, term
-    ON CONFLICT (namespace, term, segment) DO UPDATE SET units = postings.units || excluded.units
-"""
-_DROP_MERGED = (
-    "DELETE FROM postings WHERE namespace = :space AND segment > :segment",
-    "DELETE FROM segments WHERE namespace = :space AND start > :segment",
-)
-_PUT_SEGMENT = """
-    INSERT INTO segments (namespace, start, upto, passages, lengths)
-    VALUES (:space, :segment, :upto, :passages, :lengths::bigint[])
-    ON CONFLICT (namespace, start)
-        DO UPDATE SET upto = excluded.upto, passages = excluded.passages, lengths = excluded.lengths
-"""
-_POSTINGS = """
-    SELECT term, units FROM postings
-    WHERE namespace = :space AND segment = :segment AND term = ANY(:terms::integer[])
-"""
-_SET_POSTINGS = """
-    UPDATE postings p SET units = u.units FROM unnest(:terms::integer[], :units::bytea[]) u (term, units)
-    WHERE p.namespace = :space AND p.segment = :segment AND p.term = u.term
-"""
-_DROP_POSTINGS = """
-    DELETE FROM postings WHERE namespace = :space AND segment = :segment AND term = ANY(:terms::integer[])
-"""
 
 
 def signs_of(vector: bytes | NDArray[np.float32]) -> str:
@@ -152,8 +68,8 @@ def rebuild(session: Session) -> None:
     for name in TABLES:
         session.execute(f"DELETE FROM {name}")
     follow(session, [number for (number,) in session.execute("SELECT number FROM namespaces")])
-    session.execute(_NEXT_SIGNS)
-    session.execute(_STAMP, {"version": str(VERSION)})
+    session.execute(SQL["next_signs"])
+    session.execute(SQL["stamp"], {"version": str(VERSION)})
 
 
 def follow(session: Session, spaces: Iterable[int]) -> None:
@@ -162,8 +78,8 @@ def follow(session: Session, spaces: Iterable[int]) -> None:
     for begin in range(0, len(ordered), _SPACES):
         values: dict[str, Any] = {"spaces": ordered[begin : begin + _SPACES], "limit": _FEW}
         # All are sent before the first is waited for.
-        gone, tails = session.execute(_GONE, values), session.execute(_TAILS, values)
-        fresh = session.execute(_FRESH, values)
+        gone, tails = session.execute(SQL["gone"], values), session.execute(SQL["tails"], values)
+        fresh = session.execute(SQL["fresh"], values)
         _cut_out(session, gone.fetchall())
         unpacked, added = dict(tails.fetchall()), Counter[int]()
         while rows := fresh.fetchall():
@@ -178,15 +94,15 @@ def follow(session: Session, spaces: Iterable[int]) -> None:
                 "languages": languages,
                 "terms": [pack(fields_of(*each)) for each in zip(entries, languages, strict=True)],
             }
-            session.execute(_ADD_TERMS, new)
-            session.execute(_ADD_SIGNS, new)
+            session.execute(SQL["add_terms"], new)
+            session.execute(SQL["add_signs"], new)
             found = Counter(new["spaces"])
             added += found
             values["spaces"] = [space for space, count in found.items() if count == values["limit"]]
             if not values["spaces"]:
                 break
             values["limit"] = _AT_ONCE
-            fresh = session.execute(_FRESH, values)
+            fresh = session.execute(SQL["fresh"], values)
         for space, count in added.items():
             left, longest = unpacked[space] + count, LARGE if count > TAIL else TAIL
             while left > longest:
@@ -195,7 +111,7 @@ def follow(session: Session, spaces: Iterable[int]) -> None:
 
 def _pack(session: Session, space: int) -> int:
     """Make a segment of the tail of a namespace, and one of the last where they are enough; return its passages."""
-    rows = session.execute(_UNPACKED, {"space": space, "limit": LARGE}).fetchall()
+    rows = session.execute(SQL["unpacked"], {"space": space, "limit": LARGE}).fetchall()
     numbers = np.array([row[0] for row in rows], np.int64)
     terms = TermRows([row[1] for row in rows])
     places, codes, marks = terms.units()
@@ -208,8 +124,10 @@ def _pack(session: Session, space: int) -> int:
     data, size = units[order].tobytes(), units.itemsize
     parts = [data[size * begin : size * end] for begin, end in pairwise([*begins.tolist(), len(units)])]
     made = _Segment(int(numbers[0]), int(numbers[-1]), len(rows), terms.lengths.sum(axis=0))
-    session.execute(_ADD_POSTINGS, {"space": space, "segment": made.start, "terms": _signed(distinct), "units": parts})
-    session.execute(_PUT_SEGMENT, made.values(space))
+    session.execute(
+        SQL["add_postings"], {"space": space, "segment": made.start, "terms": _signed(distinct), "units": parts}
+    )
+    session.execute(SQL["put_segment"], made.values(space))
     last: list[_Segment] = []
     for each in reversed(_segments(session, space)):
         if each.passages >= LARGE or made.upto - each.start >= 2**32:
@@ -218,10 +136,10 @@ def _pack(session: Session, space: int) -> int:
     if len(last) >= MERGED or sum(each.passages for each in last) >= LARGE:
         start, count, lengths = last[-1].start, sum(each.passages for each in last), sum(each.lengths for each in last)
         merged = _Segment(start, made.upto, count, np.asarray(lengths)).values(space)
-        session.execute(_MERGE_POSTINGS, merged)
-        for sql in _DROP_MERGED:
-            session.execute(sql, merged)
-        session.execute(_PUT_SEGMENT, merged)
+        session.execute(SQL["merge_postings"], merged)
+        session.execute(SQL["drop_merged_postings"], merged)
+        session.execute(SQL["drop_merged_segments"], merged)
+        session.execute(SQL["put_segment"], merged)
     return len(rows)
 
 
@@ -239,7 +157,7 @@ class _Segment(NamedTuple):
 
 
 def _segments(session: Session, space: int) -> list[_Segment]:
-    found = session.execute(_SEGMENTS, {"space": space}).fetchall()
+    found = session.execute(SQL["segments"], {"space": space}).fetchall()
     return [_Segment(start, upto, count, np.array(lengths, np.int64)) for start, upto, count, lengths in found]
 
 
@@ -260,62 +178,16 @@ def _cut_out(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
             numbers = np.array([number & 0xFFFFFFFF for number, _ in mine], np.uint32)
             own = left.values(space)
             kept = {}
-            for term, data in session.execute(_POSTINGS, {**own, "terms": _signed(np.unique(lost.units()[1]))}):
+            for term, data in session.execute(SQL["postings"], {**own, "terms": _signed(np.unique(lost.units()[1]))}):
                 held = np.frombuffer(data, POSTING)
                 kept[term] = held[np.isin(held["number"], numbers, invert=True)].tobytes()
             filled = {term: data for term, data in kept.items() if data}
-            session.execute(_SET_POSTINGS, {**own, "terms": list(filled), "units": list(filled.values())})
-            session.execute(_DROP_POSTINGS, {**own, "terms": [term for term in kept if term not in filled]})
-            session.execute(_PUT_SEGMENT, own)
+            session.execute(SQL["set_postings"], {**own, "terms": list(filled), "units": list(filled.values())})
+            session.execute(SQL["drop_postings"], {**own, "terms": [term for term in kept if term not in filled]})
+            session.execute(SQL["put_segment"], own)
 
 
-_SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
 _OTHERS: Final = [language for language in NATURAL_LANGUAGES if language != ENGLISH]
-_LANGUAGES = f"""
-    SELECT l FROM unnest(:languages::text[]) l
-    WHERE EXISTS (SELECT 1 FROM passage_terms WHERE namespace = {_SPACE} AND language = l AND language != 'english')
-"""
-_ALL_SEGMENTS = f"""
-    SELECT NULL::integer, s.start, s.passages, NULL::bytea, s.lengths FROM segments s WHERE s.namespace = {_SPACE}
-    UNION ALL
-    SELECT NULL::integer, t.number, 0, t.terms, NULL::bigint[] FROM passage_terms t
-    WHERE t.namespace = {_SPACE}
-        AND t.number > (SELECT coalesce(max(upto), 0) FROM segments WHERE namespace = {_SPACE})
-    UNION ALL
-"""
-_OF_TERMS = f"""
-    SELECT p.term, p.segment, 0::bigint, p.units, NULL::bigint[] FROM postings p
-    WHERE p.namespace = {_SPACE} AND p.term = ANY(:terms::integer[])
-"""
-_IN_SCOPE = f"""
-    FROM passage_signs s
-    WHERE s.namespace = {_SPACE} AND length({{signs}}) = length(:signs::bit varying)
-        AND (:kinds::text[] IS NULL OR s.kind = ANY(:kinds::text[]))
-        AND (:owners::bigint[] IS NULL OR s.owner = ANY(:owners::bigint[]))
-        AND (:passed_over::bigint[] IS NULL OR s.owner != ALL(:passed_over::bigint[]))
-"""
-_HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {_IN_SCOPE} LIMIT :exact + 1) s"
-_NEAREST = f"""
-    SELECT s.number, s.owner {_IN_SCOPE}
-    ORDER BY bit_count({{signs}} # :signs::bit varying), s.number LIMIT :limit
-"""
-_VECTORS = f"""
-    SELECT x.number, x.owner, {LIVE_VECTOR} FROM ({{nearest}}) x
-        JOIN passage_vectors v ON v.namespace = {_SPACE} AND v.number = x.number
-"""
-_ENTRIES = f"""
-    SELECT t.terms, v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
-    FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
-        LEFT JOIN passage_terms t ON t.namespace = v.namespace AND t.number = v.number
-    WHERE v.number = ANY(:numbers::bigint[]) AND v.namespace = {_SPACE}
-"""
-_OWNERS = f"SELECT number, owner FROM passage_signs WHERE namespace = {_SPACE} AND number = ANY(:numbers::bigint[])"
-# By the index of passages: that of the signs has no owners in it.
-_OF_OWNERS = f"""
-    SELECT s.number FROM passages p JOIN passage_signs s ON s.namespace = p.namespace AND s.number = p.number
-    WHERE p.namespace = {_SPACE} AND p.owner = ANY(:owners::bigint[])
-"""
-_NEWEST = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} ORDER BY number DESC LIMIT :limit"
 
 
 class PostingsReader:
@@ -327,7 +199,7 @@ class PostingsReader:
     @property
     def claims(self) -> list[tuple[str, str]]:
         """What must hold besides: each statement counts where it fails."""
-        return claims("recall_claims")
+        return list(named("recall_claims"))
 
     def rebuild(self) -> None:
         """Rebuild what a search reads; writers wait for it."""
@@ -336,17 +208,17 @@ class PostingsReader:
 
     def blocks(self, namespace: str, codes: NDArray[np.uint32], *, is_first: bool) -> list[Any]:
         """Return term, first number, passages, units and lengths of terms; at first of the tail and segments, too."""
-        sql = f"{_ALL_SEGMENTS} {_OF_TERMS}" if is_first else _OF_TERMS
+        sql = SQL["all_of_terms" if is_first else "of_terms"]
         return self._connections.rows(sql, {"namespace": namespace, "terms": _signed(codes)})
 
     def ahead(self, namespace: str, db: Database) -> None:
         """Send what every search asks with what it asks first, which is not waited for twice."""
-        cast("Session", db).ahead([(_LANGUAGES, {"namespace": namespace, "languages": _OTHERS})])
+        cast("Session", db).ahead([(SQL["languages"], {"namespace": namespace, "languages": _OTHERS})])
 
     def languages(self, namespace: str) -> list[str]:
         """Return the languages, but English, in which passages of a namespace are stemmed."""
         values = {"namespace": namespace, "languages": _OTHERS}
-        return [language for (language,) in self._connections.rows(_LANGUAGES, values)]
+        return [language for (language,) in self._connections.rows(SQL["languages"], values)]
 
     def nearest(  # noqa: PLR0913 - what a search may ask for
         self,
@@ -382,9 +254,9 @@ class PostingsReader:
         if held > exact and any(values[name] is not None for name in ("kinds", "owners", "passed_over")):
             if is_ahead:
                 return []
-            [(held,)] = self._connections.rows(_HOW_MANY.format(signs=signs), values)
+            [(held,)] = self._connections.rows(SQL["how_many"].format(signs=signs), values)
         values["limit"] = exact if held <= exact else limit
-        sql = _VECTORS.format(nearest=_NEAREST.format(signs=signs))
+        sql = SQL["vectors"].format(nearest=SQL["nearest"].format(signs=signs))
         if is_ahead:
             self._connections.ahead([(sql, values)], namespace)
             return []
@@ -402,19 +274,19 @@ class PostingsReader:
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[bytes, TokenEntry]]:
         """Yield term counts, token ids and vectors of the passages that exist in a namespace; b"" for a past one."""
-        for terms, *row in self._connections.rows(_ENTRIES, {"namespace": namespace, "numbers": list(numbers)}):
+        for terms, *row in self._connections.rows(SQL["entries"], {"namespace": namespace, "numbers": list(numbers)}):
             yield terms or b"", TokenEntry(*row)
 
     def owners(self, namespace: str, numbers: Sequence[int]) -> dict[int, int]:
         """Return the owners of passages."""
-        return dict(self._connections.rows(_OWNERS, {"namespace": namespace, "numbers": list(numbers)}))
+        return dict(self._connections.rows(SQL["owners"], {"namespace": namespace, "numbers": list(numbers)}))
 
     def passages_of(self, namespace: str, owners: Sequence[int]) -> NDArray[np.int64]:
         """Return the live passages of owners, ascending."""
-        found = self._connections.rows(_OF_OWNERS, {"namespace": namespace, "owners": list(owners)})
+        found = self._connections.rows(SQL["of_owners"], {"namespace": namespace, "owners": list(owners)})
         return np.sort(np.fromiter(chain.from_iterable(found), np.int64, len(found)))
 
     def newest(self, namespace: str) -> list[int]:
         """Return the numbers of the newest passages."""
-        found = self._connections.rows(_NEWEST, {"namespace": namespace, "limit": MAX_NEWEST})
+        found = self._connections.rows(SQL["newest"], {"namespace": namespace, "limit": MAX_NEWEST})
         return [number for (number,) in found]

@@ -26,7 +26,7 @@ from commonplace.store import owners as queries
 from commonplace.store.change import STAMPS, Change
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import identity, make, refuse_unreadable
-from commonplace.store.dialect import SPACE, Database, among, each, listed, listed_numbers
+from commonplace.store.dialect import SPACE, Database, among, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_rules import is_reserved
@@ -188,7 +188,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
-        found = self._connections.known(("head", namespace), lambda: self._read(queries.HEAD, namespace))
+        found = self._connections.known(("head", namespace), lambda: self._read(queries.SQL["head"], namespace))
         return Head(found[0][0], found[0][1]) if found else Head()
 
     def heads(self) -> dict[str, Head]:
@@ -257,7 +257,7 @@ class Store(MemoryStore, ReembeddingStore):
             if self.postings is not None:
                 self.postings.ahead(namespace, db)
             found: defaultdict[str, list[Row]] = defaultdict(list)
-            sql = queries.STATE_UPTO_DATE if change == UPTO_DATE else queries.STATE
+            sql = queries.SQL["state_upto_date"] if change == UPTO_DATE else queries.SQL["state"]
             for what, *row in db.execute(sql, {"namespace": namespace, "change": change, "notes": notes}):
                 found[what].append(tuple(row))
             counts = {kind: row for kind, _, *row in found["count"]}
@@ -368,7 +368,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
         """Return (owner number, owner) of every artifact that came from a file, by path."""
-        found = self._read(queries.ARTIFACTS, namespace)
+        found = self._read(queries.SQL["artifacts"], namespace)
         return sorted(((row[0], queries.build_owner(row[1:])) for row in found), key=lambda item: item[1].path)
 
     def artifact_types(self, namespace: str) -> dict[str, bool]:
@@ -384,40 +384,34 @@ class Store(MemoryStore, ReembeddingStore):
 
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
         """Return the owners that exist in this namespace, by number; others are absent."""
-        return {
-            row[0]: queries.build_owner(row[1:]) for row in self._of_numbers(queries.OWNERS, namespace, owner_numbers)
-        }
+        return {row[0]: queries.build_owner(row[1:]) for row in self._of_numbers("owners", namespace, owner_numbers)}
 
     def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
         """Return the passages that exist in this namespace, by number; others are absent."""
-        return {row[0]: queries.build_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
+        return {row[0]: queries.build_passage(row) for row in self._of_numbers("passages", namespace, numbers)}
 
     def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
         """Return the numbers of the passages of owners, live or past, ascending; unknown owners have none."""
-        sql = f"""
-            SELECT p.number FROM {each("numbers")} j CROSS JOIN passages p ON p.owner = j.value
-            WHERE p.namespace = {SPACE}
-        """
-        return sorted({number for (number,) in self._of_numbers(sql, namespace, owner_numbers)})
+        return sorted({number for (number,) in self._of_numbers("passages_of", namespace, owner_numbers)})
 
     def repeated_headings(self, namespace: str, numbers: Sequence[int]) -> set[int]:
         """Return those of the passages whose heading does not name one section of their owner.
 
         A section that was cut gives all its pieces its heading, but only the first holds it.
         """
-        return {number for (number,) in self._of_numbers(queries.REPEATED_HEADINGS, namespace, numbers)}
+        return {number for (number,) in self._of_numbers("repeated_headings", namespace, numbers)}
 
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
-        return {row[0]: TokenEntry(*row) for row in self._of_numbers(queries.TOKENS, namespace, numbers)}
+        return {row[0]: TokenEntry(*row) for row in self._of_numbers("tokens", namespace, numbers)}
 
     def vectors(self, namespace: str, numbers: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of the passages that exist in this namespace, int8, by number; b"" for one made later."""
-        return dict(self._of_numbers(queries.VECTORS, namespace, numbers))
+        return dict(self._of_numbers("vectors", namespace, numbers))
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
         """Return what the index needs of the passages that exist in this namespace, by number."""
-        return {row[0]: queries.build_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
+        return {row[0]: queries.build_entry(row) for row in self._of_numbers("entries", namespace, numbers)}
 
     def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """Return (number, neighbour's number) for passages next to each other in a session, and for their neighbours.
@@ -428,7 +422,7 @@ class Store(MemoryStore, ReembeddingStore):
         # Most namespaces hold no conversation, which is known for each state of them.
         if not self._connections.known(("session", namespace), lambda: True):
             return []
-        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
+        return self._of_numbers("neighbours", namespace, numbers)
 
     def tokens_beside(
         self, namespace: str, numbers: Sequence[int]
@@ -436,23 +430,23 @@ class Store(MemoryStore, ReembeddingStore):
         """Return `tokens` of passages and of those next to them, and their `neighbours`."""
         if not self._connections.known(("session", namespace), lambda: True):
             return self.tokens(namespace, numbers), []
-        found = self._of_numbers(queries.TOKENS_BESIDE, namespace, numbers)
+        found = self._of_numbers("tokens_beside", namespace, numbers)
         tokens = {row[0]: TokenEntry(*row) for row in found if row[2] is not None}
         return tokens, sorted(row[:2] for row in found if row[2] is None)
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
-        found = self._read(queries.LIVE, namespace, kind=kind, ids=listed(ids))
+        found = self._read(queries.SQL["live"], namespace, kind=kind, ids=listed(ids))
         return {id_: (session, position) for id_, _, session, position in found}
 
     def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
-        found = self._read(queries.LIVE, namespace, kind=kind, ids=listed(ids))
+        found = self._read(queries.SQL["live"], namespace, kind=kind, ids=listed(ids))
         return {id_: number for id_, number, _, _ in found}
 
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
-        (position,) = self._read(queries.LAST_POSITION, namespace, session=session)[0]
+        (position,) = self._read(queries.SQL["last_position"], namespace, session=session)[0]
         return -1 if position is None else int(position)
 
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
@@ -465,20 +459,20 @@ class Store(MemoryStore, ReembeddingStore):
 
         None counts everything; the first three then hold the texts of graphs too.
         """
-        row = self._connections.known(("counts", namespace), lambda: self._read(queries.COUNTS, namespace)[0])
+        row = self._connections.known(("counts", namespace), lambda: self._read(queries.SQL["counts"], namespace)[0])
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, namespace: str, change: int, upto: int) -> Iterator[IndexEntry]:
         """Yield the passages that the changes (change, upto] of a namespace wrote and that exist now, by number."""
-        ((first, last),) = self._read(queries.BOUNDS, namespace, change=change, upto=upto)
+        ((first, last),) = self._read(queries.SQL["bounds"], namespace, change=change, upto=upto)
         while first < last:
-            found = self._read(queries.ENTRIES_BETWEEN, namespace, first=first, last=last, limit=_ENTRIES_A_READ)
+            found = self._read(queries.SQL["entries_between"], namespace, first=first, last=last, limit=_ENTRIES_A_READ)
             yield from map(queries.build_entry, found)
             first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else last
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""
-        found = self._read(queries.TAIL, namespace, change=change)
+        found = self._read(queries.SQL["tail"], namespace, change=change)
         return [TokenEntry(*row) for row in found]
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
@@ -488,7 +482,7 @@ class Store(MemoryStore, ReembeddingStore):
         """
         key = "pending", namespace, change
         written, deleted = self._connections.known(
-            key, lambda: self._read(queries.PENDING, namespace, change=change)[0]
+            key, lambda: self._read(queries.SQL["pending"], namespace, change=change)[0]
         )
         return written, deleted
 
@@ -530,8 +524,9 @@ class Store(MemoryStore, ReembeddingStore):
         finally:
             connections.close()
 
-    def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
-        found = self._connections.rows(sql, {"namespace": namespace, "numbers": listed_numbers(numbers)})
+    def _of_numbers(self, statement: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
+        values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
+        found = self._connections.rows(queries.SQL[statement], values)
         return sorted(found, key=itemgetter(0))  # as they come from SQLite
 
 

@@ -70,8 +70,8 @@ def test_it_goes_from_store_to_store_and_the_search_for_secrets_finds_it(
     use(replace(with_column("links", Column("note", "text")), record=NotedLink))
     before, after = form_of(Link).names(), form_of(NotedLink).names()
     monkeypatch.setattr(memories, "_LINK", form_of(NotedLink))
-    for name in ("ALL_LINKS", "LINKS"):  # made when the module was
-        monkeypatch.setattr(memories, name, getattr(memories, name).replace(before, after))
+    for name in ("all_links", "links"):  # which may have been read from their file before
+        monkeypatch.setitem(memories.SQL._found, name, memories.SQL[name].replace(before, after))
     cleaned_note = "It is [redacted: github token]"
     with (
         commonplace.open(tmp_path / "here", embedder="hashing") as here,

@@ -373,19 +373,19 @@ class TestFollowing:
             {"namespace": "other"},
         )
         values = {"namespace": "other", "spaces": [space], "space": space, "last": last, "limit": 16}
-        [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._FRESH}", values)
+        [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings.SQL['fresh']}", values)
         assert rows_read(plan[0]["Plan"]) < 50
         # Of term counts it reads those that no segment holds, and so does a search.
         upto = f"(SELECT max(upto) FROM segments WHERE namespace = {space})"
         held = f"SELECT count(*) FROM passage_terms WHERE namespace = {space} AND number > {upto}"
         [(unpacked,)] = postgres.run(dsn, held)
-        for sql in (postings._TAILS, postings._ALL_SEGMENTS.rpartition("UNION ALL")[0]):
+        for sql in (postings.SQL["tails"], postings.SQL["all_of_terms"].rpartition("UNION ALL")[0]):
             [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", values)
             assert rows_read(plan[0]["Plan"]) < 4 * unpacked + 100
         # A filter by few owners reads their passages alone.
         [(owner,)] = store._connections.rows("SELECT max(owner) FROM passage_signs WHERE namespace = :space", values)
         values = {"namespace": "other", "owners": [owner]}
-        [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._OF_OWNERS}", values)
+        [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings.SQL['of_owners']}", values)
         assert rows_read(plan[0]["Plan"]) < 50
         store.close()
 

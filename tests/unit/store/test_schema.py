@@ -158,7 +158,7 @@ def test_a_column_that_names_a_row_is_checked_without_another_line(
 def test_what_says_the_same_is_found_by_its_digest_and_bands_alone(db: sqlite3.Connection) -> None:
     """It is asked before each memory that is stored: to read all of a namespace would cost more with each."""
     asked = {"namespace": "n", "digest": "ab", "bands": "[1]"}
-    plan = [detail for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {memories.ALIKE}", asked)]
+    plan = [detail for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {memories.SQL['alike']}", asked)]
     assert "SEARCH memories USING INDEX memories_by_digest (namespace=? AND digest=?)" in plan
     assert "SEARCH memory_bands USING PRIMARY KEY (namespace=? AND band=?)" in plan
 
@@ -166,6 +166,6 @@ def test_what_says_the_same_is_found_by_its_digest_and_bands_alone(db: sqlite3.C
 def test_what_overtook_a_memory_is_found_by_its_links_and_episodes_alone(db: sqlite3.Connection) -> None:
     """It is asked of each hit of every search: to read all links of a namespace for each takes longer than the rest."""
     asked = {"namespace": "n", "numbers": "[1]", "as_of": None}
-    plan = [detail for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {memories.STATEMENTS}", asked)]
+    plan = [detail for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {memories.SQL['statements']}", asked)]
     assert "SEARCH l USING INDEX links_by_target (namespace=? AND target=?) LEFT-JOIN" in plan
     assert [line for line in plan if line.endswith("(namespace=?)")] == []

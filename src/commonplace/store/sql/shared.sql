@@ -1,0 +1,53 @@
+-- vector
+-- The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there.
+CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
+    THEN coalesce((
+        SELECT x.vector FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number
+    ), v.vector)
+    ELSE v.vector END;
+
+-- old
+(SELECT value FROM meta WHERE key = 'switched_from');
+
+-- new
+(SELECT value FROM meta WHERE key = 'switched_to');
+
+-- recipe
+-- The recipe of a file's stamp `s`, which names the old embedder till then.
+CASE WHEN {old} != '' AND instr(s.recipe, {new}) = 0 THEN replace(s.recipe, {old}, {new}) ELSE s.recipe END;
+
+-- stamp
+s.sha256, s.size, s.mtime_ns, {recipe};
+
+-- passage
+p.number, p.id, p.owner, p.ordinal, {passages:p};
+
+-- token
+v.number, v.owner, v.token_ids, {vector}, o.kind, o.at, o.session;
+
+-- entry
+p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, {text:p};
+
+-- entry_joins
+CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number
+    CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
+    CROSS JOIN namespaces n ON n.number = p.namespace;
+
+-- memory
+-- A version of a memory, of which `o` is the owner and `m` the record.
+o.number, o.created_at, o.expired_at, {memories:m}, {owners:o};
+
+-- earlier
+-- The version before the known one that is about what had happened by then, where the known one is about later.
+SELECT m.namespace, m.owner
+FROM memories n
+    CROSS JOIN owners c ON c.namespace = n.namespace AND c.number = n.owner
+    CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
+WHERE n.namespace = {space} AND n.at > :valid_at AND m.at <= :valid_at
+    AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
+        ELSE c.created_at <= :as_of AND (c.expired_at IS NULL OR c.expired_at > :as_of) END
+    AND NOT EXISTS (
+        SELECT 1 FROM memories l
+        WHERE l.namespace = n.namespace AND l.id = n.id AND l.owner > m.owner AND l.owner < n.owner
+            AND l.at <= :valid_at
+    );

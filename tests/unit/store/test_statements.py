@@ -1,0 +1,56 @@
+"""Statements in files of SQL."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from commonplace.store.statements import SHARED, Statements, named
+
+STORE = Path(importlib.import_module("commonplace.store").__path__[0])
+ORDERS = ("newest", "used", "idle", "stored", "changed", "id", "archived")
+FILES = ("change", "check", "embeddings", "graph", "memories", "owners", "postings")
+
+
+def asked_for() -> set[tuple[str, str]]:
+    """Return which statements of which files the store names, those that go by the order of a selection left out."""
+    found = set[tuple[str, str]]()
+    for path in STORE.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for of, name in re.findall(r"""(\w+\.)?SQL\[["'](\w+)["']\]""", text):
+            file = "owners" if of in ("owners.", "queries.") else path.stem
+            found.add((file, name))
+        found |= {("owners", name) for name in re.findall(r'_of_numbers\("(\w+)"', text)}
+    return found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_each_statement_of_a_file_is_used(file: str) -> None:
+    """A statement that nobody asks for, in the program or in another statement, would never be run."""
+    parts = set(re.findall(r"\{(\w+)\}", (STORE / "sql" / f"{file}.sql").read_text(encoding="utf-8")))
+    python = (STORE / f"{file}.py").read_text(encoding="utf-8")
+    spoken = {name for of, name in asked_for() if of == file} | parts | set(re.findall(r'"(\w+)"', python))
+    by_order = {f"by_{order}" for order in ORDERS} if file == "memories" else set()
+    assert {name for name, _ in named(file)} <= spoken | by_order
+
+
+def test_each_statement_that_is_asked_for_is_there() -> None:
+    """A misspelt name would show only where it is run."""
+    for file, name in asked_for():
+        assert Statements(file)[name], (file, name)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_comments_are_no_part_of_a_statement(file: str) -> None:
+    """A colon in a comment would be taken for the name of a value."""
+    assert all("--" not in Statements(file)[name] for name, _ in named(file))
+
+
+def test_a_column_that_is_added_to_a_record_is_read_and_written() -> None:
+    """The columns of a record are nowhere spelled out."""
+    assert 'o."references"' in Statements("owners")["owners"]
+    assert '"references" = :references' in Statements("change")["update_owner"]
+    assert "substr(w.content" in SHARED["entry"]
