@@ -16,10 +16,10 @@ from tests.unit.exchange.imports import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.exchange.codec import decoded, encoded
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Version
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, checked_version
 from commonplace.exchange.read import read_export
 from commonplace.store.store import Store
-from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
+from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner, StoredMemory
 
 letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(
     "\U0001f600\x01\r\u2028\x85\"\\{}' "
@@ -95,7 +95,9 @@ def memories(draw: st.DrawFn) -> MemoryItem:
         )
         try:
             until = None if is_live else expired_at
-            version = Version(created_at, until, replace(owner, tags=draw(labels)), record).checked(1000)
+            version = checked_version(
+                StoredMemory(0, replace(owner, tags=draw(labels)), record, created_at, until), 1000
+            )
         except UsageError:
             assume(False)
         versions.append(version)

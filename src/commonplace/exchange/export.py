@@ -14,7 +14,7 @@ from typing import TextIO
 from commonplace.dataclasses import dataclass
 from commonplace.exchange.backup import counter, file_errors, refuse_occupied
 from commonplace.exchange.codec import FORMAT, VERSION, encoded, shape_of
-from commonplace.exchange.items import EXPORTED, MemoryItem, parts_of
+from commonplace.exchange.items import EXPORTED, ITEMS, MemoryItem, parts_of
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
@@ -53,7 +53,7 @@ class ExportReport:
     seconds: float
 
 
-COUNTED = ("memories", "links", "owners", "knowledge", "contexts", "episodes", "entities", "relations", "issues")
+COUNTED = tuple(cls.counted for cls in ITEMS.values())
 """What the first line and the report count."""
 
 

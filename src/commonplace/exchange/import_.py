@@ -27,7 +27,6 @@ from commonplace.exchange.items import (
     MemoryItem,
     Outcome,
     OwnerItem,
-    version_of,
 )
 from commonplace.exchange.read import Problem, Source
 from commonplace.graph.episodes import MemoryFeed, add_fact
@@ -161,7 +160,7 @@ class Writer:
                 known = change.find(item.key)
                 if known is None:
                     item.put(change, texts, None)
-                elif self._is_wanted(item, item.compared(replace(item, versions=(version_of(known),)))):
+                elif self._is_wanted(item, item.compared(replace(item, versions=(known,)))):
                     now = max(self._into.now, known.created_at)
                     stored = replaced(change, known, item.made[-1], now)
                     self._versions_here[item.key] = stored.record.version

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property, partial
 from itertools import islice, product
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, cast
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, cast
 
 from commonplace.dataclasses import dataclass, field, fields, is_dataclass, replace
 from commonplace.dates.time import seconds
@@ -139,7 +139,7 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         total = store.count_memories(namespace, Selection())
         latest = _paged(lambda **page: store.memories(namespace, Selection(order="id", **page)), total)
         versions = (store.versions(namespace, each.owner.id) for each in latest)
-        parts.append(Part(MemoryItem, total, (MemoryItem(tuple(map(version_of, each))) for each in versions)))
+        parts.append(Part(MemoryItem, total, (MemoryItem(tuple(each)) for each in versions)))
         links = [LinkItem(link) for link in store.links(namespace, past=True)]
         parts.append(Part(LinkItem, len(links), links))
     kinds = tuple(kind for kind in KINDS if kind in wanted)
@@ -328,54 +328,41 @@ def refuse_odd(record: Any) -> None:
             raise UsageError(f"{name} has {len(value):,} bytes, the limit is {MAX_METADATA_BYTES:,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One version of a memory: a line of an export."""
-
-    created_at: float
-    expired_at: float | None
-    owner: Owner
-    record: MemoryRecord
-
-    def checked(self, max_bytes: int) -> Version:
-        """Return it as it may be stored: what `remember` would refuse is refused here."""
-        owner, record = self.owner, self.record
-        if owner.kind != "memory" or owner.path or owner.stamp is not None:
-            raise UsageError(
-                f"a memory has the kind {owner.kind!r} and the path {owner.path!r:.80}",
-                remedy="a memory is of no file: give anything else as an owner",
-            )
-        refuse_odd(record)
-        if not 0.0 <= record.strength <= MAX_STRENGTH:
-            raise invalid("strength", record.strength, f"give a number from 0 to {MAX_STRENGTH:g}")
-        if len(record.uses) > RECENT_USES:
-            raise UsageError(
-                f"uses holds {len(record.uses)} times, the limit is {RECENT_USES}", remedy="give the latest"
-            )
-        if record.vault_path and not _is_in_vault(record.vault_path):
-            raise invalid("vault_path", record.vault_path, f"give a path below {VAULT}/, or none")
-        created_at = seconds("created_at", self.created_at)
-        if self.expired_at is None and record.status == "archived":
-            raise UsageError(
-                "status is 'archived', but expired_at is empty", remedy="give the time when it was archived"
-            )
-        _refuse_early("expired_at", self.expired_at, created_at)
-        new = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
-        if new.tier == "ultra":
-            raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
-        kept = {name: getattr(new, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
-        return replace(self, owner=replace(owner, tags=new.tags), record=replace(record, **kept))
+def checked_version(version: StoredMemory, max_bytes: int) -> StoredMemory:
+    """Return a version of a memory as it may be stored: what `remember` would refuse is refused here."""
+    owner, record = version.owner, version.record
+    if owner.kind != "memory" or owner.path or owner.stamp is not None:
+        raise UsageError(
+            f"a memory has the kind {owner.kind!r} and the path {owner.path!r:.80}",
+            remedy="a memory is of no file: give anything else as an owner",
+        )
+    refuse_odd(record)
+    if not 0.0 <= record.strength <= MAX_STRENGTH:
+        raise invalid("strength", record.strength, f"give a number from 0 to {MAX_STRENGTH:g}")
+    if len(record.uses) > RECENT_USES:
+        raise UsageError(f"uses holds {len(record.uses)} times, the limit is {RECENT_USES}", remedy="give the latest")
+    if record.vault_path and not _is_in_vault(record.vault_path):
+        raise invalid("vault_path", record.vault_path, f"give a path below {VAULT}/, or none")
+    created_at = seconds("created_at", version.created_at)
+    if version.expired_at is None and record.status == "archived":
+        raise UsageError("status is 'archived', but expired_at is empty", remedy="give the time when it was archived")
+    _refuse_early("expired_at", version.expired_at, created_at)
+    new = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
+    if new.tier == "ultra":
+        raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
+    kept = {name: getattr(new, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
+    return replace(version, owner=replace(owner, tags=new.tags), record=replace(record, **kept))
 
 
 @dataclass(frozen=True)
 class MemoryItem(ChangeItem):
-    """A memory with its versions, oldest first; only the last one may be live."""
+    """A memory with its versions, oldest first; only the last one may be live. Each version is a line of an export."""
 
     kind, counted = "memory", "memories"
-    versions: tuple[Version, ...]
+    versions: tuple[StoredMemory, ...]
 
     @property
-    def latest(self) -> Version:
+    def latest(self) -> StoredMemory:
         return self.versions[-1]
 
     @property
@@ -394,7 +381,7 @@ class MemoryItem(ChangeItem):
                     f"version {after.record.version} follows version {before.record.version}",
                     remedy="give the oldest first",
                 )
-        return replace(self, versions=tuple(version.checked(max_bytes) for version in self.versions))
+        return replace(self, versions=tuple(checked_version(each, max_bytes) for each in self.versions))
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         clean = cleaner.record
@@ -405,12 +392,12 @@ class MemoryItem(ChangeItem):
         versions = known.store.versions(known.namespace, self.key)
         if not versions and known.store.places(known.namespace, "memory", [self.key]):
             raise UsageError(f"a document of the kind memory has the id {self.key!r:.80}", remedy="give it another one")
-        return replace(self, versions=tuple(map(version_of, versions))) if versions else None
+        return replace(self, versions=tuple(versions)) if versions else None
 
     def is_said_by(self, stored: Self) -> bool:
         """Compare the words and what was said about them, not how they were used since."""
 
-        def said(version: Version) -> tuple[object, ...]:
+        def said(version: StoredMemory) -> tuple[object, ...]:
             owner, record = version.owner, version.record
             about = (record.category, record.entities, record.source, record.origin, record.derived_from)
             words = (record.content, json.loads(record.metadata))
@@ -438,10 +425,6 @@ class MemoryItem(ChangeItem):
             change.link(link)
         for block in blocks:
             change.put(block)
-
-
-def version_of(stored: StoredMemory) -> Version:
-    return Version(stored.created_at, stored.expired_at, stored.owner, stored.record)
 
 
 def _refuse_early(name: str, time: float | None, created_at: float) -> None:
@@ -869,14 +852,8 @@ class EntityItem(GraphItem):
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         entity = cleaner.entity(self.entity)
-        names = cleaner.aliases(entity, self.aliases)
-        return replace(
-            self,
-            entity=entity,
-            aliases=names,
-            mentions=cleaner.mentions(self.mentions),
-            happenings=cleaner.happenings(self.happenings),
-        )
+        clean = replace(self, entity=entity, aliases=cleaner.aliases(entity, self.aliases))
+        return _with_clean_history(clean, cleaner)
 
     def is_said_by(self, stored: Self) -> bool:
         """Return whether it is the stored one, or was before that was named and mentioned further."""
@@ -921,12 +898,7 @@ class RelationItem(GraphItem):
         return super().checked(max_bytes)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        return replace(
-            self,
-            relation=cleaner.relation(self.relation),
-            mentions=cleaner.mentions(self.mentions),
-            happenings=cleaner.happenings(self.happenings),
-        )
+        return _with_clean_history(replace(self, relation=cleaner.relation(self.relation)), cleaner)
 
     def is_said_by(self, stored: Self) -> bool:
         """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
@@ -952,6 +924,13 @@ def _is_within(
         and said <= set(map(told, stored.happenings))
         and set(own.mentions) <= set(stored.mentions)
     )
+
+
+Told = TypeVar("Told", bound=EntityItem | RelationItem)
+
+
+def _with_clean_history(item: Told, cleaner: Cleaner) -> Told:
+    return replace(item, mentions=cleaner.mentions(item.mentions), happenings=cleaner.happenings(item.happenings))
 
 
 def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happening]) -> None:

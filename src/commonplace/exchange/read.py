@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import FORMAT, VERSION, built, decoded, refuse_other_entries
-from commonplace.exchange.items import ITEMS, FactItem, Item, LinkItem, MemoryItem, Version
+from commonplace.exchange.items import ITEMS, FactItem, Item, LinkItem, MemoryItem
 from commonplace.formats.foreign import detect as systems
 from commonplace.formats.foreign.reader import Foreign, ForeignMemory
 from commonplace.graph.episodes import FactInput, itself
@@ -21,7 +21,7 @@ from commonplace.graph.names import checked, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.memory.validate import TRUST, json_object, one_of
 from commonplace.redaction import redact
-from commonplace.types import Link, MemoryRecord, Owner
+from commonplace.types import Link, MemoryRecord, Owner, StoredMemory
 
 MAX_LINE_BYTES: Final = 256 * 2**20
 _AGAIN: Final = "export it again"
@@ -112,7 +112,7 @@ def _item(lines: list[dict[str, Any]], place: str) -> Item:
     what = f"a line of the type {kind}"
     entries = [{name: value for name, value in line.items() if name != "type"} for line in lines]
     if kind == MemoryItem.kind:
-        return MemoryItem(tuple(built(Version, each, what=what) for each in entries), place=place)
+        return MemoryItem(tuple(built(StoredMemory, each, what=what, number=0) for each in entries), place=place)
     main = entries[0].get(kind)
     id_ = str(entries[0].get("id") or (main.get("id") if isinstance(main, dict) else ""))
     # What the line says for its aliases (their entity), mentions and happenings (kind and subject) and events (issue).
@@ -300,4 +300,4 @@ def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
         strength=memory.strength,
     )
     expired_at = last_known if memory.status == "archived" else None
-    return MemoryItem((Version(known_at, expired_at, owner, record),), place=format_)
+    return MemoryItem((StoredMemory(0, owner, record, known_at, expired_at),), place=format_)
