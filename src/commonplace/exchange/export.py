@@ -110,11 +110,13 @@ def _write(
         count = counter(progress, "Exporting", sum(totals.values()))
         for part in parts:
             for item in part.items:
-                written = item.versions if isinstance(item, MemoryItem) else (item,)
-                for each in written:
-                    entries = {name: getattr(each, name) for name in shape_of(type(each)).types}
+                is_memory = isinstance(item, MemoryItem)
+                for each in getattr(item, "versions", (item,)):
+                    names = shape_of(type(each)).types
+                    # The short entries of a version come first: its times, and then its owner and record.
+                    entries = {name: getattr(each, name) for name in (sorted(names) if is_memory else names)}
                     add(encoded({"type": item.kind, **entries}, name=item.name))
-                counts["versions"] += len(written) if isinstance(item, MemoryItem) else 0
+                    counts["versions"] += is_memory
                 count(1)
     sha256 = digest.hexdigest()
     end = encoded({"type": "end", "lines": counts["lines"], "sha256": sha256})
