@@ -9,7 +9,7 @@ from typing import Any
 from tests.contract.stores import UUID
 
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.store.graph_rules import texts_of
+from commonplace.store.schema import texts_of
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation

@@ -25,8 +25,8 @@ from tests.contract.graphs import (
 from tests.contract.memories import add, written
 from tests.contract.stores import UUID, passage
 
-from commonplace.store.graph_rules import is_reserved, namespace_of, texts_of
 from commonplace.store.memories import Statement
+from commonplace.store.schema import is_reserved, namespace_of, texts_of
 from commonplace.store.store import Store
 from commonplace.types import CONFLICTS, GRAPH_KINDS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention

@@ -25,8 +25,7 @@ from tests.contract.stores import NOTHING, SECOND, passage
 
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.graph import GraphChange
-from commonplace.store.graph_rules import texts_of
-from commonplace.store.schema import numbers_after
+from commonplace.store.schema import numbers_after, texts_of
 from commonplace.store.store import Store
 from commonplace.types import Embedding, Filter, NewPassage
 from commonplace.types.graph import Alias, GraphCounts, Happening, Mention

@@ -17,7 +17,7 @@ from tests.property.graph_records import Drawn
 from tests.property.test_memory_store import outcome
 from tests.reference_store.store import MemoryStore
 
-from commonplace.store.graph_rules import texts_of
+from commonplace.store.schema import texts_of
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Chunk, NewPassage
 from commonplace.types.graph import (

@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.store.graph_rules import is_all, text_owner, texts_of
+from commonplace.store.graph import is_all, text_owner
 from commonplace.store.rows import check_times, checked
+from commonplace.store.schema import texts_of
 from commonplace.store.validate import check_write
 from commonplace.types import GRAPH_KINDS, OwnerWrite
 from commonplace.types.graph import Alias, Edge, Episode, GraphCounts, Happening, Mention

@@ -25,11 +25,11 @@ from tests.reference_store.state import (
 
 from commonplace.errors import StoreError
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import Statement
 from commonplace.store.rows import check_times, checked, refuse_wide
+from commonplace.store.schema import texts_of
 from commonplace.store.validate import (
     check_recorded,
     refuse_other_maker,

@@ -13,9 +13,8 @@ from tests.reference_store.ledger import LedgerState
 
 from commonplace.errors import StoreError
 from commonplace.store.filters import path_matcher
-from commonplace.store.graph_rules import is_reserved
 from commonplace.store.rows import refuse_unstorable
-from commonplace.store.schema import numbers_after
+from commonplace.store.schema import is_reserved, numbers_after
 from commonplace.types import (
     Embedding,
     Filter,

@@ -16,8 +16,8 @@ from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
 from commonplace.errors import StoreError
 from commonplace.store.check import STRAY_TEXTS, gone, sentences
-from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.rows import check_times
+from commonplace.store.schema import is_reserved, namespace_of
 from commonplace.store.validate import refuse_other_maker, settle, upgrade_command
 from commonplace.types import (
     Embedding,

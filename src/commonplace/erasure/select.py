@@ -27,11 +27,10 @@ from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.ledger.erase import Naming
 from commonplace.store.graph import GraphReading
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import plain_owners
 from commonplace.store.rows import Asked
-from commonplace.store.schema import SCHEMA, Table, table_of
+from commonplace.store.schema import SCHEMA, Table, table_of, texts_of
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection, StoredMemory
 from commonplace.types.graph import GraphFilter

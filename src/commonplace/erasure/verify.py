@@ -42,9 +42,8 @@ from commonplace.search.recall import parts_of
 from commonplace.settings import Settings
 from commonplace.settings.paths import INDEX, LOGS, LONG_TERM_PAGE
 from commonplace.store.dialect import initial_sql
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.ledger import LedgerReading
-from commonplace.store.schema import TABLES
+from commonplace.store.schema import TABLES, texts_of
 from commonplace.store.store import Store
 from commonplace.store.validate import STAMP_KEYS
 from commonplace.text.languages import natural_language

@@ -46,7 +46,7 @@ from commonplace.graph.views import (
     ViewBuilder,
 )
 from commonplace.store.graph import GraphReading
-from commonplace.store.graph_rules import texts_of
+from commonplace.store.schema import texts_of
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
 from commonplace.types.graph import Entity, GraphFilter, Happening, Relation, Subject

@@ -17,7 +17,7 @@ from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import distinct
 from commonplace.retention import RetentionPolicy
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
-from commonplace.store.graph_rules import is_reserved
+from commonplace.store.schema import is_reserved
 from commonplace.text.query import analyse_query, terms_of_words
 from commonplace.text.tokens import without_other_scripts, without_unspaced
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, SEARCH_FIELDS, Filter, Method

@@ -54,7 +54,7 @@ from commonplace.search.time import (
     dated_owners,
     passages_worth_recalling,
 )
-from commonplace.store.graph_rules import is_reserved
+from commonplace.store.schema import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug

@@ -13,7 +13,6 @@ from commonplace.dataclasses import dataclass, field
 from commonplace.errors import StoreError
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import SPACE, Conflict, Database, Read, Rows, Written, among, listed, where
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import (
     NO_VALUES,
     Form,
@@ -27,7 +26,7 @@ from commonplace.store.rows import (
     refuse_unstorable,
     unlisted,
 )
-from commonplace.store.schema import COUNTERS, SCHEMA, Table, numbers_after
+from commonplace.store.schema import COUNTERS, SCHEMA, Table, numbers_after, texts_of
 from commonplace.store.statements import Statements
 from commonplace.store.validate import names_of_owner, read_embedding
 from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite

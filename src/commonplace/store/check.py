@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from commonplace.store.dialect import Database, quoted
-from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.rows import unlisted
-from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
+from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table, is_reserved, namespace_of
 from commonplace.store.statements import Statements, named
 from commonplace.store.validate import NEXT, read_embedding
 

@@ -12,9 +12,8 @@ from commonplace.store import owners
 from commonplace.store.change import ALL_HEADS, Change, next_change
 from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import listed, listed_numbers, quoted
-from commonplace.store.graph_rules import namespace_of
 from commonplace.store.rows import Values, drop, insert_rows
-from commonplace.store.schema import SCHEMA, namespace_of_row, numbers_after
+from commonplace.store.schema import SCHEMA, namespace_of, namespace_of_row, numbers_after
 from commonplace.store.statements import Statements
 from commonplace.store.validate import (
     META,

@@ -1,7 +1,16 @@
-"""The graph in the SQLite store: reads, writes and packing of rows."""
+"""The graph of a namespace: its reads and writes, and the rules of which facts hold when, which are nowhere else.
+
+Let *known* be the time of which it is asked what was known, or the end of time. A fact was not there before its
+`created_at`. Until its `expired_at` it was true from `valid_from` to `stated_to`; from then on it is true from
+`valid_from` to `valid_to`, or never where it was retracted. Where a fact never expired, `valid_to` is its end. With
+`valid_at`, a filter selects the facts that were true then, expired ones included; with `open_at`, those that do not
+end by then, expired ones included; without both, those that had not expired. `with_past` selects all facts there are,
+where no time is given.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
@@ -9,22 +18,11 @@ from typing import Final, TypeVar
 
 from commonplace.store.change import ChangingSpace, GraphMemo, SpaceReading
 from commonplace.store.dialect import SPACE, among, listed
-from commonplace.store.graph_rules import (
-    MEANT,
-    PAST,
-    STAGES,
-    STANDING,
-    reaches_past,
-    stage_of,
-    text_owner,
-    texts_of,
-    times_of,
-)
-from commonplace.store.rows import Form, Row, Values, checked, form_of
-from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of
+from commonplace.store.rows import Form, Row, Values, check_times, checked, form_of
+from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of, texts_of
 from commonplace.store.statements import Statements
 from commonplace.store.validate import check_write
-from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
+from commonplace.types import GRAPH_KINDS, NewPassage, Owner, OwnerWrite
 from commonplace.types.graph import (
     Alias,
     Edge,
@@ -56,6 +54,70 @@ def _named(count: int) -> str:
     """Return the statement that is `named` of so many names, `:normal_0` and so on."""
     each = (SQL["named"].replace(":normal", f":normal_{n}") for n in range(count))
     return " UNION ALL ".join(f"SELECT * FROM ({sql}) n{n}" for n, sql in enumerate(each))
+
+
+MEANT = """
+    r.created_at <= :known_at AND (
+        :is_all OR (
+            (r.is_retracted = 0 OR r.expired_at > :known_at)
+            AND CASE
+                WHEN :after IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
+                ELSE (:valid_at IS NULL OR r.valid_from IS NULL OR r.valid_from <= :valid_at)
+                    AND coalesce(
+                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END > :after, true
+                    )
+            END
+        )
+    )
+"""
+"""The condition for a row `r` of relations, but for types and groups; the values are those of `times_of`."""
+
+
+def times_of(wanted: GraphFilter) -> dict[str, float | None]:
+    """Return the values that `MEANT` takes; `after` is the time after which a fact must hold, if any.
+
+    Raises:
+        UsageError: a time is not a number.
+    """
+    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
+    return {
+        "known_at": math.inf if wanted.known_at is None else wanted.known_at,
+        "valid_at": wanted.valid_at,
+        "after": wanted.open_at if wanted.valid_at is None else wanted.valid_at,
+        "is_all": is_all(wanted),
+    }
+
+
+def reaches_past(wanted: GraphFilter) -> bool:
+    """Return whether a filter can select facts that have expired or were retracted."""
+    return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
+
+
+def is_all(wanted: GraphFilter) -> bool:
+    """Return whether a filter selects all facts, whatever their times."""
+    return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
+
+
+STANDING, ENDING, PAST = range(3)
+STAGES = 3
+
+
+def stage_of(relation: Relation) -> int:
+    """Return the stage of a fact, by which an index keeps together the facts that are asked for together.
+
+    `PAST` are those that have expired or were retracted, `ENDING` others that have an end, `STANDING` all others.
+    """
+    if relation.expired_at is not None or relation.is_retracted:
+        return PAST
+    return STANDING if relation.valid_to is None else ENDING
+
+
+def text_owner(what: Entity | Relation) -> Owner:
+    """Return the owner of the texts by which an entity or relation is found: its type, its group as a tag."""
+    tags = (what.group,) if what.group else ()
+    if isinstance(what, Entity):
+        return Owner(what.id, "entity", title=what.name, type=what.type, tags=tags)
+    return Owner(what.id, "relation", type=what.type, tags=tags, at=what.valid_from)
 
 
 _CHOSEN = f"""
@@ -124,7 +186,7 @@ class GraphReading(SpaceReading):
     """The graph of one namespace, as it is when each call is made.
 
     What is not there is absent from answers, and so is what an answer by id would have nothing for. Ids and names are
-    ordered by code points. `graph_rules` defines which facts a filter selects; of episodes its `known_at` alone
+    ordered by code points. The rules above say which facts a filter selects; of episodes its `known_at` alone
     counts, of entities `with_past` too.
 
     Raises:

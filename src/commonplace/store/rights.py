@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from commonplace.store.connection import EVERY
 from commonplace.store.dialect import script
-from commonplace.store.graph_rules import namespace_of
+from commonplace.store.schema import namespace_of
 
 ENTER: Final = "SELECT commonplace_enter($1)"
 # A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read

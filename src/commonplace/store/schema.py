@@ -12,7 +12,7 @@ from typing import Final, Literal, cast
 
 from commonplace.dataclasses import dataclass, fields
 from commonplace.types import Chunk, FileStamp, JournalBlock, JournalPage, Link, MemoryRecord, Note, Owner
-from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
@@ -191,6 +191,28 @@ def numbers_after(namespace: int) -> int:
 def namespace_of_row(number: int) -> int:
     """Return the number of the namespace that a row is of."""
     return (number >> _SHIFT) + 1
+
+
+_RESERVED: Final = "\x1f"
+
+
+def texts_of(namespace: str, kind: Subject) -> str:
+    """Return the namespace that holds the texts of a namespace's entities or relations; no user can name it.
+
+    By these texts, owners with passages, entities and facts are found: searches in the namespace itself never return
+    them, and the index follows them like all others.
+    """
+    return f"{_RESERVED}{kind}{_RESERVED}{namespace}"
+
+
+def namespace_of(texts: str) -> str:
+    """Return the namespace whose texts a reserved one holds; any other is its own."""
+    return texts.split(_RESERVED, 2)[2] if is_reserved(texts) else texts
+
+
+def is_reserved(namespace: str) -> bool:
+    """Return whether a namespace holds the texts of a graph, and so belongs to another one."""
+    return namespace.startswith(_RESERVED)
 
 
 TABLES: Final = (

@@ -29,7 +29,6 @@ from commonplace.store.database import identity, make, refuse_unreadable
 from commonplace.store.dialect import SPACE, Database, among, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
-from commonplace.store.graph_rules import is_reserved
 from commonplace.store.memories import MemoryStore
 from commonplace.store.rows import (
     Asked,
@@ -42,7 +41,7 @@ from commonplace.store.rows import (
     refuse_unstorable,
     rows_of,
 )
-from commonplace.store.schema import Table
+from commonplace.store.schema import Table, is_reserved
 from commonplace.store.validate import (
     META,
     embedding_of,
@@ -194,7 +193,7 @@ class Store(MemoryStore, ReembeddingStore):
     def heads(self) -> dict[str, Head]:
         """Return the last change of every namespace that has one, by name.
 
-        Those that hold the texts of graphs are among them; see `graph_rules`.
+        Those that hold the texts of graphs are among them; see `schema.texts_of`.
         """
         sql = """
             SELECT n.name, c.number, c.token
@@ -361,7 +360,7 @@ class Store(MemoryStore, ReembeddingStore):
         """Return the names, sorted.
 
         Args:
-            with_texts: also those that hold the texts of graphs, which no user can name; see `graph_rules`.
+            with_texts: also those that hold the texts of graphs, which no user can name; see `schema.texts_of`.
         """
         names = self._connections.rows("SELECT name FROM namespaces", {"namespace": None})
         return sorted(name for (name,) in names if with_texts or not is_reserved(name))

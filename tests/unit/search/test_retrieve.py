@@ -10,7 +10,8 @@ from commonplace.errors import UsageError
 from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.search import retrieve
 from commonplace.search.request import Request
-from commonplace.store.graph_rules import text_owner, texts_of
+from commonplace.store.graph import text_owner
+from commonplace.store.schema import texts_of
 from commonplace.types import Filter, Hit, NewPassage
 from commonplace.types.graph import Entity, Relation, Subject
 

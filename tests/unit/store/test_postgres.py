@@ -26,9 +26,8 @@ from commonplace.errors import (
 from commonplace.ranking.bm25 import TermRows
 from commonplace.store import postgres as module
 from commonplace.store import postings, vector_index
-from commonplace.store.graph_rules import texts_of
 from commonplace.store.postgres import Address, Session, native
-from commonplace.store.schema import TABLES, VERSION
+from commonplace.store.schema import TABLES, VERSION, texts_of
 from commonplace.store.store import Store
 from commonplace.types import Embedding
 
