@@ -23,8 +23,7 @@ import click
 import commonplace
 from commonplace import errors
 from commonplace.cli.app import EXIT_CODES, SHORTCUTS, cli, exit_code
-from commonplace.mcp.protocol import tool_form
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.tools import tool_forms
 from commonplace.server.problems import STATUSES
 from commonplace.server.routes import OPERATIONS
 from commonplace.settings import keys
@@ -210,11 +209,10 @@ def tools() -> str:
         NOTE,
         "The tools of `commonplace mcp`, as an agent reads them. `?`: may be absent. `openWorldHint` is false.\n",
     ]
-    for tool in registry_of(Host(lambda _: commonplace.open())).tools:
-        form = tool_form(tool)
+    for form in tool_forms():
         hints = {name: str(value).lower() for name, value in form["annotations"].items() if name != "openWorldHint"}
         written = ", ".join(f"`{name}` {value}" for name, value in hints.items())
-        parts.append(f"## {tool.name}\n\n{tool.description}\n\nHints: {written or 'none, so it may destroy'}.\n")
+        parts.append(f"## {form['name']}\n\n{form['description']}\n\nHints: {written or 'none, so it may destroy'}.\n")
         parts += [_fields("Arguments", form["inputSchema"]), _fields("Result", form["outputSchema"])]
     return "\n".join(parts)
 

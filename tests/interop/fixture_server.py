@@ -7,10 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import UsageError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Offer, Registry, ToolResult
 from commonplace.mcp.server import serve
 
 NOTHING = {"type": "object", "properties": {}}
+
+
+def tool(name: str, title: str, description: str, schema: Mapping[str, Any], handler: Any) -> Offer:
+    form = {"name": name, "title": title, "description": description, "inputSchema": schema}
+    return Offer(form, handler)
+
+
+def prompt(name: str, title: str, description: str, handler: Any, *arguments: tuple[str, str, bool]) -> Offer:
+    listed = [dict(zip(("name", "description", "required"), each, strict=True)) for each in arguments]
+    return Offer({"name": name, "title": title, "description": description, "arguments": listed}, handler)
 
 
 def simple(arguments: Mapping[str, Any], context: Context) -> ToolResult:
@@ -42,19 +52,20 @@ def filled(arguments: Mapping[str, str], context: Context) -> str:
 REGISTRY = Registry(
     *("fixtures", "0", "Fixtures", ""),
     (
-        Tool("test_simple_text", "Text", "Answer a text", NOTHING, simple),
-        Tool("test_error_handling", "Error", "Fail", NOTHING, failing),
-        Tool("test_tool_with_progress", "Progress", "Tell of progress", NOTHING, progressing),
+        tool("test_simple_text", "Text", "Answer a text", NOTHING, simple),
+        tool("test_error_handling", "Error", "Fail", NOTHING, failing),
+        tool("test_tool_with_progress", "Progress", "Tell of progress", NOTHING, progressing),
     ),
-    lambda: (Resource("test://static-text", "text", "Text", "A text", text, "text/plain"),),
+    lambda: (Offer({"uri": "test://static-text", "name": "text", "title": "Text", "mimeType": "text/plain"}, text),),
     (
-        Prompt("test_simple_prompt", "Plain", "A plain prompt", plain),
-        Prompt(
+        prompt("test_simple_prompt", "Plain", "A plain prompt", plain),
+        prompt(
             "test_prompt_with_arguments",
             "Filled",
             "A prompt with arguments",
             filled,
-            (PromptArgument("arg1", "first", True), PromptArgument("arg2", "second", True)),
+            ("arg1", "first", True),
+            ("arg2", "second", True),
         ),
     ),
 )

@@ -15,7 +15,7 @@ from tests.serving import serving
 from tests.surfaces.test_http import problem
 
 import commonplace
-from commonplace.mcp.protocol import Tool, ToolResult
+from commonplace.mcp.protocol import Offer, ToolResult
 from commonplace.server.mcp import _scope
 
 LIMIT_S = 30
@@ -71,7 +71,7 @@ def test_what_a_token_stores_and_names_no_source_for_has_the_token_as_its_source
 def test_a_tool_is_of_the_scope_that_its_hints_say() -> None:
     """The protocol takes a tool that says nothing for one that destroys."""
     hinted = [{"readOnlyHint": True}, {"destructiveHint": False}, {"idempotentHint": True}, {}]
-    tools = [Tool(str(at), "", "", {}, lambda *_: ToolResult({}, ""), hints=hints) for at, hints in enumerate(hinted)]
+    tools = [Offer({"annotations": hints}, lambda *_: ToolResult({}, "")) for hints in hinted]
     assert [_scope(tool) for tool in tools] == ["read", "write", "forget", "forget"]
 
 

@@ -41,9 +41,8 @@ class Agent:
             assert self.book.count_tokens(text) <= MAX_TOKENS
         told = result["structuredContent"]
         [tool] = [each for each in tools_of(lambda _: self.book) if each.name == name]
-        assert tool.output_schema is not None
-        assert list(problems(told, tool.output_schema)) == []
-        assert set(told) <= set(tool.output_schema["properties"])
+        assert list(problems(told, tool.form["outputSchema"])) == []
+        assert set(told) <= set(tool.form["outputSchema"]["properties"])
         return told
 
     def text(self, name: str, /, **arguments: Any) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Offer, Registry, ToolResult
 from commonplace.mcp.server import serve
 
 LIMIT_S = 20
@@ -18,6 +18,13 @@ NOTHING = {"type": "object", "additionalProperties": False}
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 cancelled = threading.Event()
+
+
+def tool(
+    name: str, title: str, description: str, schema: Mapping[str, Any], handler: Any, **more: Mapping[str, Any]
+) -> Offer:
+    form = {"name": name, "title": title, "description": description, "inputSchema": schema, **more}
+    return Offer(form, handler)
 
 
 def echo(arguments: Mapping[str, Any], context: Context) -> ToolResult:
@@ -59,8 +66,9 @@ def crash(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     raise ZeroDivisionError("secret")
 
 
-def toys() -> list[Resource]:
-    return [Resource("toy://bear", "bear", "Bear", "A bear", lambda *_: "brown", "text/plain")]
+def toys() -> list[Offer]:
+    bear = {"uri": "toy://bear", "name": "bear", "title": "Bear", "description": "A bear", "mimeType": "text/plain"}
+    return [Offer(bear, lambda *_: "brown")]
 
 
 def play(arguments: Mapping[str, str], context: Context) -> str:
@@ -74,19 +82,21 @@ COUNTING = {
     "required": ["to"],
     "additionalProperties": False,
 }
+TOY = {"name": "toy", "description": "Which toy", "required": True}
+PLAY = {"name": "play", "title": "Play", "description": "Start a game", "arguments": [TOY]}
 REGISTRY = Registry(
     *("toys", "0.1", "Toys", "Play gently."),
     (
-        Tool("echo", "Echo", "Say it again", TEXT, echo, TEXT, READS),
-        Tool("count", "Count", "Count up", COUNTING, count),
-        Tool("wait", "Wait", "Wait until it is cancelled", NOTHING, wait),
-        Tool("was_cancelled", "Was cancelled", "Tell whether waiting was cancelled", NOTHING, was_cancelled),
-        Tool("babble", "Babble", "Print", NOTHING, babble),
-        Tool("fail", "Fail", "Fail as foreseen", NOTHING, fail),
-        Tool("crash", "Crash", "Fail as not foreseen", NOTHING, crash),
+        tool("echo", "Echo", "Say it again", TEXT, echo, outputSchema=TEXT, annotations=READS),
+        tool("count", "Count", "Count up", COUNTING, count),
+        tool("wait", "Wait", "Wait until it is cancelled", NOTHING, wait),
+        tool("was_cancelled", "Was cancelled", "Tell whether waiting was cancelled", NOTHING, was_cancelled),
+        tool("babble", "Babble", "Print", NOTHING, babble),
+        tool("fail", "Fail", "Fail as foreseen", NOTHING, fail),
+        tool("crash", "Crash", "Fail as not foreseen", NOTHING, crash),
     ),
     toys,
-    (Prompt("play", "Play", "Start a game", play, (PromptArgument("toy", "Which toy", is_required=True),)),),
+    (Offer(PLAY, play),),
 )
 
 if __name__ == "__main__":

@@ -93,6 +93,15 @@ def stateless_terms(params: Mapping[str, Any]) -> Terms:
     return Terms(version, _client(meta.get(CLIENT_KEY)))
 
 
+def terms_of(method: str, params: Mapping[str, Any], session: Terms) -> Terms:
+    """Return what a request is answered by: what it says of itself in the stateless era, else its session's.
+
+    Raises:
+        ProtocolError: what it says of itself is malformed.
+    """
+    return stateless_terms(params) if is_stateless(params) or method == "server/discover" else session
+
+
 def progress_token(params: Mapping[str, Any]) -> int | str | None:
     """Return the token by which a request asks for progress, the same in both eras."""
     meta = params.get("_meta")
@@ -136,63 +145,23 @@ class ToolResult:
     is_error: bool = False
 
 
-Params: TypeAlias = Mapping[str, Any]
-ToolHandler: TypeAlias = Callable[[Mapping[str, Any], Context], ToolResult]
-
-
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """Something a model may call. The handler gets arguments that fit `input_schema`, with defaults not filled in.
+class Offer:
+    """A tool, a resource or a prompt: how it is listed, in the protocol's own form, and what answers for it.
 
     Attributes:
-        hints: for the client's user, those that differ from the protocol's defaults, which assume the worst.
+        handler: that of a tool gets arguments that fit `inputSchema`, with defaults not filled in, and returns a
+            `ToolResult`; that of a resource gets its address, that of a prompt its arguments, and both return a text.
     """
 
-    name: str
-    title: str
-    description: str
-    input_schema: Schema
-    handler: ToolHandler
-    output_schema: Schema | None = None
-    hints: Mapping[str, bool] = field(default_factory=dict)
+    form: Mapping[str, Any]
+    handler: Callable[[Any, Context], Any]
 
-
-ResourceHandler: TypeAlias = Callable[[str, Context], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """A text that a client may read. The handler gets the address; what is not there, it raises."""
-
-    uri: str
-    name: str
-    title: str
-    description: str
-    handler: ResourceHandler
-    mime_type: str = "text/markdown"
-
-
-@dataclass(frozen=True, slots=True)
-class PromptArgument:
-    """An argument of a prompt; all are strings."""
-
-    name: str
-    description: str
-    is_required: bool = False
-
-
-PromptHandler: TypeAlias = Callable[[Mapping[str, str], Context], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A text that a person asks for by name. The handler makes it of the arguments, the required ones among them."""
-
-    name: str
-    title: str
-    description: str
-    handler: PromptHandler
-    arguments: tuple[PromptArgument, ...] = ()
+    @property
+    def name(self) -> str:
+        """Return by what name it is called."""
+        name: str = self.form["name"]
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,29 +177,16 @@ class Registry:
     version: str
     title: str
     instructions: str = ""
-    tools: tuple[Tool, ...] = ()
-    resources: Callable[[], Sequence[Resource]] | None = None
-    prompts: tuple[Prompt, ...] = ()
+    tools: tuple[Offer, ...] = ()
+    resources: Callable[[], Sequence[Offer]] | None = None
+    prompts: tuple[Offer, ...] = ()
 
 
-def tool_form(tool: Tool) -> dict[str, Any]:
-    """Return a tool as it is listed."""
-    form = {**_described(tool), "inputSchema": tool.input_schema}
-    if tool.output_schema is not None:
-        form["outputSchema"] = tool.output_schema
-    if tool.hints:
-        form["annotations"] = tool.hints
-    return form
-
-
-def _described(thing: Tool | Resource | Prompt) -> dict[str, Any]:
-    return {"name": thing.name, "title": thing.title, "description": thing.description}
-
-
+Params: TypeAlias = Mapping[str, Any]
 MAX_PROBLEMS = 5
 
 
-def call_tool(tools: Sequence[Tool], params: Params, context: Context) -> dict[str, Any]:
+def call_tool(tools: Sequence[Offer], params: Params, context: Context) -> dict[str, Any]:
     """Return the result of `tools/call`.
 
     Raises:
@@ -243,7 +199,7 @@ def call_tool(tools: Sequence[Tool], params: Params, context: Context) -> dict[s
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, dict):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a tool are an object")
-    schema = named[name].input_schema
+    schema: Schema = named[name].form["inputSchema"]
     if wrong := list(islice(problems(arguments, schema), MAX_PROBLEMS)):
         listed = "".join(f"\n- {problem}" for problem in wrong)
         refusal = f"{name} was not run:{listed}\nCorrect this and call it again."
@@ -353,19 +309,17 @@ def respond(registry: Registry, method: Method, params: Params, context: Context
         case "server/discover":
             result = {"supportedVersions": list(STATELESS_VERSIONS), **_offer(registry)}
         case "tools/list":
-            result = {"tools": [tool_form(tool) for tool in registry.tools]}
+            result = {"tools": [tool.form for tool in registry.tools]}
         case "tools/call":
             result = call_tool(registry.tools, params, context)
         case "resources/list":
-            things = registry.resources() if registry.resources is not None else ()
-            forms = [{"uri": one.uri, **_described(one), "mimeType": one.mime_type} for one in things]
-            result = {"resources": forms}
+            result = {"resources": [resource.form for resource in _resources(registry)]}
         case "resources/templates/list":
             result = {"resourceTemplates": []}  # clients ask for them where there are resources
         case "resources/read":
             result = _read(registry, params, context)
         case "prompts/list":
-            result = {"prompts": [_prompt_form(prompt) for prompt in registry.prompts]}
+            result = {"prompts": [prompt.form for prompt in registry.prompts]}
         case "prompts/get":
             result = _get_prompt(registry, params, context)
     if context.terms.is_stateless:
@@ -386,21 +340,18 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
         # The old code is never to be sent to a stateless client, and old clients look for it.
         code = INVALID_PARAMS if context.terms.is_stateless else SESSION_RESOURCE_NOT_FOUND
         raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
-    return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": text}]}
+    return {"contents": [{"uri": uri, "mimeType": resource.form["mimeType"], "text": text}]}
 
 
-def _resource(registry: Registry, uri: str) -> Resource:
-    for resource in registry.resources() if registry.resources is not None else ():
-        if resource.uri == uri:
-            return resource
-    raise NotFoundError(f"there is no {uri}")
+def _resources(registry: Registry) -> Sequence[Offer]:
+    return registry.resources() if registry.resources is not None else ()
 
 
-def _prompt_form(prompt: Prompt) -> dict[str, Any]:
-    arguments = [
-        {"name": one.name, "description": one.description, "required": one.is_required} for one in prompt.arguments
-    ]
-    return {**_described(prompt), "arguments": arguments}
+def _resource(registry: Registry, uri: str) -> Offer:
+    found = next((each for each in _resources(registry) if each.form["uri"] == uri), None)
+    if found is None:
+        raise NotFoundError(f"there is no {uri}")
+    return found
 
 
 def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
@@ -411,7 +362,8 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
     prompt = prompts[name]
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are an object of strings")
-    if missing := [one.name for one in prompt.arguments if one.is_required and one.name not in arguments]:
+    required = [each["name"] for each in prompt.form["arguments"] if each["required"]]
+    if missing := [each for each in required if each not in arguments]:
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
     message = {"role": "user", "content": {"type": "text", "text": prompt.handler(arguments, context)}}
-    return {"description": prompt.description, "messages": [message]}
+    return {"description": prompt.form["description"], "messages": [message]}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import commonplace
 from commonplace.errors import NotFoundError
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Terms
+from commonplace.mcp.protocol import Context, Offer, Registry, Terms
 from commonplace.mcp.tools import beginning, ending, tools_of
 
 if TYPE_CHECKING:
@@ -73,14 +73,21 @@ class Host:
 def registry_of(host: Host) -> Registry:
     """Return what the server offers."""
 
-    def resources() -> Sequence[Resource]:
+    def resources() -> Sequence[Offer]:
         from urllib.parse import quote
 
-        names = host.engine(Context(Terms(""))).pages()[: DAYS_LISTED + 1]
         about = {True: "What is kept for long", False: "Notes of one day"}
-        return [
-            Resource(f"{SCHEME}{quote(each)}", each, each, about[each.endswith("MEMORY.md")], read) for each in names
+        pages = [
+            {
+                "uri": f"{SCHEME}{quote(name)}",
+                "name": name,
+                "title": name,
+                "description": about[name.endswith("MEMORY.md")],
+                "mimeType": "text/markdown",
+            }
+            for name in host.engine(Context(Terms(""))).pages()[: DAYS_LISTED + 1]
         ]
+        return [Offer(page, read) for page in pages]
 
     def read(uri: str, context: Context) -> str:
         from urllib.parse import unquote
@@ -108,10 +115,16 @@ def registry_of(host: Host) -> Registry:
         engine.log_retrieval(made, "context")
         return f"{_HABITS}\n\nThe task: {task}\n\n{made.text or 'Nothing relevant is known of it yet.'}"
 
-    task = PromptArgument("task", "what is to be done; what is known of it is added")
+    task = {"name": "task", "description": "what is to be done; what is known of it is added", "required": False}
+    prompt = {
+        "name": "use-memory",
+        "title": "Use your memory",
+        "description": "How an agent uses this memory.",
+        "arguments": [task],
+    }
     return Registry(
         *("commonplace", commonplace.__version__, "Commonplace", INSTRUCTIONS),
         tools=tools_of(host.engine),
         resources=resources,
-        prompts=(Prompt("use-memory", "Use your memory", "How an agent uses this memory.", habits, (task,)),),
+        prompts=(Offer(prompt, habits),),
     )

@@ -53,7 +53,7 @@ from commonplace.mcp.protocol import (
     progress_token,
     report_defect,
     respond,
-    stateless_terms,
+    terms_of,
 )
 
 _T = TypeVar("_T")
@@ -335,14 +335,12 @@ class _Connection:
             deliver(encode(error_of(call_id, ProtocolError(INTERNAL_ERROR, text))))
 
     def _terms_and_method(self, call: Call) -> tuple[Terms, Method]:
-        if is_stateless(call.params) or call.method == "server/discover":
-            terms = stateless_terms(call.params)
-            return terms, method_of(call.method, self._registry, terms)
-        method = method_of(call.method, self._registry, self._session or _NEWEST)
-        if self._session is None and call.method != "ping":
+        terms = terms_of(call.method, call.params, self._session or _NEWEST)
+        method = method_of(call.method, self._registry, terms)
+        if self._session is None and not terms.is_stateless and call.method != "ping":
             text = "send initialize first, or give the protocol version in params._meta"
             raise ProtocolError(INVALID_PARAMS, text)
-        return self._session or _NEWEST, method
+        return terms, method
 
     def _progress(self, token: RequestId | None, cancellation: threading.Event) -> Callable[..., None]:
         """Return what sends a handler's progress while it grows and the client wants it."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import meant, visible
-from commonplace.mcp.protocol import Context, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Offer, ToolResult
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 
 if TYPE_CHECKING:
@@ -498,19 +499,14 @@ _HANDLERS: Final[Mapping[str, Callable[[Engine, Arguments], ToolResult]]] = {
 }
 
 
-def tools_of(opened: Opened) -> tuple[Tool, ...]:
-    """Return the tools over an engine, as `tools.json` describes them."""
+@cache
+def tool_forms() -> Sequence[Mapping[str, Any]]:
+    """Return the tools as they are listed."""
     with open(__file__.removesuffix("py") + "json", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not loaded
-        forms = json.load(file)
-    return tuple(
-        Tool(
-            form["name"],
-            form["title"],
-            form["description"],
-            form["inputSchema"],
-            _bound(_HANDLERS[form["name"]], opened),
-            form["outputSchema"],
-            form["annotations"],
-        )
-        for form in forms
-    )
+        forms: Sequence[Mapping[str, Any]] = json.load(file)
+    return forms
+
+
+def tools_of(opened: Opened) -> tuple[Offer, ...]:
+    """Return the tools over an engine."""
+    return tuple(Offer(form, _bound(_HANDLERS[form["name"]], opened)) for form in tool_forms())

@@ -66,10 +66,8 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
             if version is not None and version not in known:
                 detail = f"MCP-Protocol-Version is {version!r:.80}"
                 raise Problem(400, "unknown-protocol-version", detail, remedy=f"send one of {', '.join(known)}")
-            if protocol.is_stateless(message.params) or message.method == "server/discover":
-                terms = protocol.stateless_terms(message.params)
-            else:
-                terms = protocol.Terms(version if version in protocol.SESSION_VERSIONS else _ASSUMED_VERSION)
+            session = protocol.Terms(version if version in protocol.SESSION_VERSIONS else _ASSUMED_VERSION)
+            terms = protocol.terms_of(message.method, message.params, session)
             method = protocol.method_of(message.method, registry, terms)
         except jsonrpc.ProtocolError as error:
             return Response(jsonrpc.encode(jsonrpc.error_of(message.id, error)), media_type=_JSON)
@@ -78,6 +76,7 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
         return Response(answer(registry, message, message.id, method, context), media_type=_JSON)
 
 
-def _scope(tool: protocol.Tool) -> str:
-    changes = "forget" if tool.hints.get("destructiveHint", True) else "write"
-    return "read" if tool.hints.get("readOnlyHint") else changes
+def _scope(tool: protocol.Offer) -> str:
+    hints = tool.form.get("annotations", {})
+    changes = "forget" if hints.get("destructiveHint", True) else "write"
+    return "read" if hints.get("readOnlyHint") else changes

@@ -10,11 +10,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from commonplace.mcp.protocol import Registry
+from commonplace.mcp.protocol import Offer, Registry
 from commonplace.mcp.server import serve
 
 INFO = "toy", "1.2.3", "A toy", "Ask the toy."
 LIMIT_S = 20
+
+
+def tool(
+    name: str, title: str, description: str, schema: Mapping[str, Any], handler: Any, **more: Mapping[str, Any]
+) -> Offer:
+    form = {"name": name, "title": title, "description": description, "inputSchema": schema, **more}
+    return Offer(form, handler)
+
+
+def resource(uri: str, name: str, title: str, description: str, handler: Any, kind: str = "text/markdown") -> Offer:
+    form = {"uri": uri, "name": name, "title": title, "description": description, "mimeType": kind}
+    return Offer(form, handler)
+
+
+def prompt(name: str, title: str, description: str, handler: Any, *arguments: tuple[str, str, bool]) -> Offer:
+    listed = [dict(zip(("name", "description", "required"), each, strict=True)) for each in arguments]
+    return Offer({"name": name, "title": title, "description": description, "arguments": listed}, handler)
 
 
 class Talk:

@@ -21,9 +21,9 @@ def test_serving_loads_nothing_heavy() -> None:
     """Not at import and not for the handshake and a list; the SDK takes 55 MB and 600 ms for the same."""
     program = (
         "import io, sys\n"
-        "from commonplace.mcp.protocol import Registry, Tool\n"
+        "from commonplace.mcp.protocol import Offer, Registry\n"
         "from commonplace.mcp.server import serve\n"
-        "tool = Tool('t', 'T', 't', {'type': 'object'}, lambda arguments, context: None)\n"
+        "tool = Offer({'name': 't', 'inputSchema': {'type': 'object'}}, lambda arguments, context: None)\n"
         'said = b\'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\\n\'\n'
         'said += b\'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\\n\'\n'
         "out = io.BytesIO()\n"

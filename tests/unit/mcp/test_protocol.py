@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.mcp.conversation import INFO, Talk, answers, line, request, stateless, talking
+from tests.unit.mcp.conversation import INFO, Talk, answers, line, request, resource, stateless, talking, tool
 
-from commonplace.mcp.protocol import Context, Registry, Resource, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Registry, ToolResult
 
 SERVER = {"name": "toy", "title": "A toy", "version": "1.2.3"}
 WHO = {"name": "who", "arguments": {}}
@@ -17,7 +17,7 @@ def who(arguments: Any, context: Context) -> ToolResult:
     return ToolResult({"version": context.terms.version, "client": context.terms.client})
 
 
-REGISTRY = Registry(*INFO, (Tool("who", "Who", "Tell who asks", {"type": "object"}, who),))
+REGISTRY = Registry(*INFO, (tool("who", "Who", "Tell who asks", {"type": "object"}, who),))
 
 
 def told_of(answer: Any) -> Any:
@@ -269,16 +269,16 @@ def test_resource_that_is_not_there_has_the_code_of_its_era(params: dict[str, An
     def read(*_: Any) -> str:
         raise AssertionError
 
-    resource = Resource("toy://a", "a", "A", "The letter", read)
-    with talking(Registry(*INFO, resources=lambda: (resource,))) as talk:
+    there = resource("toy://a", "a", "A", "The letter", read)
+    with talking(Registry(*INFO, resources=lambda: (there,))) as talk:
         talk.greet()
         error = talk.ask("resources/read", {**params, "uri": "toy://b"})["error"]
         assert error == {"code": code, "message": "Resource not found: there is no toy://b", "data": {"uri": "toy://b"}}
 
 
 def test_lists_may_be_kept_for_a_while_and_contents_not() -> None:
-    resource = Resource("toy://a", "a", "A", "The letter", lambda uri, context: "x")
-    registry = Registry(*INFO, REGISTRY.tools, resources=lambda: (resource,))
+    there = resource("toy://a", "a", "A", "The letter", lambda uri, context: "x")
+    registry = Registry(*INFO, REGISTRY.tools, resources=lambda: (there,))
     kept = {}
     with talking(registry) as talk:
         for method in ("tools/list", "resources/list", "resources/templates/list", "resources/read"):

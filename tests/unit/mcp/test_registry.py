@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.unit.mcp.conversation import INFO, Talk, talking
+from tests.unit.mcp.conversation import INFO, Talk, prompt, resource, talking, tool
 
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
-from commonplace.mcp.protocol import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Offer, Registry, ToolResult
 
 READS = {"readOnlyHint": True, "openWorldHint": False}
 ADDING = {
@@ -60,18 +60,14 @@ def guide(arguments: Mapping[str, str], context: Context) -> str:
 
 
 TOOLS = (
-    Tool("add", "Add", "Add two numbers", ADDING, add, SUM, READS),
-    Tool("fail", "Fail", "Fail", {"type": "object"}, fail),
+    tool("add", "Add", "Add two numbers", ADDING, add, outputSchema=SUM, annotations=READS),
+    tool("fail", "Fail", "Fail", {"type": "object"}, fail),
 )
 RESOURCES = (
-    Resource("toy://a b", "a", "A", "The letter", read, "text/plain"),
-    *(Resource(f"toy://{name}", name, "Day", "A day", read) for name in ("never", "wrong", "busy", "defect")),
+    resource("toy://a b", "a", "A", "The letter", read, "text/plain"),
+    *(resource(f"toy://{name}", name, "Day", "A day", read) for name in ("never", "wrong", "busy", "defect")),
 )
-PROMPTS = (
-    Prompt(
-        "guide", "Guide", "Explain", guide, (PromptArgument("topic", "What of", True), PromptArgument("tone", "How"))
-    ),
-)
+PROMPTS = (prompt("guide", "Guide", "Explain", guide, ("topic", "What of", True), ("tone", "How", False)),)
 REGISTRY = Registry(*INFO, TOOLS, lambda: RESOURCES, PROMPTS)
 
 
@@ -244,7 +240,7 @@ def test_defect_in_a_resource_is_told_by_its_kind_alone(talk: Talk, caplog: pyte
 
 def test_resources_are_asked_for_anew_each_time() -> None:
     """A note of today is there today without a restart."""
-    there: list[Resource] = []
+    there: list[Offer] = []
     with talking(Registry(*INFO, resources=lambda: there)) as talk:
         talk.greet()
         assert talk.ask("resources/list")["result"]["resources"] == []
@@ -253,7 +249,7 @@ def test_resources_are_asked_for_anew_each_time() -> None:
 
 
 def test_resources_that_cannot_be_listed_now_are_told_why() -> None:
-    def busy() -> list[Resource]:
+    def busy() -> list[Offer]:
         raise StoreBusyError("the store is busy", remedy="try again")
 
     with talking(Registry(*INFO, resources=busy)) as talk:

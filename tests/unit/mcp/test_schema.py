@@ -110,7 +110,7 @@ def test_the_tools_use_only_keywords_that_are_checked() -> None:
     """Otherwise a limit that a schema promises would be ignored in silence."""
     tools = tools_of(lambda _: pytest.fail("no tool is called"))
     assert len({tool.name for tool in tools}) == len(tools)
-    for schema in (each for tool in tools for each in (tool.input_schema, tool.output_schema) if each is not None):
+    for schema in (tool.form[name] for tool in tools for name in ("inputSchema", "outputSchema")):
         assert schema["type"] == "object"
         Draft202012Validator.check_schema(schema)
         assert {keyword for each in below(schema) for keyword in each} <= CHECKED

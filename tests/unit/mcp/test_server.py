@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.unit.mcp.conversation import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking
+from tests.unit.mcp.conversation import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking, tool
 
-from commonplace.mcp.protocol import Context, Registry, Tool, ToolResult
+from commonplace.mcp.protocol import Context, Registry, ToolResult
 from commonplace.mcp.server import Pool, serve
 
 
@@ -44,7 +44,7 @@ def gate() -> Iterator[Gate]:
 
 
 def registry(gate: Gate) -> Registry:
-    return Registry(*INFO, (Tool("wait", "Wait", "Wait", {"type": "object"}, gate.wait),))
+    return Registry(*INFO, (tool("wait", "Wait", "Wait", {"type": "object"}, gate.wait),))
 
 
 def start(talk: Talk, gate: Gate, call_id: int | str, params: Mapping[str, Any] | None = None) -> None:
@@ -170,7 +170,7 @@ def tell(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     return ToolResult({})
 
 
-TELLING = Registry(*INFO, (Tool("tell", "Tell", "Tell", {"type": "object"}, tell),))
+TELLING = Registry(*INFO, (tool("tell", "Tell", "Tell", {"type": "object"}, tell),))
 
 
 @pytest.mark.parametrize("token", ["t", 0, 7])
@@ -248,7 +248,7 @@ def test_requests_one_after_another_need_one_thread() -> None:
         seen.add(threading.current_thread().name)
         return ToolResult({})
 
-    with talking(Registry(*INFO, (Tool("who", "Who", "Who", {"type": "object"}, who),))) as talk:
+    with talking(Registry(*INFO, (tool("who", "Who", "Who", {"type": "object"}, who),))) as talk:
         talk.greet()
         for _ in range(50):
             talk.ask("tools/call", {"name": "who"})
