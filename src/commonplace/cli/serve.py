@@ -5,12 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 import webbrowser
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
 from tempfile import mkstemp
-from threading import Lock, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -114,45 +114,41 @@ def _run(invocation: Invocation, address: Address, report: Callable[[str], None]
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import run
 
-    loaded, listener, turn, stack = invocation.settings(), Listener(), Lock(), ExitStack()
+    loaded, listener = invocation.settings(), Listener()
     invocation.refuse_mistyped(loaded)
-    opened: list[Engine] = []
 
-    def engine() -> Engine:
-        with turn:
-            if not opened:
-                opened.append(stack.enter_context(invocation.open(loaded, create=True)))
-            listener.begin(loaded, engine)
-        return opened[0]
+    def opened() -> Engine:
+        engine = invocation.open(loaded, create=True)
+        listener.begin(loaded, lambda: engine)  # where there was no store before
+        return engine
 
-    def open_early() -> None:
-        with suppress(CommonplaceError):  # the first page reports it
-            engine().consolidation_runs(1)  # loads most of what Home asks for
+    @contextmanager
+    def serving(where: str, engine: Callable[[], Engine]) -> Iterator[None]:
+        def open_early() -> None:
+            with suppress(CommonplaceError):  # the first page reports it
+                engine().consolidation_runs(1)  # loads most of what Home asks for
 
-    opening = Thread(target=open_early, daemon=True)
-
-    def ready(where: str) -> None:
+        opening = Thread(target=open_early, daemon=True)
         if invocation.has_store(loaded):
-            with turn:
-                listener.begin(loaded, engine)
+            listener.begin(loaded, engine)
             if "has_page" in options:
                 opening.start()  # meanwhile the browser starts
         report(where)
-
-    with stack:
         try:
-            run(
-                lambda: engine().in_namespace(loaded.store.namespace),
-                address,
-                log=directory_of(loaded.store.path) / LOGS / "access.jsonl",
-                ready=ready,
-                waits_for_database=address_of(loaded.store.path) is not None,
-                **options,
-            )
+            yield
         finally:
             if opening.ident is not None:
                 opening.join()
             listener.end()
+
+    run(
+        opened,
+        address,
+        log=directory_of(loaded.store.path) / LOGS / "access.jsonl",
+        serving=serving,
+        waits_for_database=address_of(loaded.store.path) is not None,
+        **options,
+    )
 
 
 @click.group(cls=Group)

@@ -27,8 +27,8 @@ from commonplace.server.routes import OPERATIONS, Operation
 TIMEOUT_S: Final = 60.0
 _JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
-_LISTS: Final = {"list": "memories", "links": "links", "remember_many": "memories"}
-"""The member of an answer that a method of the engine returns by itself, where the operation does not name it."""
+_LISTED: Final = "memories"
+"""The member of a page of memories that `list` returns by itself, as the engine does."""
 
 
 class Answer(dict[str, Any]):
@@ -63,8 +63,8 @@ class _Calls:
             raise UsageError(f"{name}: {error}", remedy="see the method of `commonplace.Engine`") from error
         given = dict(list(bound.arguments.items())[1:])
         answer = self._send(operation, given)
-        member = operation.member or _LISTS.get(name)
-        return answer if member is None else answer[member]
+        member = operation.member or (_LISTED if name == "list" else "")
+        return answer[member] if member else answer
 
 
 class Client(_Calls):

@@ -183,8 +183,6 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "FoundOften": "path: str; searches: int",
         "RunReport": "...; results: dict[str, list[Result]]; lost?: list[str]",
         "MemoryPage": "memories: list[Memory]; next_cursor: str | None; counts: MemoryCounts",
-        "MemoryList": "memories: list[Memory]",
-        "Links": "links: list[Link]",
         "Answered": "id: str; kind: str; answer: str; reason: str",
         "VectorStorePage": (
             "object: Literal['vector_store.search_results.page']; search_query: list[str]; "
@@ -201,9 +199,7 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
 away, and a member with a question mark may be missing."""
 
 _RETURNED: Final[Mapping[str, str]] = {
-    "remember_many": "MemoryList",
     "list_memories": "MemoryPage",
-    "memory_links": "Links",
     "forget_memory": "ForgetReceipt",
     "forget": "ForgetReceipt",
     "why": "Receipt",

@@ -20,7 +20,9 @@ from commonplace.errors import UsageError
 from commonplace.types import Scope
 
 if TYPE_CHECKING:
+    from commonplace import Memory
     from commonplace.engine import Engine
+    from commonplace.types import Link
 
 Verb: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
 Schema: TypeAlias = dict[str, Any]
@@ -353,9 +355,9 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     }
 
 
-def links(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
+def links(engine: Engine, id: str) -> list[Link]:  # noqa: A002 - the name of the field
     """Return the links of a memory."""
-    return {"links": engine.links(id)}
+    return engine.links(id)
 
 
 def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
@@ -370,7 +372,7 @@ def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - 
 
 def remember_many(
     engine: Engine, items: Iterable[Mapping[str, Any]], force: bool = False, wait: bool = False
-) -> dict[str, Any]:
+) -> list[Memory]:
     """Store many memories in order, and return one for each.
 
     All are checked before any is stored.
@@ -380,7 +382,7 @@ def remember_many(
         force: take them even if they repeat what is stored.
         wait: answer when they can be found by meaning too; otherwise as soon as they are durable.
     """
-    return {"memories": engine.remember_many(items, force=force, wait=wait)}
+    return engine.remember_many(items, force=force, wait=wait)
 
 
 def forget_memory(engine: Engine, id: str, dry_run: bool = False) -> Any:  # noqa: A002 - the name of the field
@@ -489,7 +491,7 @@ def search_vector_store(
 _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     "Memories": (
         ("remember", "POST", "/memories", "write", "remember", {}, 201),
-        ("remember_many", "POST", "/memories/bulk", "write", remember_many, {}, 201),
+        ("remember_many", "POST", "/memories/bulk", "write", remember_many, {}, 201, "memories"),
         ("list_memories", "GET", "/memories", "read", list_memories),
         ("memory_facets", "GET", "/facets", "read", "memory_facets"),
         ("get_memory", "GET", "/memories/{id}", "read", "get"),
@@ -505,7 +507,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("archive_memory", "POST", "/memories/{id}/archive", "write", "archive"),
         ("restore_memory", "POST", "/memories/{id}/restore", "write", "restore_memory"),
         ("raise_memory", "POST", "/memories/{id}/tier", "write", "raise_tier"),
-        ("memory_links", "GET", "/memories/{id}/links", "read", links),
+        ("memory_links", "GET", "/memories/{id}/links", "read", links, {}, 200, "links"),
         ("memory_neighbourhood", "GET", "/memories/{id}/neighbourhood", "read", "neighbourhood"),
         ("link_memories", "POST", "/memories/{source}/links", "write", "link", {}, 201),
         ("unlink_memories", "DELETE", "/memories/{source}/links/{target}", "write", "unlink", {}, 200, "removed"),

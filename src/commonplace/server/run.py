@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -52,7 +53,7 @@ def run(
     per_minute: int = 0,
     has_page: bool = False,
     waits_for_database: bool = False,
-    ready: Callable[[str], None],
+    serving: Callable[[str, Callable[[], Engine]], AbstractContextManager[None]],
 ) -> None:
     """Serve until SIGINT or SIGTERM, then finish the requests that are being answered.
 
@@ -62,7 +63,8 @@ def run(
         per_minute: how many requests each token may send a minute; 0 is without limit.
         waits_for_database: the store is on a server, for whose answers other calls need not wait.
         has_page: serve the page too; clients that have not opened its link then need a token.
-        ready: is called with the address when the server listens; with a page, with the link to it.
+        serving: is entered when the server listens, with its address or the link to the page, and with what returns the
+            engine, which it opens if no request has; it is left before the engine is closed.
 
     Raises:
         MissingExtraError: the extra `server` is not installed.
@@ -107,9 +109,9 @@ def run(
     signal.signal(signal.SIGTERM, _stop)
     host = f"[{address.host}]" if ":" in address.host else address.host
     shown = f"http://{host}:{listening.getsockname()[1]}" if address.path is None else f"unix:{address.path}"
-    ready(shown + (page.path if page else ""))
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        with serving(shown + (page.path if page else ""), engines.root):
+            uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         pass  # what was being answered is finished
     finally:
