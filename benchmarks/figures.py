@@ -16,12 +16,15 @@ from typing import Any, Final
 
 from commonplace.benchmarks.harness import describe, last_line
 from commonplace.benchmarks.measures import mean
-from commonplace.benchmarks.report import COLUMNS, cells_of
+from commonplace.benchmarks.report import Sheet
 from commonplace.dataclasses import asdict, dataclass
 from commonplace.errors import UsageError
 from commonplace.types import Progress
 
 MEGABYTE: Final = 1_000_000
+COLUMNS: Final = ("what", "the contracts ask", "we aim at", "measured", "reached: contract", "aim")
+_CELLS: Final = ("what", "contract", "aim", "measured", "contract_reached", "aim_reached")
+"""What is below each column in the rows of a result."""
 _SIGNS: Final = {"<": operator.lt, ">": operator.gt, "≥": operator.ge, "≤": operator.le}
 
 Told = Mapping[str, Any]
@@ -327,11 +330,17 @@ def _shown(value: float, unit: str) -> str:
     return f"{sign}{number.replace('-', '−')} {unit}"
 
 
+def sheet(result: Mapping[str, Any]) -> Sheet:
+    """Return the table of figures to reach, as it is shown."""
+    title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes, size {result['size']}"
+    return Sheet(title, COLUMNS, tuple(tuple(each[name] for name in _CELLS) for each in result["rows"]))
+
+
 def markdown(result: Mapping[str, Any]) -> str:
     """Return the table as Markdown, with the line that no figure goes without: date, machine, sizes, seed."""
     machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     when = f"Measured on {result['date']} in {result['minutes']:g} minutes"
-    rows = (f"| {' | '.join(cells)} |" for cells in (COLUMNS, ("---",) * len(COLUMNS), *cells_of(result)))
+    rows = (f"| {' | '.join(cells)} |" for cells in (COLUMNS, ("---",) * len(COLUMNS), *sheet(result).rows))
     return "\n".join([f"{when}: {machine}; size {result['size']}, seed {result['seed']}.", "", *rows]) + "\n"
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from benchmarks.output import json_option, show
+from benchmarks.vectors import vectors_cache
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.data import read_corpus, read_judged_queries, read_people
 from commonplace.benchmarks.harness import (
@@ -20,7 +21,6 @@ from commonplace.benchmarks.harness import (
     latency,
     open_engine,
     owner_of,
-    vectors_cache,
     workspace,
 )
 from commonplace.benchmarks.recall import LIMIT, Outcome, figures

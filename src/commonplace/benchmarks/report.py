@@ -9,8 +9,6 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import MissingExtraError, UsageError
 
-COLUMNS: Final = ("what", "the contracts ask", "we aim at", "measured", "reached: contract", "aim")
-"""Of the table of figures to reach, which the directory `benchmarks` of the repository measures."""
 _MEGABYTE: Final = 1_000_000
 _NOT_SHOWN: Final = frozenset({"benchmark", "machine", "embedder", "curves"})
 _MAX_COLUMNS: Final = 7
@@ -28,16 +26,7 @@ class Sheet:
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
     """Return the tables of what a benchmark measured: one for each part of its JSON form that holds no further ones."""
-    if result.get("benchmark") == "figures":
-        title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes"
-        return [Sheet(f"{title}, size {result['size']}", COLUMNS, tuple(cells_of(result)))]
     return list(_sheets("", {name: value for name, value in result.items() if name not in _NOT_SHOWN}))
-
-
-def cells_of(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return the rows of the table as they are shown."""
-    names = ("what", "contract", "aim", "measured", "contract_reached", "aim_reached")
-    return [tuple(each[name] for name in names) for each in result["rows"]]
 
 
 def _sheets(title: str, value: Mapping[str, Any]) -> Iterator[Sheet]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +18,9 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, print_json, progress_bars, say
 from commonplace.errors import UsageError
 from commonplace.types import METHODS, Progress
+
+if TYPE_CHECKING:
+    from commonplace.benchmarks.report import Sheet
 
 Run = Callable[[Progress | None], dict[str, Any]]
 FILE = options.NEW_FILE
@@ -121,12 +125,10 @@ def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
     """
     ours = _of_clone("figures")
 
-    if is_markdown:
-        with progress_bars(invocation) as progress:
-            found = ours.run(ours.FigureOptions(**given), progress)
-        say(ours.markdown(found).rstrip())
-    else:
-        _measure(invocation, lambda progress: ours.run(ours.FigureOptions(**given), progress))
+    def show(found: dict[str, Any]) -> None:
+        say(ours.markdown(found).rstrip()) if is_markdown else print_figures(found, [ours.sheet(found)])
+
+    _measure(invocation, lambda progress: ours.run(ours.FigureOptions(**given), progress), show=show)
 
 
 @command(benchmark, _methods_option("two-stage"), embedder_option, seed_option, _plot_option)
@@ -165,26 +167,33 @@ def _of_clone(name: str) -> Any:
     """Return a module of the directory `benchmarks`, which is not installed."""
     clone = Path(commonplace.__file__).parents[2]
     if not (clone / "benchmarks" / f"{name}.py").is_file():
-        raise UsageError("this benchmark comes with the sources", remedy="run it in a clone of the repository")
+        what = "--vectors-cache" if name == "vectors" else "this benchmark"
+        raise UsageError(f"{what} comes with the sources", remedy="run it in a clone of the repository")
     sys.path.append(str(clone))
     return import_module(f"benchmarks.{name}")
 
 
-def _measure(invocation: Invocation, run: Run, target: Path | None = None, cache: Path | None = None) -> None:
-    from commonplace.benchmarks.harness import vectors_cache
+def _measure(
+    invocation: Invocation,
+    run: Run,
+    target: Path | None = None,
+    cache: Path | None = None,
+    show: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
     from commonplace.benchmarks.report import check_plot, plot
 
     if target is not None:
         check_plot(target)
-    with vectors_cache(cache), progress_bars(invocation) as progress:
+    kept = nullcontext() if cache is None else _of_clone("vectors").vectors_cache(cache)
+    with kept, progress_bars(invocation) as progress:
         figures = run(progress)
     if target is not None:
         plot(figures, target)
-    print_json(figures) if invocation.as_json else print_figures(figures)
+    (print_json if invocation.as_json else show or print_figures)(figures)
 
 
-def print_figures(figures: dict[str, Any]) -> None:
-    """Print what a benchmark measured as tables, each as wide as it takes."""
+def print_figures(figures: dict[str, Any], tables: Sequence[Sheet] | None = None) -> None:
+    """Print what a benchmark measured as tables, by default one for each part of it, each as wide as it takes."""
     from rich import box
     from rich.table import Table
 
@@ -194,7 +203,7 @@ def print_figures(figures: dict[str, Any]) -> None:
     machine = ", ".join(f"{name} {value}" for name, value in figures.get("machine", {}).items())
     embedder = f"Embedder {figures['embedder']}; " if "embedder" in figures else ""
     target.print(f"{embedder}{machine}\n")
-    for sheet in sheets(figures):
+    for sheet in sheets(figures) if tables is None else tables:
         table = Table(title=sheet.title, title_justify="left", box=box.SIMPLE_HEAD)
         for number, column in enumerate(sheet.columns):
             table.add_column(column, justify="right" if number else "left", no_wrap=True)

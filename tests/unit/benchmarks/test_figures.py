@@ -22,9 +22,9 @@ from benchmarks.figures import (
     markdown,
     parts,
     row,
+    sheet,
 )
 
-from commonplace.benchmarks.report import sheets
 from commonplace.errors import UsageError
 
 SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
@@ -200,14 +200,14 @@ def test_the_table_is_text_json_and_markdown(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(figures, "_measured", measured)
     result = figures.run(FigureOptions())
     assert json.loads(json.dumps(result)) == result
-    (sheet,) = sheets(result)
-    cells = {cell[0]: cell[1:] for cell in sheet.rows}
+    table = sheet(result)
+    cells = {cell[0]: cell[1:] for cell in table.rows}
     assert cells["recall p95, 10,000 memories"] == ("< 100 ms", "< 25 ms", "8 ms", "yes", "yes")
     assert cells["index build, 10,000 documents"] == ("< 5 s", "< 3 s", "not measured: no room", "–", "–")
     assert cells["search p95, 1,000,000 passages"][2] == "not measured: only with --size full"
     assert "--data" in cells["LoCoMo turns, R@10 (categories 1–4)"][2]
     assert "| recall p95, 10,000 memories | < 100 ms | < 25 ms | 8 ms | yes | yes |" in markdown(result).splitlines()
-    assert {len(line.split("|")) for line in markdown(result).splitlines()[2:]} == {len(sheet.columns) + 2}
+    assert {len(line.split("|")) for line in markdown(result).splitlines()[2:]} == {len(table.columns) + 2}
 
 
 def test_unknown_sizes_and_directories_are_refused(tmp_path: Path) -> None:

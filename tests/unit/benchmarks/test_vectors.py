@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.vectors import TEXTS_AT_ONCE, CachedEmbedder, vectors_cache
 
-from commonplace.benchmarks.harness import TEXTS_AT_ONCE, CachedEmbedder, vectors_cache
 from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
