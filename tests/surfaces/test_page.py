@@ -28,7 +28,9 @@ import commonplace
 from commonplace.cli import serve
 from commonplace.cli.app import cli
 from commonplace.cli.invocation import Invocation
+from commonplace.engine import Engine
 from commonplace.server.access import CSRF_HEADER, PageSession
+from commonplace.server.app import EnginePool
 
 HERE = Path(commonplace.__file__).parent / "server" / "page"
 PAGES = ("/", "/memories", "/memory?id=x", "/recall", "/graph", "/review", "/runs", "/context", "/store")
@@ -278,9 +280,9 @@ def test_the_store_is_opened_while_the_browser_starts_and_none_is_made(
 
     monkeypatch.setattr(Invocation, "open", spied)
 
-    def run(*_: object, ready: Callable[[str], None], **__: object) -> None:
-        ready("http://127.0.0.1:1/enter")
-        assert not has_store or opened.get(timeout=60) == store
+    def run(open_engine: Callable[[], Engine], *_: object, serving: Callable[..., Any], **__: object) -> None:
+        with closing(EnginePool(open_engine)) as engines, serving("http://127.0.0.1:1/enter", engines.root):
+            assert not has_store or opened.get(timeout=60) == store
 
     monkeypatch.setattr("commonplace.server.run.run", run)
     monkeypatch.setenv("COMMONPLACE_STORE", str(store))
