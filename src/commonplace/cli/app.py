@@ -158,9 +158,32 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A group of commands."""
+    """A group of commands; the outermost one runs a command and ends the process."""
 
     command_class = Command
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Run with the given arguments, or those of the process, and exit."""
+        given, name = list(sys.argv[1:] if args is None else args), prog_name or "commonplace"
+        # Known before parsing, so that an error in the arguments themselves is reported in the right form.
+        invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
+        self._main_shell_completion(extra, name)
+
+        # Without click's own `main`, which prints a blank line for Ctrl-C and takes a closed pipe for a failure.
+        def work() -> object:
+            try:
+                with self.make_context(name, list(given), obj=invocation, **extra) as context:
+                    return self.invoke(context)
+            except click.exceptions.Exit as asked:
+                return asked.exit_code
+            except click.UsageError as error:
+                if HOOK_OPTION in given:
+                    raise click.ClickException(error.format_message()) from error
+                raise
+
+        run_to_the_end(work, invocation)
 
 
 def command(
@@ -248,40 +271,14 @@ class Commands(Mapping[str, click.Command]):
 
 
 class Program(Group):
-    """The outermost group: runs a command and ends the process."""
-
-    def main(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
-    ) -> NoReturn:
-        """Run with the given arguments, or those of the process, and exit."""
-        given, name = list(sys.argv[1:] if args is None else args), prog_name or "commonplace"
-        # Known before parsing, so that an error in the arguments themselves is reported in the right form.
-        invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
-        self._main_shell_completion(extra, name)
-
-        # Without click's own `main`, which prints a blank line for Ctrl-C and takes a closed pipe for a failure.
-        def work() -> object:
-            try:
-                with self.make_context(name, list(given), obj=invocation, **extra) as context:
-                    return self.invoke(context)
-            except click.exceptions.Exit as asked:
-                return asked.exit_code
-            except click.UsageError as error:
-                if HOOK_OPTION in given:
-                    raise click.ClickException(error.format_message()) from error
-                raise
-
-        run_to_the_end(work, invocation)
+    """The program `commonplace`, whose help lists the commands under headings."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names that help and completion show: shortcuts are left out."""
         return [name for name in super().list_commands(ctx) if name not in SHORTCUTS]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """Write the commands under the headings of the table."""
-        if not isinstance(self.commands, Commands):
-            super().format_commands(ctx, formatter)
-            return
         width = max(map(len, self.commands))
         for title, names in SECTIONS.items():
             texts = {name: self.commands[name].get_short_help_str(formatter.width - width) for name in names}

@@ -17,7 +17,6 @@ from commonplace.cli.app import (
     SUCCESS,
     Command,
     Group,
-    Program,
     ask,
     command,
     invocation_of,
@@ -89,10 +88,6 @@ class _Agents(_Command, Group):
     """A group that takes the options of all agents, too."""
 
     command_class = _Command
-
-
-class _AgentsProgram(Program, _Agents):
-    """The same as a program of its own."""
 
 
 def _ids(result: Any) -> Iterable[str]:
@@ -357,7 +352,7 @@ def _refuse_dry_run() -> None:
         raise click.UsageError("There is no preview of this; `commonplace ledger history` shows what was changed.")
 
 
-program = _AgentsProgram(
+program = _Agents(
     "cortexgraph-consolidate",
     commands=dict(consolidate.commands),
     help=f"{consolidate.help}\n\nThis is `commonplace consolidate` under the name that agents of CortexGraph expect.",

@@ -10,8 +10,7 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import notify, say
-from commonplace.cli.rows import Answer, Line, Row, counted, emit, joined, listed, note
+from commonplace.cli.rows import Answer, Line, Row, counted, emit, emit_text, joined, listed, note
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -64,8 +63,7 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
         limit, rerank = values["limit"], not values["no_rerank"]
         found = engine.knowledge.retrieve(agent, " ".join(text), limit, min_score=values["min_score"], rerank=rerank)
     if fenced and not invocation.as_json:
-        notify(found.notices, invocation)
-        say(found.to_text())
+        emit_text(invocation, found, found.to_text())
         return
     by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
     hits = listed(found.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)

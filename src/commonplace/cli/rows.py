@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from commonplace.cli.output import console, notify, print_json
+from commonplace.cli.output import console, notify, print_json, say
 from commonplace.errors import NotFoundError
 from commonplace.formats.escaping import harmless, harmless_line
 from commonplace.formats.json_values import plain
@@ -153,7 +153,15 @@ def listed(
         yield from more(len(things), level=max(1, level))
 
 
-def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None, has_notices: bool = False) -> None:
+def emit(
+    invocation: Invocation,
+    found: Any,
+    shown: Shown,
+    *,
+    value: Any = None,
+    has_notices: bool = False,
+    indent: int | None = 2,
+) -> None:
     """Print what a command found: its notices, then JSON or rows, which may be a generator.
 
     Args:
@@ -163,9 +171,24 @@ def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None,
     notices = found.get("notices", ()) if isinstance(found, dict) else getattr(found, "notices", ())
     notify(() if has_notices else notices, invocation)
     if invocation.as_json:
-        print_json(plain(found if value is None else value))
+        print_json(plain(found if value is None else value), indent=indent)
     else:
         print_rows(rows_of(shown))
+
+
+def emit_text(invocation: Invocation, found: Any, text: str, *nothing: str) -> None:
+    """Print a text that a model reads, as it is, after the notices of the result that it is a part of.
+
+    Args:
+        nothing: notices in place of an empty text.
+    """
+    notify(found.notices, invocation)
+    if invocation.as_json:
+        print_json(found.to_dict())
+    elif text:
+        say(text)
+    else:
+        notify(nothing, invocation)
 
 
 def print_rows(rows: Rows) -> None:

@@ -25,6 +25,7 @@ from commonplace.cli.rows import (
     columns,
     counted,
     emit,
+    emit_text,
     listed,
     local_time,
     packed,
@@ -71,8 +72,7 @@ def _show(
         notice = "; ".join(filter(None, ["nothing relevant found", _held_back(result)]))
         result = replace(result, notices=(*result.notices, notice))
     if form == "fenced" and not invocation.as_json:
-        notify(result.notices, invocation)
-        say(result.to_text())
+        emit_text(invocation, result, result.to_text())
         return
 
     rows = (_recalled if of_memories else _results)(result, receipts, has_stages=invocation.is_verbose)
@@ -404,6 +404,7 @@ def why(invocation: Invocation, /, query: str, hits: tuple[str, ...], *, mark: V
 
 _MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
 _NOTHING: Final = "nothing stored is relevant to this task"
+_NO_ROOM: Final = "nothing relevant fits in the token budget; raise --max-tokens"
 _NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is indexed"
 
 
@@ -429,15 +430,8 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     with opened(invocation) as engine:
         made = engine.context(" ".join(task), **given)
         engine.log_retrieval(made, "context")
-    notify(made.notices, invocation)
-    if invocation.as_json:
-        print_json(made.to_dict())
-    elif made.text:
-        say(made.text)
-    elif made.left_out:
-        notify(("nothing relevant fits in the token budget; raise --max-tokens",), invocation)
-    else:
-        notify((_NOTHING if made.task.strip() else _NOTHING_YET,), invocation)
+    nothing = _NOTHING if made.task.strip() else _NOTHING_YET
+    emit_text(invocation, made, made.text, _NO_ROOM if made.left_out else nothing)
     return SUCCESS
 
 
