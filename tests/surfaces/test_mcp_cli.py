@@ -74,12 +74,6 @@ def test_who_has_a_client_that_knows_no_project_is_told_which_store_it_gets(bare
     assert "Without --store it uses your own store, not a project's." in told
 
 
-def test_the_client_that_is_in_use_can_be_asked_for(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathlib.Path.home", lambda: bare.project / "home")
-    (bare.project / "home" / ".codex").mkdir(parents=True)
-    assert bare.json("mcp", "--print-config", "auto") == bare.json("mcp", "--print-config", "codex")
-
-
 def test_installing_writes_once_shows_the_change_and_keeps_the_old_file(bare: Program) -> None:
     place = bare.project / ".mcp.json"
     place.write_text('{"mcpServers": {"other": {"command": "x"}}}\n', "utf-8")

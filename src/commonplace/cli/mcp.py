@@ -18,12 +18,11 @@ from commonplace.cli.output import hint, print_json, say, write_whole
 from commonplace.errors import UsageError
 
 NAME = "commonplace"
-AUTO = "auto"
 CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "opencode")
 
 
 @command(None)
-@options.choice("--print-config", of=(*CLIENT_NAMES, AUTO), help="Print what to write to a client's file.")
+@options.choice("--print-config", of=CLIENT_NAMES, help="Print what to write to a client's file.")
 @options.choice("--install", of=CLIENT_NAMES, help="Write it there, after showing the change.")
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
@@ -48,9 +47,9 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
 
 
 def _print_config(name: str, invocation: Invocation) -> int:
-    from commonplace.mcp.clients import CLIENTS, in_use, snippet
+    from commonplace.mcp.clients import CLIENTS, snippet
 
-    client = in_use(Path.home()) if name == AUTO else CLIENTS[name]
+    client = CLIENTS[name]
     place = client.place(Path.cwd(), Path.home())
     text = snippet(client, _command(invocation))
     if invocation.as_json:

@@ -30,7 +30,6 @@ class Client:
 
     Attributes:
         place: returns its file, of a project's directory and of a user's home directory.
-        marks: names in a home directory that show that the client is in use.
         keys: the path to the servers in that file.
         entry: returns the entry of a server, made of its command line.
         is_toml: the file is TOML, else JSON.
@@ -40,7 +39,6 @@ class Client:
     name: str
     title: str
     place: Callable[[Path, Path], Path]
-    marks: tuple[str, ...]
     keys: tuple[str, ...]
     entry: Callable[[Sequence[str]], Entry]
     then: str
@@ -70,7 +68,6 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "claude-code",
             "Claude Code",
             lambda project, _: project / ".mcp.json",
-            (".claude", ".claude.json"),
             ("mcpServers",),
             _stdio,
             "Start Claude Code in this directory and allow the server; /mcp shows it.",
@@ -79,7 +76,6 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "claude-desktop",
             "Claude Desktop",
             _desktop,
-            (".config/Claude", "Library/Application Support/Claude", "AppData/Roaming/Claude"),
             ("mcpServers",),
             _plain,
             "Quit Claude Desktop and start it again. Without --store it uses your own store, not a project's.",
@@ -88,7 +84,6 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "cursor",
             "Cursor",
             lambda project, _: project / ".cursor" / "mcp.json",
-            (".cursor",),
             ("mcpServers",),
             _plain,
             "Turn the server on in Cursor's settings, under MCP.",
@@ -97,7 +92,6 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "codex",
             "Codex",
             lambda _, home: Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml",
-            (".codex",),
             ("mcp_servers",),
             _plain,
             "Start Codex again; /mcp shows it.",
@@ -107,7 +101,6 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "vscode",
             "VS Code",
             lambda project, _: project / ".vscode" / "mcp.json",
-            (".vscode", ".vscode-server", ".config/Code"),
             ("servers",),
             _stdio,
             "Open the file in VS Code and press Start above the server.",
@@ -116,19 +109,12 @@ CLIENTS: Final[Mapping[str, Client]] = {
             "opencode",
             "opencode",
             lambda project, _: project / "opencode.json",
-            (".config/opencode",),
             ("mcp",),
             lambda command: {"type": "local", "command": list(command), "enabled": True},
             "Start opencode in this directory.",
         ),
     )
 }
-
-
-def in_use(home: Path) -> Client:
-    """Return the client that a user seems to have, the first of several, and Claude Code where none is seen."""
-    seen = (client for client in CLIENTS.values() if any((home / mark).exists() for mark in client.marks))
-    return next(seen, CLIENTS["claude-code"])
 
 
 def is_configured(client: Client, place: Path) -> bool:

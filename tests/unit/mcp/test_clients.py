@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import UsageError
-from commonplace.mcp.clients import CLIENTS, changed, in_use, snippet
+from commonplace.mcp.clients import CLIENTS, changed, snippet
 
 COMMAND = ["/opt/bin/commonplace", "mcp", "--namespace", 'Team "A"']
 PLAIN = {"command": COMMAND[0], "args": COMMAND[1:]}
@@ -140,13 +140,3 @@ def test_another_command_takes_the_place_of_the_old_one() -> None:
     for client in CLIENTS.values():
         first = changed("", client, OTHER, name="f")
         assert changed(first, client, COMMAND, name="f") == snippet(client, COMMAND)
-
-
-@pytest.mark.parametrize(
-    ("mark", "name"),
-    [(".claude.json", "claude-code"), (".cursor", "cursor"), (".codex", "codex"), (".config/opencode", "opencode")],
-)
-def test_the_client_in_use_is_known_by_what_it_leaves_at_home(mark: str, name: str, tmp_path: Path) -> None:
-    assert in_use(tmp_path).name == "claude-code"
-    (tmp_path / mark).mkdir(parents=True)
-    assert in_use(tmp_path).name == name
