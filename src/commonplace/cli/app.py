@@ -210,6 +210,7 @@ def ask(
     group: click.Group | None,
     *parameters: options.Decorator,
     is_long: bool = False,
+    creates: bool = False,
     has_notices: bool = False,
     fails: Callable[[Any], bool] | None = None,
     **extra: Any,
@@ -218,6 +219,7 @@ def ask(
 
     Args:
         is_long: show progress on a terminal.
+        creates: make the store if there is none.
         has_notices: the rows show the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
     """
@@ -225,7 +227,7 @@ def ask(
     def decorate(function: Callable[..., Answer]) -> Command:
         @wraps(function)
         def run(invocation: Invocation, /, **values: Any) -> int:
-            with opened(invocation, is_long=is_long) as engine:
+            with opened(invocation, create=creates, is_long=is_long) as engine:
                 answer, rows = function(engine, **values)
             emit(invocation, answer, rows, has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS

@@ -416,14 +416,13 @@ def status(engine: Engine, /) -> Answer:
     """
     found = engine.graph.stats()
     hold = f" ({found.current:,} {'holds' if found.current == 1 else 'hold'} now)" if found.relations else ""
-    rows = [Line(f"{holdings(found)}{hold}" or "The graph is empty.", "bold")]
-    if found.disputed:
-        disputed = counted(found.disputed, "fact")
-        rows.append(Line(f"{disputed} disputed; see `commonplace graph disputes`", _WARNING))
-    for name, counts in {"entities": found.entity_types, "facts": found.relation_types}.items():
-        if text := counts_text(counts):
-            rows.append(Line(f"{name}: {text}", "", 1))
-    return found, rows
+    disputed = f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`"
+    types = {"entities": counts_text(found.entity_types), "facts": counts_text(found.relation_types)}
+    return found, [
+        Line(f"{holdings(found)}{hold}" or "The graph is empty.", "bold"),
+        Line(disputed if found.disputed else "", _WARNING),
+        *(Line(f"{name}: {text}" if text else "", "", 1) for name, text in types.items()),
+    ]
 
 
 @command(graph, _entity_argument, _times)
@@ -504,9 +503,9 @@ def sync(engine: Engine, /) -> Answer:
     if done.backend == "local":
         return done, "The graph is local: nothing is queued."
     sent = counted(done.delivered, "episode")
-    rows = [Line(f"Sent {sent} to {done.backend.capitalize()}; {done.waiting:,} queued.", "bold")]
-    if done.unsure:
-        rows.append(Line(f"{done.unsure:,} of these may have arrived; they are checked before being resent.", "", 1))
-    if done.refused:
-        rows.append(Line(f"{done.refused:,} of these were refused.", _WARNING, 1))
-    return done, rows
+    unsure = f"{done.unsure:,} of these may have arrived; they are checked before being resent."
+    return done, [
+        Line(f"Sent {sent} to {done.backend.capitalize()}; {done.waiting:,} queued.", "bold"),
+        Line(unsure if done.unsure else "", "", 1),
+        Line(f"{done.refused:,} of these were refused." if done.refused else "", _WARNING, 1),
+    ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
+from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.rows import Answer, Line, Row, counted, emit, emit_text, joined, listed, note
 
@@ -24,8 +24,11 @@ def knowledge() -> None:
     """Index and query what agents know."""
 
 
-@command(knowledge, click.argument("file", type=options.FILE, metavar="AGENT.YAML"))
-def index(invocation: Invocation, /, file: Path) -> int:
+_file = click.argument("file", type=options.FILE, metavar="AGENT.YAML")
+
+
+@ask(knowledge, _file, creates=True, is_long=True, fails=lambda report: not report.is_replaced)
+def index(engine: Engine, /, file: Path) -> Answer:
     """Index the knowledge in an agent's file.
 
     The file names the agent and lists maps under `knowledge`. What is no longer in the file is deleted. If anything
@@ -33,8 +36,7 @@ def index(invocation: Invocation, /, file: Path) -> int:
 
     Example: commonplace knowledge index travel-agent.yaml
     """
-    with opened(invocation, create=True, is_long=True) as engine:
-        report = engine.knowledge.create_agent(file).report
+    report = engine.knowledge.create_agent(file).report
     changed = {"added": report.added, "unchanged": report.unchanged, "embedded again": report.embedded}
     counts = [f"{number:,} {words}" for words, number in {**changed, "deleted": report.deleted}.items() if number]
     rows = [
@@ -42,8 +44,7 @@ def index(invocation: Invocation, /, file: Path) -> int:
         Line(joined(counts) or "nothing to index", "dim", 1),
         Line(f"embedder {report.embedder}" if report.embedder else "", "dim", 1),
     ]
-    emit(invocation, report, rows if report.is_replaced else [])
-    return SUCCESS if report.is_replaced else FAILURE
+    return report, rows if report.is_replaced else []
 
 
 @command(knowledge, click.argument("agent"))

@@ -15,6 +15,7 @@ from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.options import refuse_unasked
 from commonplace.cli.output import hint, print_json, say, write_whole
+from commonplace.cli.rows import Line, emit
 from commonplace.errors import UsageError
 
 NAME = "commonplace"
@@ -78,8 +79,7 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         raise UsageError(f"{place} cannot be read: {error}", remedy=f"correct it, or {by_hand(client)}") from error
     new = changed(old, client, _command(invocation), name=str(place))
     if new == old:
-        said = f"The server is already configured for {client.title}: {place}"
-        print_json(done) if invocation.as_json else say(said)
+        emit(invocation, done, f"The server is already configured for {client.title}: {place}")
         return SUCCESS
     if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
         raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
@@ -102,13 +102,10 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
             raise UsageError(f"{backup} cannot be written: {error.strerror}", remedy=by_hand(client)) from error
         done["backup"] = str(backup)
     write_whole(place, new, remedy=by_hand(client))
-    if invocation.as_json:
-        print_json(done | {"changed": True})
-        return SUCCESS
-    say(f"Written: {place}")
-    if done["backup"]:
-        say(f"The old one is kept: {done['backup']}")
-    hint(client.then)
+    done["changed"] = True
+    emit(invocation, done, [f"Written: {place}", f"The old one is kept: {done['backup']}" if old else Line("")])
+    if not invocation.as_json:
+        hint(client.then)
     return SUCCESS
 
 

@@ -153,15 +153,7 @@ def listed(
         yield from more(len(things), level=max(1, level))
 
 
-def emit(
-    invocation: Invocation,
-    found: Any,
-    shown: Shown,
-    *,
-    value: Any = None,
-    has_notices: bool = False,
-    indent: int | None = 2,
-) -> None:
+def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None, has_notices: bool = False) -> None:
     """Print what a command found: its notices, then JSON or rows, which may be a generator.
 
     Args:
@@ -171,7 +163,7 @@ def emit(
     notices = found.get("notices", ()) if isinstance(found, dict) else getattr(found, "notices", ())
     notify(() if has_notices else notices, invocation)
     if invocation.as_json:
-        print_json(plain(found if value is None else value), indent=indent)
+        print_json(plain(found if value is None else value))
     else:
         print_rows(rows_of(shown))
 

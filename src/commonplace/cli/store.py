@@ -12,7 +12,7 @@ import click
 
 import commonplace
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
+from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
@@ -171,10 +171,10 @@ for _command in (forget_namespace, gc):
     store.add_command(_command)
 
 
-@command(store)
+@ask(store, is_long=True, fails=lambda found: not found["healthy"])
 @click.option("--no-mend", is_flag=True, help="Only examine; change nothing.")
 @click.option("--secrets", is_flag=True, help="Also replace secrets in what is stored by placeholders.")
-def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
+def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> Answer:
     """Check store, index and model data; repair the index.
 
     A faulty index is rebuilt, and interrupted deletions are finished. With --secrets, keys, tokens and passwords in
@@ -183,12 +183,10 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
 
     Example: commonplace doctor --secrets
     """
-    loaded = invocation.settings()
-    with opened(invocation, loaded, is_long=True) as engine:
-        found = engine.doctor(mend=not no_mend, secrets=secrets)
+    found, place = engine.doctor(mend=not no_mend, secrets=secrets), engine.settings.store.path
 
     def rows() -> Rows:
-        yield f"Store: {loaded.store.path}"
+        yield f"Store: {place}"
         for part in found.checked:
             findings = [finding for finding in found.findings if finding.part == part]
             if not findings:
@@ -200,8 +198,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
             for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
                 yield Line(f"  {part}: now {remedy}", "yellow")
 
-    emit(invocation, {"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)}, rows())
-    return SUCCESS if found.is_healthy else FAILURE
+    return {"store": place, "healthy": found.is_healthy, **asdict(found)}, rows()
 
 
 _file = click.argument("file", type=options.ANY_FILE)
