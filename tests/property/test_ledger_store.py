@@ -58,10 +58,7 @@ selections = st.builds(
     ids=st.lists(ids, max_size=2).map(tuple),
     agents=st.lists(agents, max_size=2).map(tuple),
     statuses=st.lists(statuses, max_size=2).map(tuple),
-    labels=labels,
     memory_ids=memories,
-    limit=st.none() | st.integers(0, 3),
-    offset=st.integers(0, 2),
 )
 runs = st.sampled_from(["r", "2b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"])
 reversals = st.builds(

@@ -1,35 +1,19 @@
-"""Results of the agents: models whose JSON schemas are those of the contract.
+"""Results of the agents, as the contract has them: an instance is valid exactly when the contract's schema accepts it.
 
-An instance is valid exactly when the contract's schema accepts it. The format `uuid` is an annotation, as in JSON
-Schema by default: ids given by callers are kept verbatim and need not be UUIDs.
+The format `uuid` is an annotation, as in JSON Schema by default: ids given by callers are kept verbatim and need not be
+UUIDs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-
-def _plain(schema: Any) -> Any:
-    """Return a schema as the contract has it: without titles, descriptions and defaults."""
-    if isinstance(schema, list):
-        return [_plain(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "enum" in schema:
-        return {"enum": schema["enum"]}
-    if "anyOf" in schema:
-        return {"type": [each["type"] for each in schema["anyOf"]]}
-    kept = {name: value for name, value in schema.items() if name not in ("title", "description", "default")}
-    if "properties" in kept:
-        kept["properties"] = {name: _plain(value) for name, value in kept["properties"].items()}
-    return {name: value if name == "properties" else _plain(value) for name, value in kept.items()}
-
+from commonplace.types.ledger import Urgency
 
 Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 Share = Annotated[float, Field(ge=0, le=1)]
-Urgency = Literal["high", "medium", "low"]
 
 
 class Result(BaseModel):
@@ -43,12 +27,6 @@ class Result(BaseModel):
 
     if TYPE_CHECKING:  # each model has it as its last field
         beads_issue_id: str | None = None
-
-    @classmethod
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the contract's JSON schema of this model."""
-        found: dict[str, Any] = _plain(super().model_json_schema(*args, **kwargs))
-        return found
 
 
 class DecayResult(Result):

@@ -19,19 +19,16 @@ _REVERSALS = form_of(Reversal)
 
 
 def chosen(found: Iterable[Issue], wanted: IssueSelection) -> list[Issue]:
-    """Return those issues that a selection chooses, by creation, ties by id, cut to its limit and offset."""
+    """Return those issues that a selection chooses, by creation, ties by id."""
     kept = [
         issue
         for issue in found
         if (not wanted.ids or issue.id in wanted.ids)
         and (not wanted.agents or issue.agent in wanted.agents)
         and (not wanted.statuses or issue.status in wanted.statuses)
-        and (not wanted.labels or not set(issue.labels).isdisjoint(wanted.labels))
         and (not wanted.memory_ids or not set(issue.memory_ids).isdisjoint(wanted.memory_ids))
     ]
-    kept.sort(key=order)
-    end = None if wanted.limit is None else wanted.offset + wanted.limit
-    return kept[wanted.offset : end]
+    return sorted(kept, key=order)
 
 
 def order(issue: Issue) -> tuple[float, str]:

@@ -133,13 +133,9 @@ class IssueSelection:
 
     Attributes:
         memory_ids: issues that name any of these.
-        order: by creation, ties by id.
     """
 
     ids: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
     memory_ids: tuple[str, ...] = ()
-    limit: int | None = None
-    offset: int = 0

@@ -75,9 +75,25 @@ def is_accepted(model: type[Result], instance: object) -> bool:
     return True
 
 
+def plain_schema(schema: Any) -> Any:
+    """Return a schema as the contract has it: without titles, descriptions and defaults."""
+    if isinstance(schema, list):
+        return [plain_schema(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "enum" in schema:
+        return {"enum": schema["enum"]}
+    if "anyOf" in schema:
+        return {"type": [each["type"] for each in schema["anyOf"]]}
+    kept = {name: value for name, value in schema.items() if name not in ("title", "description", "default")}
+    if "properties" in kept:
+        kept["properties"] = {name: plain_schema(value) for name, value in kept["properties"].items()}
+    return {name: value if name == "properties" else plain_schema(value) for name, value in kept.items()}
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_schema_is_the_contracts(model: type[Result]) -> None:
-    assert model.model_json_schema() == contract()[model.__name__]
+    assert plain_schema(model.model_json_schema()) == contract()[model.__name__]
 
 
 @pytest.mark.parametrize("model", MODELS)
