@@ -10,23 +10,15 @@ import socket
 import ssl
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
-from typing import Any, Final
-from urllib.error import URLError
-from urllib.request import (
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    UnknownHandler,
-    getproxies,
-    proxy_bypass,
-)
+from typing import Final
+from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError, UsageError
@@ -35,7 +27,9 @@ from commonplace.models.providers import Address, address_of
 FAULTS: Final = (OSError, HTTPException)
 """What `send` raises if no complete answer came; TimeoutError, an OSError, if it did not come in time."""
 _AT_ONCE: Final = 1 << 16
-_PROXY: Final = re.compile(r"(?:https?://)?(?:[^/]*@)?([^/@]+)/?", re.IGNORECASE)
+_PROXY: Final = re.compile(r"(https?://)?(?:([^/]*)@)?([^/@]+)/?", re.IGNORECASE)
+_REFUSED: Final = re.compile(r"Tunnel connection failed: (\d+)")
+"""How `http.client` says that a proxy refuses a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +69,21 @@ def send(
     if left <= 0:
         raise TimeoutError("the deadline has passed")
     outcome: SimpleQueue[Answer | Exception] = SimpleQueue()
-    request = Request(f"{address}{path}", body, dict(headers), method=method)  # noqa: S310 - an http(s) address
-    sockets: list[socket.socket] = []
-    opener = _opener(address, sockets)
+    connection, target, more = _connection(address, min(patience.read_s, left))
+    opened: list[socket.socket] = []  # the connection itself lets go of its socket when it has read the headers
 
     def exchange() -> None:
         try:
-            with opener.open(request, timeout=min(patience.read_s, left)) as response:
+            connection.connect()
+            opened.append(connection.sock)
+            connection.request(method, f"{target}{path}" or "/", body, {**headers, **more, "Connection": "close"})
+            with connection.getresponse() as response:
                 named = {name.lower(): value for name, value in response.getheaders()}
                 outcome.put(Answer(response.status, named, _body(response, patience, max_bytes)))
-        except URLError as error:
-            outcome.put(_reason(error, address))
         except Exception as error:  # raised again in the waiting thread
             outcome.put(error)
+        finally:
+            connection.close()
 
     # A socket's timeout holds for each single step, and the look-up of a name has none: a server that sends a byte a
     # second would block the caller. So the steps have a thread of their own, and the caller waits until the deadline.
@@ -97,67 +93,61 @@ def send(
     except Empty:
         raise TimeoutError("the deadline has passed") from None
     finally:
-        for each in sockets:  # so that the thread ends, too
+        for each in opened:  # so that the thread ends, too
             with suppress(OSError):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
     if isinstance(found, Exception):
+        if refused := _REFUSED.match(str(found)):
+            raise ProviderError(
+                f"the proxy answers {refused[1]} to a connection with {address.host}",
+                status=int(refused[1]),
+                remedy="check the proxy's variable and its password, or name the host in no_proxy",
+            )
         raise found
     return found
 
 
-def _opener(address: Address, sockets: list[socket.socket]) -> OpenerDirector:
-    """Return what opens an address, through the proxy that the environment names for it; no redirect is followed."""
+def _connection(address: Address, timeout_s: float) -> tuple[HTTPConnection, str, dict[str, str]]:
+    """Return a connection, through the proxy that the environment names; no redirect is followed.
 
-    def noting(kind: type[HTTPConnection]) -> Any:
-        class Noting(kind):  # type: ignore[misc, valid-type]
-            def connect(self) -> None:
-                super().connect()
-                sockets.append(self.sock)
-
-        return Noting
-
-    class Plain(HTTPHandler):
-        def http_open(self, req: Request) -> HTTPResponse:
-            return self.do_open(noting(HTTPConnection), req)
-
-    class Encrypted(HTTPSHandler):
-        def https_open(self, req: Request) -> HTTPResponse:
-            return self.do_open(noting(HTTPSConnection), req, context=_trusted())
-
-    opener = OpenerDirector()
+    With it come what the target of a request begins with, and headers for the proxy alone.
+    """
     proxy = _proxy(address)
-    for handler in (ProxyHandler({address.scheme: proxy} if proxy else {}), Plain(), Encrypted(), UnknownHandler()):
-        opener.add_handler(handler)
-    return opener
+    is_tls = address.scheme == "https" or (proxy is not None and proxy[0].scheme == "https")
+    reached = proxy[0] if proxy else address
+    if is_tls:
+        connection: HTTPConnection = HTTPSConnection(reached.host, reached.port, timeout=timeout_s, context=_trusted())
+    else:
+        connection = HTTPConnection(reached.host, reached.port, timeout=timeout_s)
+    if proxy is None:
+        return connection, address.path, {}
+    if address.scheme == "http":
+        return connection, str(address), proxy[1]
+    connection.set_tunnel(address.host, address.port, headers=proxy[1])
+    return connection, address.path, {}
 
 
-def _proxy(address: Address) -> str:
-    """Return the proxy of an address, "" for none: the local machine, where Ollama runs, never has one."""
+def _proxy(address: Address) -> tuple[Address, dict[str, str]] | None:
+    """Return the proxy of an address and the header that logs in to it; None for none.
+
+    The local machine, where Ollama runs, never has one.
+    """
     if address.is_loopback or proxy_bypass(address.authority):
-        return ""
+        return None
     proxies = getproxies()
-    proxy = proxies.get(address.scheme) or proxies.get("all", "")
-    place = _PROXY.fullmatch(proxy)
+    written = proxies.get(address.scheme) or proxies.get("all", "")
+    if not written:
+        return None
+    scheme, login, place = found.groups("") if (found := _PROXY.fullmatch(written)) else ("", "", "")
     try:
-        if proxy:
-            address_of(f"http://{place[1] if place else ''}")
+        proxy = address_of(f"{scheme or 'http://'}{place}")
     except UsageError:
         raise ProviderError(
             f"the proxy for {address.scheme} is not a valid http:// address",
             remedy="correct the variable, or name the host in no_proxy",
         ) from None
-    return proxy
-
-
-def _reason(error: URLError, address: Address) -> Exception:
-    refused = re.match(r"Tunnel connection failed: (\d+)", str(error.reason))
-    if refused:
-        return ProviderError(
-            f"the proxy answers {refused[1]} to a connection with {address.host}",
-            status=int(refused[1]),
-            remedy="check the proxy's variable and its password, or name the host in no_proxy",
-        )
-    return error.reason if isinstance(error.reason, Exception) else error
+    secret = b64encode(unquote(login).encode()).decode()
+    return proxy, {"Proxy-Authorization": f"Basic {secret}"} if login else {}
 
 
 @cache
