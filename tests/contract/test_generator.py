@@ -70,11 +70,11 @@ def answered(server: ModelServer, provider: str, **arguments: Any) -> Generated:
 def test_an_answer_comes_with_the_models_name_and_what_it_cost(provider: str) -> None:
     """Usage is reported, and counted for the run."""
     with ModelServer([good("blue")]) as server:
-        model: Generator = opened(server, provider)
+        budget = Budget()
+        model: Generator = opened(server, provider, budget)
         assert model.name == f"{provider}:m"
         assert model.generate(ASKED) == Generated("blue", "stub-model", 11, 7)
-    assert isinstance(model, RemoteGenerator)
-    assert (model.usage.calls, model.usage.input_tokens, model.usage.output_tokens) == (1, 11, 7)
+    assert (budget.calls, budget.tokens) == (1, 18)
 
 
 def test_the_conversation_goes_out_in_its_order_and_with_its_options(provider: str) -> None:
@@ -191,10 +191,10 @@ def test_an_instruction_for_json_stands_in_the_first_message_of_the_system() -> 
 def test_an_answer_that_is_of_no_use_counts_for_the_budget(provider: str) -> None:
     """It is paid for."""
     with ModelServer([truncated(ANSWER)]) as server:
-        model = opened(server, provider)
+        budget = Budget()
         with pytest.raises(ProviderError, match="cut short"):
-            model.generate(ASKED, schema=SCHEMA)
-    assert model.usage.tokens == 18
+            opened(server, provider, budget).generate(ASKED, schema=SCHEMA)
+    assert budget.tokens == 18
 
 
 def test_an_error_that_comes_as_a_success_is_an_error(provider: str) -> None:
@@ -351,7 +351,7 @@ def test_a_budget_is_shared_by_the_models_that_are_given_it() -> None:
         with pytest.raises(ProviderError, match="this run has spent 2 calls"):
             opened(server, "ollama", budget).generate(ASKED)
         assert len(server.asked) == 2
-    assert budget.usage.tokens == 36
+    assert budget.tokens == 36
 
 
 def test_nothing_is_sent_before_the_model_is_asked(provider: str) -> None:

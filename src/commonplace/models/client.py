@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import ProviderError
 from commonplace.settings.schema import ModelSettings
 
@@ -33,27 +33,19 @@ MAX_ASKED_WAIT_S: Final = 30.0
 """A server that asks for a longer wait than this is told to the caller instead of waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What was spent: requests sent, retries included, and the tokens that the servers counted."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
-
-
 class Budget:
-    """Counts what a run spends, `usage`, and refuses what goes beyond. Safe for threads; 0 is no limit."""
+    """Counts what a run spends on models, and refuses what goes beyond. Safe for threads; 0 is no limit.
+
+    Attributes:
+        calls: requests sent, retries included.
+        tokens: sent and received, as the servers counted them.
+    """
 
     def __init__(self, max_calls: int = 0, max_tokens: int = 0) -> None:
         self._max_calls = max_calls
         self._max_tokens = max_tokens
         self._lock = threading.Lock()
-        self.usage = Usage()
+        self.calls = self.tokens = 0
 
     def take_call(self) -> None:
         """Count a request that is about to be sent.
@@ -62,20 +54,20 @@ class Budget:
             ProviderError: the run has spent its calls or its tokens; nothing was sent.
         """
         with self._lock:
-            usage = self.usage
-            spent = (("calls", usage.calls, self._max_calls), ("tokens", usage.tokens, self._max_tokens))
-            for unit, number, limit in spent:
+            for unit, number, limit in (
+                ("calls", self.calls, self._max_calls),
+                ("tokens", self.tokens, self._max_tokens),
+            ):
                 if limit and number >= limit:
                     raise ProviderError(
                         f"this run has spent {number} {unit} on models, the limit is {limit}",
                         remedy=f"raise models.max_{unit} (0 is no limit), or ask for less",
                     )
-            self.usage = replace(usage, calls=usage.calls + 1)
+            self.calls += 1
 
-    def count_tokens(self, input_tokens: int, output_tokens: int) -> None:
+    def count_tokens(self, tokens: int) -> None:
         with self._lock:
-            usage = self.usage
-            self.usage = Usage(usage.calls, usage.input_tokens + input_tokens, usage.output_tokens + output_tokens)
+            self.tokens += tokens
 
 
 def wait_before(attempt: int, share: float) -> float:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.formats.json_values import DECODER
-from commonplace.models.client import Budget, JsonClient, Usage, Waiting
+from commonplace.models.client import Budget, JsonClient, Waiting
 from commonplace.models.contract import Generated, Generator, Message
 from commonplace.models.providers import Named, access, named
 from commonplace.settings.schema import ModelSettings
@@ -188,11 +188,6 @@ class RemoteGenerator:
         self._dialect = dialect
         self._learned = _Learned()
 
-    @property
-    def usage(self) -> Usage:
-        """What the budget of this model has spent so far."""
-        return self._client.budget.usage
-
     def generate(
         self,
         messages: Sequence[Message],
@@ -256,7 +251,7 @@ class RemoteGenerator:
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
         found = self._dialect.read(reply)
         # An answer that is of no use is paid for too.
-        self._client.budget.count_tokens(*found.spent)
+        self._client.budget.count_tokens(sum(found.spent))
         if found.refusal:
             raise self._useless(f"the model refused to answer: {found.refusal[:200]}", "change what is asked")
         if must_be_whole and found.is_cut:

@@ -73,7 +73,7 @@ def address_of(text: str, what: str = "the address") -> Address:
         )
     try:
         port = found.port or _PORTS[found.scheme]
-        host = _encoded(found.hostname)
+        host = found.hostname.encode("idna").decode()  # refuses parts that are empty or too long, as every network does
     except ValueError as error:
         raise UsageError(f"{what} is {text!r}: {error}", remedy="give it as https://host:port/path") from None
     return Address(found.scheme, host, port, quote(found.path.rstrip("/"), safe=_SAFE))
@@ -96,11 +96,6 @@ def _number(host: str) -> IPv4Address | IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
-
-
-def _encoded(host: str) -> str:
-    """Return a host's name in ASCII; a ValueError where a part is empty or too long, at which no network would fail."""
-    return host.encode("idna").decode()
 
 
 def _split(text: str) -> SplitResult | None:

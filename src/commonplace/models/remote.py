@@ -116,7 +116,7 @@ class RemoteEmbedder:
         answer = client.post("/embeddings", document, deadline=client.deadline(ALONE_S if len(texts) == 1 else None))
         usage = answer.get("usage")
         spent = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
-        client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0, 0)
+        client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0)
         found = _vectors(answer.get("data"), len(texts))
         if found is None:
             raise ProviderError(

@@ -306,17 +306,17 @@ def test_a_budget_of_calls_ends_the_run_with_a_remedy() -> None:
         with pytest.raises(ProviderError, match=r"spent 2 calls on models, the limit is 2; raise models\.max_calls"):
             asking.post("/chat/completions", {})
         assert len(server.asked) == 2
-    assert budget.usage.calls == 2
+    assert budget.calls == 2
 
 
 def test_a_budget_of_tokens_ends_the_run() -> None:
     """What an answer costs is known only when it has come, so the one that reaches the limit is the last."""
     budget = Budget(max_tokens=10)
     budget.take_call()
-    budget.count_tokens(6, 5)
+    budget.count_tokens(6 + 5)
     with pytest.raises(ProviderError, match=r"spent 11 tokens on models, the limit is 10; raise models\.max_tokens"):
         budget.take_call()
-    assert budget.usage.tokens == 11
+    assert budget.tokens == 11
 
 
 def test_no_more_requests_are_under_way_than_allowed() -> None:

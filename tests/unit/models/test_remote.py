@@ -210,7 +210,7 @@ def test_tokens_and_calls_of_embedding_count_for_the_budget() -> None:
     with ModelServer(rule=embeddings) as server:
         embedder = opened(server, settings=ModelSettings(max_calls=2))
         embedder.embed(tokenized("a b c"))
-        assert embedder._server().budget.usage.input_tokens == 4
+        assert embedder._server().budget.tokens == 4
         with pytest.raises(ProviderError, match="this run has spent 2 calls"):
             embedder.embed(tokenized("d"))
 
