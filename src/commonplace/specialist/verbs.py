@@ -26,6 +26,8 @@ from commonplace.text.tokens import analyse
 from commonplace.types import Hit
 
 DISPUTED: Final = "DISPUTED"
+Facts = tuple[tuple[str, str], ...]
+"""Lines of a response, by their keys."""
 
 
 def facts_of(
@@ -42,7 +44,7 @@ def relation_of(fact: RelationView, strength: float | None = None, *, is_directe
     return Relation(fact.source_name, fact.target_name, is_directed, strength)
 
 
-def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
+def disputed(relations: Iterable[Relation]) -> Facts:
     """Return the line that names disputed links, if there are any."""
     told = dict.fromkeys(write_relation(Relation(each.source, each.target, each.is_directed)) for each in relations)
     return ((DISPUTED, ",".join(told)),) if told else ()
@@ -218,32 +220,17 @@ MAX_OFFSET: Final = 1 << 30
 _WORD_END: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What there is to show of one thing."""
-
-    reference: Reference
-    content: str
-    scope: tuple[str, ...]
-    links: tuple[Relation, ...]
-    facts: tuple[tuple[str, str], ...]
-
-    def response(self, offset: int, size: int, *, has_head: bool = True) -> Response:
-        """Return a part of the text, with the names that belong to it or without."""
-        # No word is cut, unless none ends near.
-        end = min(offset + size, len(self.content))
-        if end < len(self.content):
-            near = max(offset + 1, end - _WORD_END)
-            end = next((at for at in range(end, near, -1) if self.content[at].isspace()), end)
-        more = (("NEXT_OFFSET", str(end)),) if end < len(self.content) else ()
-        return Response(
-            scope=self.scope if has_head else (),
-            data=(self.reference,),
-            relevance=(1.0,),
-            links=(self.links if has_head else ()) or None,
-            facts=(*self.facts, *more),
-            content=self.content[offset:end],
-        )
+def _part(whole: Response, offset: int, size: int, *, has_head: bool = True) -> Response:
+    """Return a part of a response's text, with the names that belong to it or without."""
+    # No word is cut, unless none ends near.
+    text = whole.content
+    end = min(offset + size, len(text))
+    if end < len(text):
+        near = max(offset + 1, end - _WORD_END)
+        end = next((at for at in range(end, near, -1) if text[at].isspace()), end)
+    more = (("NEXT_OFFSET", str(end)),) if end < len(text) else ()
+    scope, links = (whole.scope, whole.links) if has_head else ((), None)
+    return replace(whole, scope=scope, links=links, facts=(*whole.facts, *more), content=text[offset:end])
 
 
 def get(engine: Engine, parts: Parts) -> Response:
@@ -258,12 +245,12 @@ def get(engine: Engine, parts: Parts) -> Response:
         raise UsageError(
             f"offset is {offset}, the text has {len(shown.content):,} characters", remedy="give a smaller one"
         )
-    whole = shown.response(offset, rest)
+    whole = _part(shown, offset, rest)
     if rest <= MAX_CHARACTERS and fits(engine, whole):
         return whole
     # Nothing fits only beside tags and links of thousands of characters: these go then.
-    size = largest(engine, lambda size: shown.response(offset, size), min(MAX_CHARACTERS, rest))
-    return shown.response(offset, max(1, size), has_head=size > 0)
+    size = largest(engine, lambda size: _part(shown, offset, size), min(MAX_CHARACTERS, rest))
+    return _part(shown, offset, max(1, size), has_head=size > 0)
 
 
 def stats(engine: Engine, parts: Parts) -> Response:
@@ -277,10 +264,17 @@ def stats(engine: Engine, parts: Parts) -> Response:
     return Response(facts=tuple((key, str(number)) for key, number in (memories | known | disputes).items()))
 
 
-def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> _Shown:
-    """Return what there is to show of what a reference names."""
+def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> Response:
+    """Return all that there is to show of what a reference names."""
+
+    def shown(
+        kind: str, id_: str, content: str, facts: Facts, scope: Iterable[str] = (), links: Iterable[Relation] = ()
+    ) -> Response:
+        data, relations = (Reference(kind, id_),), tuple(links) or None
+        return Response(scope=tuple(scope), data=data, relevance=(1.0,), links=relations, facts=facts, content=content)
+
     id_ = reference.id
-    facts: tuple[tuple[str, str], ...]
+    facts: Facts
     if reference.kind == MEMORY:
         memory = engine.get(id_, as_of=as_of)
         engine.log_use(memory.id)
@@ -293,12 +287,12 @@ def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> _
             ("TRUST", f"{memory.trust:.2f}"),
             ("RETENTION", f"{memory.retention:.2f}"),
         )
-        related = tuple(Relation(each.source, each.target, is_directed=True, strength=each.strength) for each in links)
-        return _Shown(Reference(MEMORY, memory.id), memory.content, topics(memory), related, facts)
+        related = (Relation(each.source, each.target, is_directed=True, strength=each.strength) for each in links)
+        return shown(MEMORY, memory.id, memory.content, facts, topics(memory), related)
     if reference.kind == EPISODE:
         episode = engine.graph.episode(id_)
         facts = (("AT", iso(episode.reference_time)), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
-        return _Shown(Reference(EPISODE, episode.uuid), episode.content, (), (), facts)
+        return shown(EPISODE, episode.uuid, episode.content, facts)
     if reference.kind == FACT:
         fact = engine.graph.relation(id_, as_of=as_of)
         state = "retracted" if fact.retracted else "disputed" if fact.disputed else "stated"
@@ -308,7 +302,7 @@ def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> _
             *_times(fact.valid_from, fact.valid_to),
             ("TRUST", f"{fact.trust:.2f}"),
         )
-        return _Shown(Reference(FACT, fact.uuid), fact.fact, (), (relation_of(fact),), facts)
+        return shown(FACT, fact.uuid, fact.fact, facts, links=[relation_of(fact)])
     entity = engine.graph.entity(id_, as_of=as_of)
     about = engine.graph.neighbourhood(entity.uuid, 1, as_of=as_of).relations
     own = [each for each in about if entity.uuid in (each.source_node_uuid, each.target_node_uuid)][:MAX_LINKS]
@@ -318,7 +312,7 @@ def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> _
         *_times(entity.valid_from, entity.valid_to),
         *disputed(relation_of(each) for each in own if each.disputed),
     )
-    return _Shown(Reference(ENTITY, entity.name), entity.summary, names, tuple(map(relation_of, own)), facts)
+    return shown(ENTITY, entity.name, entity.summary, facts, names, map(relation_of, own))
 
 
 def _times(start: datetime | None, end: datetime | None) -> Iterator[tuple[str, str]]:
