@@ -514,7 +514,7 @@ class ReferenceMemories(ReferenceReembedding):
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
-        chosen = sorted(self._selected(namespace, selection), key=lambda each: _order(each, selection))
+        chosen = sorted(self._selected(namespace, selection), key=selection.key)
         end = None if selection.limit is None else selection.offset + selection.limit
         return chosen[selection.offset : end]
 
@@ -732,20 +732,6 @@ class ReferenceMemories(ReferenceReembedding):
         with self._open():
             refuse_write(in_snapshot=bool(self._snapshots), in_change=self._is_changing)
             yield
-
-
-def _order(stored: StoredMemory, wanted: Selection) -> tuple[float, str]:
-    """Return what memories are sorted by."""
-    keys = {
-        "newest": -stored.at,
-        "id": 0.0,
-        "used": -stored.record.use_count,
-        "idle": stored.record.last_used,
-        "stored": stored.record.born_at,
-        "changed": -stored.number,
-        "archived": -(stored.expired_at or 0.0),
-    }
-    return keys[wanted.order], stored.owner.id
 
 
 def _time(stored: StoredMemory) -> float:

@@ -283,6 +283,20 @@ class Selection:
     limit: int | None = None
     offset: int = 0
 
+    def key(self, stored: StoredMemory) -> tuple[float, str]:
+        """Return what memories are sorted by."""
+        owner, record = stored.owner, stored.record
+        keys = {
+            "newest": -stored.at,
+            "id": 0.0,
+            "used": -record.use_count,
+            "idle": record.last_used,
+            "stored": record.born_at,
+            "changed": -stored.number,
+            "archived": -(stored.expired_at or 0.0),
+        }
+        return keys[self.order], owner.id
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
