@@ -141,8 +141,9 @@ class _Run:
         self._gone: list[int] = []
         self.writer = PassageWriter(destination)
         self.counts: Counter[str] = Counter()
-        self._missing: set[str] = {file.path for file in self.found.files if file.path not in self._stored}
-        self._taken: list[str] = []
+        # How many files the store lacks, and how many of them the batch that is being filled brings.
+        self._missing = sum(file.path not in self._stored for file in self.found.files)
+        self._coming = 0
 
     @property
     def holds_any(self) -> bool:
@@ -163,7 +164,7 @@ class _Run:
         """Bring all found files up to date, and drop what is gone; see `index_root`."""
         files, store, namespace = self.found.files, self._destination.store, self._destination.namespace
         try:
-            if len(self._missing) > self._destination.limits.batch_owners:
+            if self._missing > self._destination.limits.batch_owners:
                 stored(*self._stored_of_all())
             for number, file in enumerate(files):
                 if progress and number % _PROGRESS_STEP == 0:
@@ -187,14 +188,13 @@ class _Run:
 
     def _stored_of_all(self) -> tuple[int, int]:
         if not self.writer.pending:
-            self._missing.difference_update(self._taken)
-            self._taken.clear()
-        return len(self.found.files) - len(self._missing), len(self.found.files)
+            self._missing, self._coming = self._missing - self._coming, 0
+        return len(self.found.files) - self._missing, len(self.found.files)
 
     def _take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""
-        self._taken.append(file.path)
         stored = self._stored.get(file.path)
+        self._coming += stored is None
         # The stamp of passages that this run would make in the same way.
         known = stored[1].stamp if stored and not self._force else None
         is_asked = self._selection.include is not None

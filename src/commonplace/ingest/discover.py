@@ -25,6 +25,7 @@ from commonplace.files import open_file
 from commonplace.store.filters import path_matcher, pattern_of
 from commonplace.text.hashes import blake2b
 from commonplace.text.languages import language_of
+from commonplace.text.words import patterns
 from commonplace.types import FileProblem
 
 MAX_FILE_BYTES: Final = 1_048_576
@@ -36,20 +37,8 @@ SKIPPED_DIRECTORIES: Final = frozenset(
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "__MACOSX", ".direnv"}
 )
 _SKIPPING_MARKS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})  # a virtual environment; a cache by its own word
-_SECRET: Final = re.compile(
-    r"\.env(?:rc)?(?:\.(?!example$|sample$|template$|dist$|defaults?$).*)?$"
-    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx?|ppk|gpg|ovpn|tfvars|tfstate)$"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?!.*\.pub$)"
-    r"|(?:credentials?|secrets?)(?:[._-].*)?(?<!\.py)(?<!\.[jt]s)(?<!\.[jt]sx)(?<!\.go)(?<!\.rs)(?<!\.java)(?<!\.kt)"
-    r"(?<!\.cs)(?<!\.rb)(?<!\.php)(?<!\.md)(?<!\.rst)(?<!\.pyi)(?<!\.swift)(?<!\.adoc)$"
-    r"|[._]netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.htpasswd$|\.git-credentials$|\.dockercfg$|\.vault-token$"
-    r"|service[-_]account.*\.json$"
-)
+_BY_NAME: Final = patterns(Path(__file__).with_name("skipped.txt"))
 _UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # controls, and halves of characters
-_GENERATED: Final = re.compile(
-    r".*(?:[.-]min|\.bundle|\.chunk|\.generated|\.designer|\.g|\.pb|_pb2|_pb2_grpc)\.\w+$"
-    r"|.*[-_.]lock\.(?:ya?ml|toml|json)$|.*\.snap$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +104,7 @@ def artifact_path(location: str, project: str | None) -> str:
 
 def is_secret(name: str) -> bool:
     """Return whether a file of this name usually holds passwords or keys."""
-    return bool(_SECRET.match(name.lower()))
+    return bool(_BY_NAME["secret"].match(name.lower()))
 
 
 def unmatched_globs(selections: Sequence[Selection]) -> list[str]:
@@ -202,7 +191,7 @@ class _Walk:
                     self._refuse(entry.path, "" if is_wanted else "other kind")
                 elif not is_wanted:
                     self.found.skipped["other kind"] += 1
-                elif self._include is None and _GENERATED.match(entry.name.lower()):
+                elif self._include is None and _BY_NAME["generated"].match(entry.name.lower()):
                     self.found.skipped["generated"] += 1
                 else:
                     for glob in [glob for glob, is_taken in self._takes.items() if is_taken(below)]:
