@@ -1,7 +1,7 @@
 """A program that behaves like `bd`, the command line of beads, in several versions; it is no test.
 
 It keeps its issues in `.beads/issues.json`. What it is told by BD_FAKE decides how it behaves, several words apart by
-commas: `array`, `envelope` (how newer versions answer), `old` (no flag to append notes), `stale` (it shows a claimed
+commas: `array`, `envelope` (how newer versions answer), `stale` (it shows a claimed
 issue as open, as a slow replica would), `rubbish`, `fail`, `error` (JSON that tells an error), `hang`, `silent`.
 """
 
@@ -41,7 +41,7 @@ def parsed(arguments: list[str]) -> tuple[Flags, list[str]]:
             rest.append(argument)
             continue
         name, _, value = argument.partition("=")
-        if name not in VALUES | {"--claim", "--json"} or ("old" in BEHAVIOUR and name == "--append-notes"):
+        if name not in VALUES | {"--claim", "--json"}:
             fail(f"Error: unknown flag: {name}")
         flags.setdefault(name, []).append(value)
     return flags, rest

@@ -82,14 +82,7 @@ class BdLedger(Ledger):
         why, issue = rules.said("error", error), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
-        line, blocked = f"blocked: {why}", ("--status=blocked", "--assignee=")
-        try:
-            self._ask("update", *blocked, f"--append-notes={line}", "--", id_)
-        except ProviderError as failure:
-            if "unknown flag" not in str(failure):
-                raise
-            # Versions that cannot append take the notes as a whole.
-            self._ask("update", *blocked, f"--notes={issue.notes.rstrip()}\n{line}", "--", id_)
+        self._ask("update", "--status=blocked", "--assignee=", f"--append-notes=blocked: {why}", "--", id_)
 
     def reopen(self, id_: str, why: str = "") -> None:
         status = self.get(id_).status

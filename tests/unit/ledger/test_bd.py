@@ -36,7 +36,7 @@ def bd(tmp_path: Path) -> BdLedger:
     return open_bd(str(program), tmp_path / "below")
 
 
-@pytest.fixture(params=["", "array", "envelope", "old"])
+@pytest.fixture(params=["", "array", "envelope"])
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("BD_FAKE", request.param)
     return str(request.param)
@@ -106,7 +106,7 @@ class TestOperations:
 
     @pytest.mark.usefixtures("version")
     def test_blocking_appends_and_keeps_the_json(self, bd: BdLedger) -> None:
-        """Also where the version cannot append."""
+        """What was noted before stays readable."""
         id_ = bd.create("merge", ["a"], "merge")
         bd.block(id_, "disk\nfull")
         bd.block(id_, "--status=closed")
