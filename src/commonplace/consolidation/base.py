@@ -31,8 +31,6 @@ from commonplace.store.memories import MemoryChange
 from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory, Tier
 from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueEvent, IssueSelection, Reversal, Urgency
 
-__all__ = ["ConsolidationAgent", "Failure", "Plan", "PlannedAgent"]
-
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R", bound=Result)
 
@@ -524,7 +522,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             self._close_outside(self._runtime.external, issue, reason)
             return
         known = self._runtime.store.ledger(self._runtime.namespace).issue(issue)
-        if known is not None and known.status == "open":
+        if known is not None and known.status == "open":  # else it is no operation
             with self._pace.change() as change:
                 known = change.ledger.issue(issue)  # others may have been faster
                 if known is not None and known.status == "open":

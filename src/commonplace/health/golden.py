@@ -101,13 +101,9 @@ def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
     answers = []
     for each in queries:
         found, shown = ask(each)
-        answers.append(
-            GoldenAnswer(
-                each,
-                tuple(name for name in each.relevant if name in found),
-                tuple(name for name in each.irrelevant if name in shown),
-            )
-        )
+        right = tuple(name for name in each.relevant if name in found)
+        wrong = tuple(name for name in each.irrelevant if name in shown)
+        answers.append(GoldenAnswer(each, right, wrong))
     return answers
 
 

@@ -77,7 +77,13 @@ def load(
         StoreError: the store that was found is a link, or it holds one.
     """
     given = _from_file(user_file or paths.user_settings_file())
-    outer = _from_environment(os.environ if environment is None else environment) | _from_flags(flags or {})
+    variables = os.environ if environment is None else environment
+    ours = sorted(name for name in variables if name.startswith(PREFIX) and name not in RESERVED)
+    by_variable, by_name = {key.environment: key for key in keys()}, {key.dotted: key for key in keys()}
+    set_there = ((name, variables[name], f"environment variable {name}") for name in ours)
+    outer = _layer(set_there, by_variable, "the environment", textual=True)
+    asked = ((dotted, raw, "flag") for dotted, raw in (flags or {}).items() if raw is not None)
+    outer |= _layer(asked, by_name, "the flags", textual=True)
     named, origin, project = _place((given | outer).get("store.path"), start or Path.cwd())
     store = paths.directory_of(named)
     paths.refuse_links(store)
@@ -87,7 +93,7 @@ def load(
         given |= _from_store(store / paths.STORE_FILE)
     else:
         given |= _from_document(overrides.values, overrides.origin, trusted=False)
-    place = _Given(_by_name()["store.path"], named, origin)
+    place = _Given(by_name["store.path"], named, origin)
     settings = _assemble(given | outer | {"store.path": place}, project)
     size, overlap = settings.index.chunk_tokens, settings.index.chunk_overlap
     if overlap * 2 >= size:  # a chunk could make no progress
@@ -150,10 +156,6 @@ def _place(chosen: _Given | None, start: Path) -> tuple[str, str, Path | None]:
     return str(paths.user_store()), "default", None
 
 
-def _by_name() -> dict[str, Key]:
-    return {key.dotted: key for key in keys()}
-
-
 def _from_file(path: Path, *, trusted: bool = True) -> _Layer:
     try:
         data = read_file(path, _MAX_TOML_BYTES)
@@ -192,7 +194,7 @@ def _from_store(path: Path) -> _Layer:
 
 def _from_document(document: Mapping[str, Any], origin: str, *, trusted: bool) -> _Layer:
     items = ((dotted, raw, origin) for dotted, raw in flat(document))
-    given = _layer(items, _by_name(), origin)
+    given = _layer(items, {key.dotted: key for key in keys()}, origin)
     for item in () if trusted else given.values():
         _check_project_may(item.key, item.value, origin)
     return given
@@ -234,17 +236,6 @@ def _check_project_may(key: Key, value: object, path: str) -> None:
                 f"{path} sets {key.dotted} to {path_or_glob!r}, which lies outside the project",
                 remedy="name something below the project's directory",
             )
-
-
-def _from_environment(environment: Mapping[str, str]) -> _Layer:
-    ours = sorted(name for name in environment if name.startswith(PREFIX) and name not in RESERVED)
-    items = ((name, environment[name], f"environment variable {name}") for name in ours)
-    return _layer(items, {key.environment: key for key in keys()}, "the environment", textual=True)
-
-
-def _from_flags(flags: Mapping[str, object]) -> _Layer:
-    items = ((dotted, raw, "flag") for dotted, raw in flags.items() if raw is not None)
-    return _layer(items, _by_name(), "the flags", textual=True)
 
 
 def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
