@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, pairwise
 from math import isfinite
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.dates import Mention as Date
@@ -28,24 +29,84 @@ from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import PATTERNS
 from commonplace.text.sentences import stretches
+from commonplace.text.words import entries
 
 _FURTHEST: Final = 9
-_AT: Final = frozenset("of at for with from".split())
 _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
-_SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
-_POSSESSIVE: Final = frozenset({"'s", "’s"})
-_ARTICLES: Final = frozenset({"the", "a", "an"})
-_FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
-_AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
-"""Who holds one of these for a place is mostly elsewhere."""
-_SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
+_SMALL: Final = frozenset("the a an of for and to at with from".split())
 _TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
 _GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
 _FIRM: Final = 0.85
 _LIKELY_FIRM: Final = 0.5
-Demand = tuple[str, bool, float]
-"""A relation, whether it goes from the second name to the first, how sure it is."""
+
+
+_KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "ANY": bool,
+    "NUMBER": str.isdigit,
+    "MAN": lambda word: word.endswith("man"),
+    "STOPS": (lists.STOPS - lists.POSSESSIVE).__contains__,
+    "WORD": lambda word: word[0].isalpha() and word not in lists.STOPS,
+    "MILD": lambda word: word not in lists.STOPS or word in _SMALL,
+    "PLAIN": lambda word: (word not in lists.STOPS or word in _SMALL) and word not in lists.ROLES,
+}
+"""A WORD is of a noun phrase, MILD ones are of two with a small word between, and PLAIN ones of these no roles."""
+_NAMES: Final = frozenset("PERSON TITLED ORG NAME PLACE BASED TOWN REGION STATE_NAME SHORT_STATE COUNTRY_NAME".split())
+
+
+class _Item(NamedTuple):
+    """A word of beside.txt: what it may be, and its mark."""
+
+    ways: frozenset[str]
+    mark: str
+
+    def accepts(self, word: str | frozenset[str]) -> bool:
+        """Return whether a word, or a name with these types, may stand there."""
+        if not isinstance(word, str):
+            return not word.isdisjoint(self.ways)
+        return word in self.ways or any(
+            _KINDS[way](word) if way in _KINDS else word in lists.WORDS.get(way, ()) for way in self.ways
+        )
+
+
+class _Row(NamedTuple):
+    """A line of beside.txt."""
+
+    relation: str
+    sure: float
+    is_reversed: bool
+    items: tuple[_Item, ...]
+    names: tuple[frozenset[str], ...]
+
+
+def _rows() -> Iterator[_Row]:
+    relation = ""
+    for line in entries(Path(__file__).with_name("beside.txt")):
+        sure, *said = line.split()
+        if not said:
+            relation = sure
+            continue
+        marks = (each[0] if each[0] == "!" else each[-1] if each[-1] in "?*" else "" for each in said)
+        items = [_Item(frozenset(each.strip("!?*").split("|")), mark) for each, mark in zip(said, marks, strict=True)]
+        names = (each.ways for each in items if each.mark != "!" and each.ways <= _NAMES)
+        is_reversed = said[0] == "<"
+        yield _Row(relation, float(sure), is_reversed, tuple(items[is_reversed:]), tuple(names))
+
+
+_ROWS: Final = tuple(_rows())
+
+
+def _fits(items: Sequence[_Item], words: Sequence[str | frozenset[str]]) -> bool:
+    """Return whether some words begin as a line of beside.txt says."""
+    if not items:
+        return True
+    item, rest = items[0], items[1:]
+    is_it = bool(words) and item.accepts(words[0])
+    if item.mark == "!":
+        return not is_it and _fits(rest, words)
+    if is_it and _fits(items if item.mark == "*" else rest, words[1:]):
+        return True
+    return item.mark != "" and _fits(rest, words)
 
 
 def beside(line: Line) -> Iterator[Statement]:
@@ -55,22 +116,59 @@ def beside(line: Line) -> Iterator[Statement]:
         if right.first - left.last > _FURTHEST:
             continue
         gap = tokens.lower[left.last : right.first]
-        found = _said(line, left, right, gap)
+        names = _shown(line, left), _shown(line, right, is_second=True)
+        before = tokens.lower[max(left.first - 3, 0) : left.first]
+        words = [*before, names[0], *gap, names[1], *tokens.lower[right.last : right.last + 3]]
+        row = next(
+            (
+                row
+                for row in _ROWS
+                if not any(map(frozenset.isdisjoint, names, row.names))
+                and any(_fits(row.items, words[begin:]) for begin in range(len(before) + 1))
+            ),
+            None,
+        )
         # `Theater` of `Ford's Theater` is the rest of a name that begins before it.
         is_rest = any(
-            name.is_weak and name.last - name.first == 1 and tokens.at(name.first - 1) in _POSSESSIVE
+            name.is_weak and name.last - name.first == 1 and tokens.at(name.first - 1) in lists.POSSESSIVE
             for name in (left, right)
         )
-        if found is None or is_rest:
+        if row is None or is_rest:
             continue
-        relation, is_reversed, sure = found
-        source, target = (right, left) if is_reversed else (left, right)
-        if _is_backed(line, source, target, relation):
-            types = _TARGETS.get(relation, frozenset())
+        source, target = (right, left) if row.is_reversed else (left, right)
+        if _is_backed(line, source, target, row.relation):
+            types = _TARGETS.get(row.relation, frozenset())
             is_end = bool(_FORMER.intersection(gap)) or tokens.at(left.first - 1) in _FORMER
             ends = phrase_of(source), phrase_of(target)
             place = left.last - 1, right.last
-            yield Statement(*ends, relation, *place, target_types=types, is_end=is_end, confidence=sure)
+            yield Statement(*ends, row.relation, *place, target_types=types, is_end=is_end, confidence=row.sure)
+
+
+def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozenset[str]:
+    """Return the types that beside.txt has for a name."""
+    tokens, behind = line.tokens, mention.last
+    first, is_large = tokens.word[mention.first], mention.name[0].isupper()
+    if mention.type == "place":
+        name = mention.name.lower().rstrip(".")
+        is_state, is_country = name in lists.STATES, name in lists.COUNTRIES
+        is_region = is_state or is_country or mention.name in lists.POSTAL
+        types = {
+            "PLACE": True,
+            "BASED": first.lower().endswith(("-based", "-headquartered")),
+            "TOWN": not is_region,
+            "REGION": is_region,
+            "STATE_NAME": is_state,
+            "SHORT_STATE": is_state and mention.name[-1] == ".",
+            "COUNTRY_NAME": is_country,
+        }
+        return frozenset(type_ for type_, holds in types.items() if holds)
+    if mention.type == "person":
+        return frozenset(("PERSON", "TITLED") if tokens.word[mention.first - 1][0].isupper() else ("PERSON",))
+    # An unknown name is a firm's if it has a spokesman; one that goes on is longer than what is understood of it.
+    goes_on = behind < tokens.count and (tokens.at(behind) in ("of", "for") or tokens.word[behind][0].isupper())
+    is_unfit = (mention.is_weak or goes_on) if is_second else first[0] == "`"
+    is_name = mention.type == "concept" and is_large and not is_unfit
+    return frozenset({"ORG"} if mention.type == "organization" else {"NAME"} if is_name else ())
 
 
 def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
@@ -85,118 +183,6 @@ def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> b
     if relation == "LOCATED_IN" and guessed == [target]:
         return source.confidence >= _FIRM and source.last < target.first and line.tokens.at(source.last) == "in"
     return False
-
-
-def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    tokens, types = line.tokens, (left.type, right.type)
-    if gap[:1] == ["in"] and right.type == "place":
-        gap = ["in", *(word for word in gap[1:] if word not in lists.DIRECTIONS)]
-    if types == ("place", "place"):
-        return _inside(line, left, right, gap)
-    if types in (("organization", "place"), ("place", "organization")):
-        return _seated(line, left, right, gap)
-    if types in (("person", "organization"), ("person", "place")):
-        return _serves(line, right, gap)
-    if types in (("organization", "person"), ("place", "person")):
-        place = left.first
-        while tokens.at(place - 1) in _ARTICLES:
-            place -= 1
-        # `the deputy secretary of the Ministry, Tom`
-        has_title = tokens.at(place - 1) in _AT and tokens.at(place - 2) in lists.ROLES
-        if gap == [","] and left.type == "organization" and has_title:
-            return "WORKS_FOR", True, 0.8
-        return _served(left, gap, is_title=tokens.word[right.first - 1][0].isupper())
-    # An unknown name is a firm's if it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`.
-    if types == ("concept", "person") and left.name[0].isupper() and tokens.word[left.first][0] != "`":
-        is_theirs = gap != [] and gap[-1] in lists.FIRM_ROLES
-        return _served(replace(left, type="organization"), gap, is_title=False) if is_theirs else None
-    if types != ("person", "concept") or right.is_weak or not right.name[0].isupper():
-        return None
-    # A name that goes on is longer than what is understood of it.
-    goes_on = right.last < tokens.count and (
-        tokens.at(right.last) in ("of", "for") or tokens.word[right.last][0].isupper()
-    )
-    is_role = gap[:1] == [","] and gap[-1] in _AT and not lists.FIRM_ROLES.isdisjoint(gap)
-    return ("WORKS_FOR", False, 0.8) if is_role and not goes_on and _has_role_at(gap[1:]) else None
-
-
-def _is_region(mention: Mention) -> bool:
-    name = mention.name.lower().rstrip(".")
-    return name in lists.STATES or name in lists.COUNTRIES or mention.name in lists.POSTAL
-
-
-def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Read `Troy, Mich.` and `the Mound Plant in Ohio`, not the lists `Paris, Rome` and `France, Germany and Italy`."""
-    if gap == [","]:
-        behind = line.tokens.at(right.last)
-        is_state = right.name.lower().rstrip(".") in lists.STATES
-        is_list = left.name.lower() in lists.COUNTRIES or (_is_region(left) and right.name.lower() in lists.STATES)
-        is_list = is_list or (not is_state and behind in ("and", "or", "&"))
-        return ("LOCATED_IN", False, 0.9) if _is_region(right) and behind not in _POSSESSIVE and not is_list else None
-    if gap in (["in"], ["section", "of"], [",", "in"], ["province", "of"], ["suburb", "of"]):
-        return "LOCATED_IN", False, 0.8
-    return ("LOCATED_IN", True, 0.7) if gap == ["'s"] and not _is_region(right) else None
-
-
-def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Read `Acme of Berlin`, `Acme in Berlin`, `Berlin's Acme`, `Berlin-based Acme`."""
-    lower, behind = line.tokens.lower, line.tokens.lower[right.last : right.last + 3]
-    if left.type == "organization":
-        is_firm = _is_told(gap) and not _FIRMS.isdisjoint(behind)
-        is_in_state = gap == [","] and behind[:1] == [","] and behind[1:2] != [] and behind[1] in lists.STATES
-        is_seat = gap in (["in"], ["of"], [",", "in"], ["at"]) or is_firm or is_in_state
-        return ("LOCATED_IN", False, 0.8) if is_seat else None
-    is_based = lower[left.first].endswith(("-based", "-headquartered"))
-    if gap in ([], ["'s"]) or (is_based and lists.STOPS.isdisjoint(gap) and "," not in gap):
-        return "LOCATED_IN", True, 0.85
-    return None
-
-
-def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
-    """Read `Mira of Acme`, `Mira, 47, of Oslo`, `Mira, the CTO of Acme`, `Mira, Acme's CTO`."""
-    is_firm = right.type == "organization"
-    relation, sure = ("WORKS_FOR", 0.85) if is_firm else ("LIVES_IN", 0.7)
-    words = [word for word in gap if word != "," and not word.isdigit()]
-    if words in (["of"], ["from"]) or (words == ["of", "the"] and is_firm):
-        return relation, False, sure
-    if words in (["at"], ["at", "the"]) and is_firm:
-        return relation, False, 0.7
-    if gap[:1] == [","] and _has_role_at(words):
-        return (relation, False, sure) if right.type != "place" else None
-    behind = line.tokens.lower[right.last : right.last + 3]
-    is_beside = gap == [","] or _is_told(gap) or (gap[:1] == [","] and _SAYING_WHO.issuperset(words))
-    is_theirs = lists.ROLES.intersection(behind) and not (lists.STOPS - {"'s"}).intersection(behind[:1])
-    return (relation, False, sure) if is_beside and is_theirs and is_firm else None
-
-
-def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
-    """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`."""
-    words = [word for word in gap if word not in (",", "'s")]
-    while len(words) > 1 and words[-1] in lists.TITLES:
-        words.pop()
-    if not words or any(word in lists.STOPS or not word[0].isalpha() for word in words):
-        return None
-    if gap[0] == "," or gap.count(",") > 1:
-        return None
-    if left.type == "organization":
-        return ("WORKS_FOR", True, 0.85) if words[-1] in lists.ROLES or words[-1].endswith("man") else None
-    if words[-1] not in _AWAY and (words[-1] in lists.PUBLIC_ROLES or (is_title and _is_region(left))):
-        return "LIVES_IN", True, 0.7
-    return None
-
-
-def _has_role_at(words: list[str]) -> bool:
-    """Return whether words say what somebody is for what follows: `the new head of design at`."""
-    roles = [place for place, word in enumerate(words) if word in lists.ROLES]
-    if not roles or not (lists.STOPS - _SMALL).isdisjoint(words):
-        return False
-    behind = [word for word in words[roles[-1] + 1 :] if word not in _ARTICLES | {"state", "local"}]
-    return behind[:1] != [] and behind[0] in _AT
-
-
-def _is_told(gap: list[str]) -> bool:
-    """Return whether what follows says of a name what it is: `Mira, a …`, `Mira is a …`."""
-    return len(gap) == 2 and gap[0] in (",", "is", "was") and gap[1] in _ARTICLES
 
 
 _HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
