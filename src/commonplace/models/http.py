@@ -40,6 +40,10 @@ class Patience:
     deadline: float
     clock: Callable[[], float] = time.monotonic
 
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self.deadline - self.clock())
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -65,8 +69,8 @@ def send(
         OSError, HTTPException: no connection, or no whole answer.
         ProviderError: the answer is larger than `max_bytes`, or the proxy is invalid or refuses.
     """
-    left = patience.deadline - patience.clock()
-    if left <= 0:
+    left = patience.left_s
+    if not left:
         raise TimeoutError("the deadline has passed")
     outcome: SimpleQueue[Answer | Exception] = SimpleQueue()
     connection, target, more = _connection(address, min(patience.read_s, left))
@@ -160,7 +164,7 @@ def _body(response: HTTPResponse, patience: Patience, max_bytes: int) -> bytes:
     expected, body = response.length or 0, bytearray()
     while len(body) <= max_bytes >= expected and (part := response.read1(_AT_ONCE)):
         body += part
-        if patience.clock() >= patience.deadline:
+        if not patience.left_s:
             raise TimeoutError("the deadline has passed")
     if max(expected, len(body)) > max_bytes:
         raise ProviderError(

@@ -157,10 +157,10 @@ class Backend:
             held = set[str]()
             has = self.tools.check()
             # Counted from here: a server that is started may have taken longer than all of it to be there.
-            limit = self.tools.limit()
+            patience = self.tools.patience()
             # Read again, now that nobody else delivers.
             for errand in self.outbox.errands():
-                if not is_asked and limit.left_s <= 0.0:
+                if not is_asked and not patience.left_s:
                     break
                 is_wanted = errand.id not in held and (is_asked or self._is_due(errand))
                 if is_wanted and self._one(errand, has, is_asked=is_asked):

@@ -29,8 +29,8 @@ from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
 from commonplace.formats.graphiti import RelationItem, read_entity, read_episode, read_relation
 from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
-from commonplace.graph.graphiti.transport import Deadline, SessionEndedError, Transport, UnansweredError
-from commonplace.redaction import redact
+from commonplace.graph.graphiti.transport import SessionEndedError, Transport, UnansweredError, printable
+from commonplace.models.http import Patience
 from commonplace.types.graph import Entity, Episode
 
 T = TypeVar("T")
@@ -44,11 +44,6 @@ _MAX_SHOWN: Final = 300
 
 class ToolError(ProviderError):
     """Read what the server says: it was reached, and did not do what it was asked."""
-
-
-def _line(told: object) -> str:
-    text = "".join(each if each.isprintable() else " " for each in str(told))
-    return redact(text).text[:_MAX_SHOWN]
 
 
 MAX_EPISODES: Final = 1_000
@@ -83,7 +78,7 @@ class GraphitiTools:
         self._clock = clock
         self.is_started = is_started
         self._turn = threading.RLock()
-        self._deadline: Deadline | None = None
+        self._patience: Patience | None = None
         self._transport: Transport | None = None
         self._ids = itertools.count(1)
         self._tools: frozenset[str] = frozenset()
@@ -96,10 +91,10 @@ class GraphitiTools:
             UnansweredError: nobody knows whether it did.
         """
         params = {"name": tool, "arguments": dict(arguments)}
-        with self.within_limit() as deadline:
+        with self.within_limit() as patience:
             for is_last in (False, True):
                 try:
-                    return self._result(tool, self._ask(self._opened(), "tools/call", params, deadline))
+                    return self._result(tool, self._ask(self._opened(), "tools/call", params, patience))
                 except ToolError:
                     raise
                 except ProviderError as error:
@@ -116,30 +111,30 @@ class GraphitiTools:
             if transport is not None:
                 transport.close()
 
-    def limit(self) -> Deadline:
-        """Return until when a call that begins now may take."""
-        return Deadline(self._clock() + self._timeout_s, self._clock)
+    def patience(self, at_least_s: float = 0.0) -> Patience:
+        """Return how long a call that begins now may take."""
+        longest_s = max(self._timeout_s, at_least_s)
+        return Patience(longest_s, self._clock() + longest_s, self._clock)
 
     @contextmanager
-    def within_limit(self) -> Iterator[Deadline]:
+    def within_limit(self) -> Iterator[Patience]:
         """Let all calls in a `with` block take together as long as one may; other threads wait meanwhile."""
         if not self._turn.acquire(timeout=self._timeout_s):
             raise ProviderError(f"{self._name} is busy with others' calls", remedy="try again")
-        outer = self._deadline
-        self._deadline = outer or self.limit()
+        outer = self._patience
+        self._patience = outer or self.patience()
         try:
-            yield self._deadline
+            yield self._patience
         finally:
-            self._deadline = outer
+            self._patience = outer
             self._turn.release()
 
     def _opened(self) -> Transport:
         if self._transport is None:
-            limit = max(START_S, self._timeout_s) if self.is_started else self._timeout_s
-            deadline = Deadline(self._clock() + limit, self._clock)
+            patience = self.patience(START_S if self.is_started else 0.0)
             transport = self._open()
             try:
-                self._tools = self._begin(transport, deadline)
+                self._tools = self._begin(transport, patience)
             except UnansweredError as error:
                 transport.close()
                 # Nothing was asked for yet but to begin.
@@ -150,30 +145,30 @@ class GraphitiTools:
             self._transport = transport
         return self._transport
 
-    def _begin(self, transport: Transport, deadline: Deadline) -> frozenset[str]:
+    def _begin(self, transport: Transport, patience: Patience) -> frozenset[str]:
         client = {"name": "commonplace", "version": version("commonplace")}
         params: dict[str, Any] = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": client}
-        opened = self._ask(transport, "initialize", params, deadline)
+        opened = self._ask(transport, "initialize", params, patience)
         agreed = opened.get("protocolVersion")
         if agreed not in VERSIONS:
             raise ProviderError(
                 f"{self._name} speaks version {agreed!r:.30} of the protocol",
                 remedy=f"one of {', '.join(VERSIONS)} is understood",
             )
-        transport.tell(notification("notifications/initialized", {}), deadline)
-        tools = self._ask(transport, "tools/list", {}, deadline).get("tools")
+        transport.tell(notification("notifications/initialized", {}), patience)
+        tools = self._ask(transport, "tools/list", {}, patience).get("tools")
         found = tools if isinstance(tools, list) else []
         return frozenset(str(each.get("name")) for each in found if isinstance(each, dict))
 
-    def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+    def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
-        answer = transport.ask(message, deadline)
+        answer = transport.ask(message, patience)
         error = answer.get("error")
         if error is not None:
             told = error.get("message") if isinstance(error, dict) else error
             code = error.get("code") if isinstance(error, dict) else None
             helps = "check its version" if code == METHOD_NOT_FOUND else "see its log"
-            raise ToolError(f"{self._name} refused {method}: {_line(told)}", remedy=helps)
+            raise ToolError(f"{self._name} refused {method}: {printable(told)[:_MAX_SHOWN]}", remedy=helps)
         result = answer.get("result")
         if not isinstance(result, dict):
             raise UnansweredError(f"{self._name} answered {method} with something else", remedy="see its log")
@@ -187,7 +182,10 @@ class GraphitiTools:
             if isinstance(each, dict) and each.get("type") == "text"
         ]
         if result.get("isError"):
-            raise ToolError(f"{tool} of {self._name} failed: {_line(' '.join(map(str, texts)))}", remedy="see its log")
+            raise ToolError(
+                f"{tool} of {self._name} failed: {printable(' '.join(map(str, texts)))[:_MAX_SHOWN]}",
+                remedy="see its log",
+            )
         found: Any = result.get("structuredContent")
         if not isinstance(found, dict):
             with suppress(CommonplaceError, json.JSONDecodeError):
@@ -197,7 +195,9 @@ class GraphitiTools:
         if not isinstance(found, dict):
             raise UnansweredError(f"{tool} of {self._name} answered no JSON object", remedy="see its log")
         if found.keys() == {"error"} and isinstance(found["error"], str):
-            raise ToolError(f"{tool} of {self._name} failed: {_line(found['error'])}", remedy="see its log")
+            raise ToolError(
+                f"{tool} of {self._name} failed: {printable(found['error'])[:_MAX_SHOWN]}", remedy="see its log"
+            )
         return found
 
     def check(self) -> frozenset[str]:

@@ -18,13 +18,12 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final
 
-from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.jsonrpc import LineWriter, TooLong, decode, read_lines
 from commonplace.models.http import FAULTS, Answer, Patience, send
@@ -55,16 +54,9 @@ class SessionEndedError(ProviderError):
     """Open a new session: the server knows this one no longer, and did nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """Until when to wait, by a monotonic clock."""
-
-    at: float
-    clock: Callable[[], float]
-
-    @property
-    def left_s(self) -> float:
-        return max(0.0, self.at - self.clock())
+def printable(told: object) -> str:
+    """Return what a server said as one line without secrets."""
+    return redact("".join(each if each.isprintable() else " " for each in str(told))).text
 
 
 class Stdio:
@@ -80,7 +72,7 @@ class Stdio:
         self._threads: list[threading.Thread] = []
         self._is_closed = threading.Event()
 
-    def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+    def ask(self, message: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
         """Send a request and return the answer with its id.
 
         Raises:
@@ -88,11 +80,11 @@ class Stdio:
             SessionEndedError: the server knows this session no longer.
             UnansweredError: no answer came, or none that can be read.
         """
-        self.tell(message, deadline)
+        self.tell(message, patience)
         name = self._command[0]
         while True:
             try:
-                line = self._lines.get(timeout=deadline.left_s)
+                line = self._lines.get(timeout=patience.left_s)
             except queue.Empty:
                 raise UnansweredError(f"{name} did not answer in time", remedy="raise graph.timeout_s") from None
             if line is None:
@@ -103,7 +95,7 @@ class Stdio:
                 if (answer := _answer_to(message, decode(line))) is not None:
                     return answer
 
-    def tell(self, message: Mapping[str, Any], _: Deadline) -> None:
+    def tell(self, message: Mapping[str, Any], _: Patience) -> None:
         """Queue a message; a thread writes it, since a write to a full pipe blocks whatever the deadline is."""
         if self._process is None:
             try:
@@ -162,7 +154,7 @@ class Stdio:
         size = self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(0, size - 4 * _MAX_SHOWN))
         text = " ".join(self._printed.read().decode("utf-8", "replace").split())
-        shown = redact("".join(each if each.isprintable() else " " for each in text)).text[-_MAX_SHOWN:]
+        shown = printable(text)[-_MAX_SHOWN:]
         return f"{self._command[0]} ended" + (f", with the output: {shown}" if shown else "")
 
 
@@ -179,9 +171,9 @@ class StreamableHttp:
         }
         self._is_open = False
 
-    def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+    def ask(self, message: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
         """Send a request and return the answer; see `Stdio.ask`."""
-        answer = self._send("POST", _encoded(message), deadline)
+        answer = self._send("POST", _encoded(message), patience)
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         for text in events_of(answer.body) if kind == "text/event-stream" else [answer.body]:
             try:
@@ -200,19 +192,18 @@ class StreamableHttp:
                 return found
         raise UnansweredError(f"{self._address} answered another question", remedy="check the address")
 
-    def tell(self, message: Mapping[str, Any], deadline: Deadline) -> None:
+    def tell(self, message: Mapping[str, Any], patience: Patience) -> None:
         """Send a notification."""
-        self._send("POST", _encoded(message), deadline)
+        self._send("POST", _encoded(message), patience)
 
     def close(self) -> None:
         """Let the server forget the session, if it answers at once."""
         if self._is_open:
             with suppress(ProviderError):  # it forgets in its own time
-                self._send("DELETE", b"", Deadline(time.monotonic() + _FAREWELL_S, time.monotonic))
+                self._send("DELETE", b"", Patience(_FAREWELL_S, time.monotonic() + _FAREWELL_S))
         self._is_open = False
 
-    def _send(self, method: str, body: bytes, deadline: Deadline) -> Answer:
-        patience = Patience(deadline.left_s, deadline.at, deadline.clock)
+    def _send(self, method: str, body: bytes, patience: Patience) -> Answer:
         try:
             answer = send(self._address, "", self._headers, body, patience, MAX_ANSWER_BYTES, method)
         except FAULTS as fault:
