@@ -158,10 +158,6 @@ class Attributes:
         holder = self._value(start, text[: role.start()], "name")
         if holder is None or not (self._is_change if is_mine else what.rsplit(" ", 1)[-1] in _MORE_ROLES):
             return None
-        if is_mine and (holder.name != text[: role.start()].strip() or not _is_noun_phrase(what)):
-            return None
-        if PATTERNS["other"].search(f"{what} "):
-            return None
         of = role["of"] or ""
         who = "i" if is_mine else "we"
         source = self._subject_of(start + role.start("of"), of) if of else self._anaphor(start, who)
@@ -395,8 +391,6 @@ class Attributes:
 
 def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
     """Return whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
-    if row.aspect == "employer" and value.type in ("person", "place"):
-        return False
     if "led" in row.flags:
         is_led = subject.mention is not None or kind_of_noun(subject.name.split()[-1]) in ("project", "organization")
         return is_led and subject.type not in ("person", "place")

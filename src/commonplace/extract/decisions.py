@@ -10,7 +10,7 @@ from commonplace.dataclasses import replace
 from commonplace.extract.phrases import Line, Phrase, read_behind
 from commonplace.extract.relations import Statement, stated
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
-from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
+from commonplace.extract.words import DETERMINERS
 
 _TAKING: Final = {
     **dict.fromkeys("use adopt choose pick keep".split(), ()),
@@ -20,7 +20,6 @@ _TAKING: Final = {
 """To decide to do one of these with a thing is to decide for the thing."""
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _LESS: Final = frozenset(", and over than rather instead when".split())
-_NO_LAST: Final = PREPOSITIONS | DETERMINERS | {"and", "or", "to"}
 _BEHIND_TAKEN: Final = _ENDS | {"", "for", "over", ",", "instead", "in", "and"}
 _MAX_LENGTH: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
@@ -102,23 +101,17 @@ def _taken(line: Line, place: int) -> tuple[list[Phrase], int]:
 
 def _words(line: Line, place: int, type_: str) -> tuple[list[Phrase], int]:
     """Read the words of a decision, or of a preference up to what is liked less; give the word behind them too."""
-    tokens, begin, is_wish = line.tokens, place, type_ == "preference"
-    while is_wish and tokens.at(begin) in ADVERBS:
-        begin += 1
+    tokens, is_wish = line.tokens, type_ == "preference"
     stops = _ENDS | _LESS if is_wish else _ENDS
-    last = begin
-    while last < tokens.count and last - begin < _MAX_LENGTH and tokens.lower[last] not in stops:
-        if is_wish and (last in line.dated or (last > begin and tokens.lower[last] == "to")):
+    last = place
+    while last < tokens.count and last - place < _MAX_LENGTH and tokens.lower[last] not in stops:
+        if is_wish and (last in line.dated or (last > place and tokens.lower[last] == "to")):
             break
         last += 1
-    while last > begin and tokens.lower[last - 1] in _NO_LAST:
-        last -= 1
-    if last == begin or tokens.at(begin) == ",":
+    if last == place or tokens.at(place) == ",":
         return [], place
-    name = tokens.read(begin, last)
-    if not (is_wish or any(map(str.isalpha, name))):
-        return [], place
-    return [Phrase(begin, last, tokens.start[begin], tokens.end[last - 1], name, type_, 0.7)], last
+    name = tokens.read(place, last)
+    return [Phrase(place, last, tokens.start[place], tokens.end[last - 1], name, type_, 0.7)], last
 
 
 def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:

@@ -89,8 +89,6 @@ class Entities:
             entity.forms[mention.name] = None
             if mention.confidence > entity.confidence:
                 entity.type, entity.confidence = mention.type, mention.confidence
-            if len(mention.name) > len(entity.name) and key != _key(entity.name):
-                entity.name = mention.name
             if key not in self._by_key:
                 self._remember_name(place, mention.name)
             self._last[entity.type] = place

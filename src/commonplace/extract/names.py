@@ -49,8 +49,6 @@ def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, 
     is_region = whole in lists.COUNTRIES or whole in lists.STATES
     if whole in _PLACES:
         return Kind("place", 0.95, is_region=is_region)
-    if whole in lists.ORGANIZATIONS:
-        return Kind("organization", 0.95)
     found = next((kind for holds, kind in _RULES if holds(words)), None)
     if found is None:
         return Kind("concept", 0.4, is_weak=is_start)
