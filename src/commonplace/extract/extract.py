@@ -118,6 +118,7 @@ def beside(line: Line) -> Iterator[Statement]:
         gap = tokens.lower[left.last : right.first]
         names = _shown(line, left), _shown(line, right, is_second=True)
         before = tokens.lower[max(left.first - 3, 0) : left.first]
+        words: list[str | frozenset[str]]
         words = [*before, names[0], *gap, names[1], *tokens.lower[right.last : right.last + 3]]
         row = next(
             (
