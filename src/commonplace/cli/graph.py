@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.graph import views
 
-_ENDINGS: Final = {
+DRAWINGS: Final = ("svg", "graphml", "dot", "mermaid")
+_FORMS: Final = {
     "svg": "svg",
     "graphml": "graphml",
     "dot": "dot",
@@ -44,7 +45,6 @@ _ENDINGS: Final = {
     "mmd": "mermaid",
 }
 """The format of a drawing by the ending of its file name."""
-DRAWINGS: Final = tuple(dict.fromkeys(_ENDINGS.values()))
 _WARNING: Final = "yellow"
 
 
@@ -438,9 +438,9 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
 
     Example: commonplace graph show auth.ts --out auth.svg
     """
-    chosen = form or _ENDINGS.get("mermaid" if out is None else out.suffix.lower().removeprefix("."))
+    chosen = form or _FORMS.get("mermaid" if out is None else out.suffix.lower().removeprefix("."))
     if chosen is None:
-        endings = ", ".join(f".{each}" for each in _ENDINGS)
+        endings = ", ".join(f".{each}" for each in _FORMS)
         raise click.UsageError(f"{out} does not say what to draw; end it with one of {endings}, or give --format")
     with invocation.open() as engine:
         drawn = engine.graph.show(entity, form=chosen, **values)

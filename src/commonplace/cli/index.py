@@ -172,12 +172,12 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     from commonplace.formats.auto_retrieval import read_auto_retrieval
     from commonplace.models.registry import is_remote
 
-    values = read_auto_retrieval(config)
-    embedder = str(values.get("embedder.artifacts", ""))
-    if not embedder or not is_remote(embedder):
+    values = dict(read_auto_retrieval(config))
+    remote = values.get("embedder.artifacts")
+    if not isinstance(remote, str) or not is_remote(remote):
         return Overrides(values, str(config)), None
-    kept = {name: value for name, value in values.items() if name != "embedder.artifacts"}
-    return Overrides(kept, str(config)), embedder
+    del values["embedder.artifacts"]
+    return Overrides(values, str(config)), remote
 
 
 @ask(index)
@@ -263,13 +263,11 @@ def export(invocation: Invocation, output: Path | None) -> None:
     def named(name: str, file: str = "") -> Path | None:
         # The file below the project that a setting names, None where it names none.
         written: str = getattr(loaded.index, name)
+        if not written:
+            return None
         base, store = loaded.project or Path.cwd(), paths.directory_of(loaded.store.path)
         setting, origin = f"index.{name}", loaded.origins.get(f"index.{name}", "default")
-        return (
-            paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)
-            if written
-            else None
-        )
+        return paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)
 
     target, vectors = output or named("export_path"), named("export_embeddings", paths.VECTORS_FILE)
     with invocation.open(loaded) as engine:

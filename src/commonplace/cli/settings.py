@@ -72,10 +72,8 @@ def path(invocation: Invocation, /) -> None:
         files["project"] = loaded.project / PROJECT_FILE
     files["store"] = directory_of(loaded.store.path) / STORE_FILE
     value = {name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()}
-
-    def rows() -> Rows:
-        for name, file in files.items():
-            mark = "" if file.is_file() else "  (not there)"
-            yield styled(f"{name}: {harmless_line(str(file))}", (mark, "dim"))
-
-    emit(invocation, value, rows())
+    marks = {True: "", False: "  (not there)"}
+    rows = (
+        styled(f"{name}: {harmless_line(str(file))}", (marks[file.is_file()], "dim")) for name, file in files.items()
+    )
+    emit(invocation, value, rows)

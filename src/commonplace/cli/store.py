@@ -320,14 +320,8 @@ def sync(engine: Engine, /, accept: str | None) -> Answer:
     Example: commonplace sync
     """
     report = engine.sync(accept=accept)
-    changes = {
-        "new": report.added,
-        "edited": report.updated,
-        "archived": report.archived,
-        "brought back": report.restored,
-        "moved": report.moved,
-    }
-    imported = counts_text(changes)
+    names = {"added": "new", "updated": "edited", "archived": "archived", "restored": "brought back", "moved": "moved"}
+    imported = counts_text({words: getattr(report, name) for name, words in names.items()})
     parts = [
         f"{counted(report.pages_written, 'page')} written" if report.pages_written else "",
         f"memories imported: {imported}" if imported else "",
@@ -351,20 +345,21 @@ def logs(engine: Engine, /, since: str | None) -> Answer:
     if found.first is None or found.last is None:
         return found, "No search is logged."
     first, last = local_time(moment_of(found.first)), local_time(moment_of(found.last))
-    rows = [
-        Line(f"{counted(found.searches, 'search', 'searches')} from {first} to {last}"),
-        Line(f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}"),
-    ]
-    for method, took in found.methods.items():
-        rows.append(Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold"))
-        stages = ", ".join(f"{name} {ms:.1f}ms" for name, ms in took.stages.items())
-        rows.append(Line(stages or "no stages", "dim", 1))
-    if found.agents:
-        rows.append(Line("By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())))
-    after = f"after {found.followed:.0%} of the searches that found something"
-    rows.append(Line(f"Then opened or touched: {counted(found.uses, 'use')}, {after}"))
-    often = listed(found.most_found, lambda one: Line(f"{one[1]:,}  {one[0]}", level=1), "Found most often:")
-    return found, [*rows, *often]
+
+    def rows() -> Rows:
+        yield f"{counted(found.searches, 'search', 'searches')} from {first} to {last}"
+        yield f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}"
+        for method, took in found.methods.items():
+            yield Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold")
+            stages = ", ".join(f"{name} {ms:.1f}ms" for name, ms in took.stages.items())
+            yield Line(stages or "no stages", "dim", 1)
+        if found.agents:
+            yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
+        after = f"after {found.followed:.0%} of the searches that found something"
+        yield f"Then opened or touched: {counted(found.uses, 'use')}, {after}"
+        yield from listed(found.most_found, lambda one: Line(f"{one[1]:,}  {one[0]}", level=1), "Found most often:")
+
+    return found, rows()
 
 
 @ask(store, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
