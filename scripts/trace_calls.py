@@ -58,9 +58,9 @@ def remember(engine: Engine) -> Callable[[], object]:
 def memory_search(engine: Engine) -> Callable[[], object]:
     """Return a call of the tool of the MCP server, without its transport."""
     from commonplace.mcp.protocol import Context, Terms, call_tool
-    from commonplace.mcp.resources import Host, registry_of
+    from commonplace.mcp.registry import registry_of
 
-    tools = registry_of(Host(lambda _: engine)).tools
+    tools = registry_of(lambda _: engine).tools
     context = Context(Terms("2025-11-25"))
     return lambda: call_tool(tools, {"name": "memory_search", "arguments": {"query": QUERY}}, context)
 

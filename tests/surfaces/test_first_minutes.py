@@ -14,7 +14,7 @@ from tests.unit.mcp.conversation import talking
 
 import commonplace
 from commonplace.errors import StoreMissingError, UsageError
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import LazyEngine, registry_of
 from commonplace.settings.paths import user_store
 
 OPENING = [
@@ -167,8 +167,8 @@ def test_a_search_of_what_was_known_before_an_import_says_how_to_ask(program: Pr
 def test_python_mcp_and_csp_know_what_was_true_then(program: Program) -> None:
     """One core, thin skins."""
     imported(program)
-    host = Host(lambda _: commonplace.open())
-    with commonplace.open() as book, talking(registry_of(host)) as talk:
+    host = LazyEngine(lambda _: commonplace.open())
+    with commonplace.open() as book, talking(registry_of(host.get)) as talk:
         talk.greet()
         found = book.recall("where does Mira live", valid_at="2023-02-15", min_score=0.0)
         arguments = {"query": "where does Mira live", "validAt": "2023-02-15", "minScore": 0.0}

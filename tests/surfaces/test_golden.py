@@ -39,7 +39,7 @@ from tests.unit.mcp.conversation import Talk, talking
 
 import commonplace
 from commonplace.cli.app import cli
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import LazyEngine, registry_of
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -74,9 +74,9 @@ class Session:
 
     @cached_property
     def talk(self) -> Talk:
-        host = Host(lambda progress: commonplace.open(self.project / ".commonplace"))
+        host = LazyEngine(lambda progress: commonplace.open(self.project / ".commonplace"))
         self._stack.callback(host.close)
-        talk = self._stack.enter_context(talking(registry_of(host)))
+        talk = self._stack.enter_context(talking(registry_of(host.get)))
         talk.greet()
         return talk
 

@@ -13,7 +13,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import LazyEngine, registry_of
 
 UNKNOWN = "8f14e45f-ceea-467f-9c3f-0123456789ab"
 
@@ -46,8 +46,8 @@ def surfaces(bare: Program) -> Iterator[Surfaces]:
     bare.run("init")
     bare.run("graph", "add", "Ada Marsh lives in Lisbon.", "--at", "2026-01-10")
     store = bare.project / ".commonplace"
-    host = Host(lambda progress: commonplace.open(store))
-    with talking(registry_of(host)) as talk, commonplace.open(store) as book:
+    host = LazyEngine(lambda progress: commonplace.open(store))
+    with talking(registry_of(host.get)) as talk, commonplace.open(store) as book:
         talk.greet()
         before = book.graph.stats()
         yield Surfaces(bare, book, talk)

@@ -13,7 +13,7 @@ from tests.unit.mcp.conversation import Talk, talking
 import commonplace
 from commonplace.formats.csp import Response
 from commonplace.formats.fence import unfence
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import LazyEngine, registry_of
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -55,8 +55,8 @@ def surfaces(bare: Program) -> Iterator[Surfaces]:
     for at, text in EPISODES:
         bare.run("graph", "add", text, "--at", at)
     store = bare.project / ".commonplace"
-    host = Host(lambda progress: commonplace.open(store))
-    with talking(registry_of(host)) as talk, commonplace.open(store) as book:
+    host = LazyEngine(lambda progress: commonplace.open(store))
+    with talking(registry_of(host.get)) as talk, commonplace.open(store) as book:
         talk.greet()
         yield Surfaces(bare, book, talk)
     host.close()

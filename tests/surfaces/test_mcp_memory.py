@@ -13,7 +13,7 @@ from tests.unit.mcp.conversation import Talk, talking
 import commonplace
 from commonplace.engine import Engine
 from commonplace.formats.fence import unfence
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import LazyEngine, registry_of
 from commonplace.mcp.schema import problems
 from commonplace.mcp.tools import beginning, ending, largest, tools_of
 from commonplace.text.budget import MAX_TOKENS
@@ -58,8 +58,8 @@ class Agent:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    host = Host(lambda progress: commonplace.open(tmp_path / "store", embedder="static"))
-    with talking(registry_of(host)) as talk, commonplace.open(tmp_path / "store", embedder="static") as book:
+    host = LazyEngine(lambda progress: commonplace.open(tmp_path / "store", embedder="static"))
+    with talking(registry_of(host.get)) as talk, commonplace.open(tmp_path / "store", embedder="static") as book:
         talk.greet()
         yield Agent(talk, book)
     host.close()
@@ -232,8 +232,8 @@ def test_a_context_is_no_larger_than_the_settings_allow_unless_it_is_asked_for(
         agent.call("memory_store", content=f"Billing keeps invoices of year {2000 + number} in a Postgres database.")
     assert agent.call("memory_context", task=QUESTIONS[0])["tokens"] > 200
     monkeypatch.setenv("COMMONPLACE_CONTEXT_MAX_TOKENS", "200")
-    host = Host(lambda _: commonplace.open(agent.book.directory, embedder="static"))
-    with talking(registry_of(host)) as talk:
+    host = LazyEngine(lambda _: commonplace.open(agent.book.directory, embedder="static"))
+    with talking(registry_of(host.get)) as talk:
         talk.greet()
         told = Agent(talk, agent.book).call("memory_context", task=QUESTIONS[0])
         assert 0 < told["tokens"] <= 200
@@ -351,8 +351,8 @@ def test_an_empty_text_is_refused_though_no_schema_says_so(agent: Agent, tool: s
 
 
 def test_the_store_is_opened_by_the_first_call_only(tmp_path: Path) -> None:
-    host = Host(lambda progress: commonplace.open(tmp_path / "store"))
-    with talking(registry_of(host)) as talk:
+    host = LazyEngine(lambda progress: commonplace.open(tmp_path / "store"))
+    with talking(registry_of(host.get)) as talk:
         talk.greet()
         assert len(talk.ask("tools/list")["result"]["tools"]) == 8
         assert not (tmp_path / "store").exists()
@@ -363,7 +363,7 @@ def test_the_store_is_opened_by_the_first_call_only(tmp_path: Path) -> None:
 
 def test_what_a_model_reads_in_every_session_is_short(tmp_path: Path) -> None:
     """1,500 tokens is the limit. Today's tokenizers make one of 4.1 to 4.4 characters of this JSON, ours of two."""
-    with talking(registry_of(Host(lambda progress: commonplace.open(tmp_path)))) as talk:
+    with talking(registry_of(LazyEngine(lambda progress: commonplace.open(tmp_path)).get)) as talk:
         greeting = talk.greet()
         tools = talk.ask("tools/list")["result"]["tools"]
     assert len(json.dumps(tools, separators=(",", ":"), ensure_ascii=False)) <= 5_700
@@ -388,7 +388,7 @@ def test_a_store_that_lost_its_database_is_refused_by_every_tool(tmp_path: Path)
         book.remember(NOTES[0])
         book.recall("invoices")
     (store / "store.db").unlink()
-    with talking(registry_of(Host(lambda _: commonplace.open(store, embedder="hashing")))) as talk:
+    with talking(registry_of(LazyEngine(lambda _: commonplace.open(store, embedder="hashing")).get)) as talk:
         talk.greet()
         for name, arguments in (("memory_search", {"query": "invoices"}), ("memory_store", {"content": "New."})):
             result = talk.ask("tools/call", {"name": name, "arguments": arguments})["result"]

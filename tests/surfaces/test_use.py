@@ -13,7 +13,7 @@ from tests.unit.mcp.conversation import talking
 
 import commonplace
 from commonplace.cli.app import cli
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import LazyEngine, registry_of
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -101,8 +101,8 @@ def test_a_hook_counts_what_it_injects(store: Path) -> None:
     ],
 )
 def test_a_tool_counts_what_it_gives_to_a_model(store: Path, tool: str, arguments: dict[str, str], count: int) -> None:
-    host = Host(lambda progress: commonplace.open(store))
-    with talking(registry_of(host)) as talk:
+    host = LazyEngine(lambda progress: commonplace.open(store))
+    with talking(registry_of(host.get)) as talk:
         talk.greet()
         for _ in range(2):
             answer = talk.ask("tools/call", {"name": tool, "arguments": arguments})

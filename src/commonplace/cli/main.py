@@ -21,7 +21,7 @@ def serve(invocation: Invocation) -> int:
 
     Where that is asked for, the project is watched from the call on that opens the store.
     """
-    from commonplace.mcp.resources import Host, registry_of
+    from commonplace.mcp.registry import LazyEngine, registry_of
     from commonplace.mcp.server import serve as serve_registry
 
     if sys.stdin.isatty():
@@ -35,11 +35,11 @@ def serve(invocation: Invocation) -> int:
         loaded = invocation.settings(index_watch="on" if invocation.watches else None)
         engine = invocation.open(loaded, create=True, progress=progress, low_memory=True)
         if loaded.index.watch == "on":
-            from commonplace.cli.watch import Attendance
+            from commonplace.cli.watch import ProjectWatch
 
-            attendance = Attendance()
-            ending.callback(attendance.end)
-            attendance.begin(engine)
+            project_watch = ProjectWatch()
+            ending.callback(project_watch.end)
+            project_watch.begin(engine)
         from commonplace.cli.socket_server import Listener
 
         listener = Listener()
@@ -47,10 +47,10 @@ def serve(invocation: Invocation) -> int:
         listener.begin(loaded, lambda: engine)
         return engine
 
-    host = Host(opened)
+    engine = LazyEngine(opened)
     with ExitStack() as ending:
-        ending.callback(host.close)
-        return serve_registry(registry_of(host))
+        ending.callback(engine.close)
+        return serve_registry(registry_of(engine.get))
 
 
 ASKING: Final = frozenset({"recall", "search", "context", "why", "get", "list"})

@@ -37,7 +37,7 @@ _WORKERS, _WAITING = 2, 16
 _BACKLOG: Final = 16
 
 
-class _LeftError(Exception):
+class _NotAnsweredError(Exception):
     """The requesting process must run the command itself."""
 
 
@@ -156,7 +156,7 @@ def run(request: Mapping[str, Any], engine: Callable[[], Engine]) -> list[tuple[
     name, *arguments = request["arguments"]
     given = request["environment"]
     if name not in ASKING or any(os.environ.get(each) != given.get(each) for each in SAME):
-        raise _LeftError
+        raise _NotAnsweredError
     caller = Caller(given, request["stdin"], request["terminals"], tuple(request["size"]), request["encodings"])
     invocation = _Served(directory=Path(request["directory"]), caller=caller, engine=engine)
     token = CALLER.set(caller)
@@ -165,7 +165,7 @@ def run(request: Mapping[str, Any], engine: Callable[[], Engine]) -> list[tuple[
         # Help is printed by the process that asks for it.
         with command.make_context(name, arguments, obj=invocation, help_option_names=[]) as context:
             if command.invoke(context) not in (None, SUCCESS):
-                raise _LeftError
+                raise _NotAnsweredError
     finally:
         CALLER.reset(token)
         invocation.close()
@@ -189,14 +189,14 @@ class _Served(Invocation):
         assert self.engine is not None
         loaded = settings or self.settings()
         if self.is_verbose or loaded.store.server == "off" or loaded.models.reranker != "none":
-            raise _LeftError
+            raise _NotAnsweredError
         shared = self.engine()
         own = shared.settings
         is_same = (
             loaded.store.path == own.store.path and loaded.embedder == own.embedder and loaded.models == own.models
         )
         if not is_same or not shared.is_local():  # the keys of one that is not local are in the environment
-            raise _LeftError
+            raise _NotAnsweredError
         notices, thread = Notices(self), threading.get_ident()
         notices.addFilter(lambda record: record.thread == thread)
         self.attach(notices)

@@ -29,7 +29,7 @@ END_S: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Attendance:
+class ProjectWatch:
     """Watches the project of an engine in a thread; where another process does already, it takes over from that one."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Attendance:
         if engine.project is None:
             _log.warning("nothing is watched: the store %s belongs to no project", engine.directory)
             return
-        self._thread = threading.Thread(target=self._run, args=(engine,), name="commonplace-attend", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(engine,), name="commonplace-watch", daemon=True)
         self._thread.start()
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from commonplace.dataclasses import replace
 from commonplace.formats import jsonrpc
 from commonplace.mcp import protocol
-from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.registry import registry_of
 from commonplace.mcp.server import answer
 from commonplace.server.access import Caller
 from commonplace.server.problems import Problem
@@ -56,7 +56,7 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
     if message is None or message.id is None:
         return Response(status_code=202)
     with service.engines.use(namespace) as engine:
-        registry = registry_of(Host(lambda _: engine))
+        registry = registry_of(lambda _: engine)
         registry = replace(registry, tools=tuple(tool for tool in registry.tools if _scope(tool) in caller.scopes))
         try:
             if message.method == "initialize":

@@ -16,7 +16,7 @@ import pytest
 
 from commonplace.cli import watch
 from commonplace.cli.options import duration
-from commonplace.cli.watch import Attendance, repeat, until_stopped
+from commonplace.cli.watch import ProjectWatch, repeat, until_stopped
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, StoreError
 from commonplace.ingest.watch import WatchedRun
@@ -82,11 +82,11 @@ def logged() -> Iterator[list[logging.LogRecord]]:
 
 
 @pytest.fixture
-def attend() -> Iterator[Callable[[Book], Attendance]]:
-    begun: list[Attendance] = []
+def attend() -> Iterator[Callable[[Book], ProjectWatch]]:
+    begun: list[ProjectWatch] = []
 
-    def begin(book: Book) -> Attendance:
-        begun.append(Attendance())
+    def begin(book: Book) -> ProjectWatch:
+        begun.append(ProjectWatch())
         begun[-1].begin(cast(Engine, book))
         return begun[-1]
 
@@ -95,7 +95,7 @@ def attend() -> Iterator[Callable[[Book], Attendance]]:
         each.end()
 
 
-def test_it_watches_the_project_until_the_server_ends(attend: Callable[[Book], Attendance]) -> None:
+def test_it_watches_the_project_until_the_server_ends(attend: Callable[[Book], ProjectWatch]) -> None:
     watching = Watching(WatchedRun(IndexReport()))
     book = Book(watching)
     attendance = attend(book)
@@ -105,7 +105,7 @@ def test_it_watches_the_project_until_the_server_ends(attend: Callable[[Book], A
 
 
 def test_where_another_process_watches_it_waits_for_its_turn(
-    attend: Callable[[Book], Attendance], monkeypatch: pytest.MonkeyPatch
+    attend: Callable[[Book], ProjectWatch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each agent's client starts a server of its own for the same project, and any of them may end first."""
     monkeypatch.setattr(watch, "AGAIN_S", 0.0)
@@ -116,7 +116,7 @@ def test_where_another_process_watches_it_waits_for_its_turn(
     assert len(book.asked) == 3
 
 
-def test_runs_that_fail_are_logged(attend: Callable[[Book], Attendance], logged: list[logging.LogRecord]) -> None:
+def test_runs_that_fail_are_logged(attend: Callable[[Book], ProjectWatch], logged: list[logging.LogRecord]) -> None:
     watching = Watching(
         WatchedRun(error=NotFoundError("it is gone", remedy="bring it back")), WatchedRun(IndexReport())
     )
@@ -127,7 +127,7 @@ def test_runs_that_fail_are_logged(attend: Callable[[Book], Attendance], logged:
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), RuntimeError("a defect")])
 def test_what_ends_the_thread_is_logged_and_not_raised(
-    attend: Callable[[Book], Attendance], logged: list[logging.LogRecord], error: Exception
+    attend: Callable[[Book], ProjectWatch], logged: list[logging.LogRecord], error: Exception
 ) -> None:
     attendance = attend(Book(error))
     assert attendance._thread is not None
@@ -137,7 +137,7 @@ def test_what_ends_the_thread_is_logged_and_not_raised(
 
 
 def test_without_a_project_nothing_is_watched(
-    attend: Callable[[Book], Attendance], logged: list[logging.LogRecord]
+    attend: Callable[[Book], ProjectWatch], logged: list[logging.LogRecord]
 ) -> None:
     book = Book(project=None)
     attend(book)

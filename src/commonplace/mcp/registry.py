@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import commonplace
 from commonplace.errors import NotFoundError
 from commonplace.mcp.protocol import Context, Offer, Registry, Terms
-from commonplace.mcp.tools import beginning, ending, tools_of
+from commonplace.mcp.tools import Opened, beginning, ending, tools_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -41,7 +41,7 @@ _HABITS: Final = """You have a memory that lasts beyond this session.
 6. Forget only when the user asks: memory_forget shows first what would go."""
 
 
-class Host:
+class LazyEngine:
     """Opens the engine when it is first needed, once, and passes its progress to the request that waits for it."""
 
     def __init__(self, open_engine: Callable[[Progress], Engine]) -> None:
@@ -50,7 +50,7 @@ class Host:
         self._engine: Engine | None = None
         self._asking = threading.local()
 
-    def engine(self, context: Context) -> Engine:
+    def get(self, context: Context) -> Engine:
         """Return the engine, on behalf of a request."""
         self._asking.context = context
         with self._lock:
@@ -70,7 +70,7 @@ class Host:
             context.progress(done, total or None, what)
 
 
-def registry_of(host: Host) -> Registry:
+def registry_of(opened: Opened) -> Registry:
     """Return what the server offers."""
 
     def resources() -> Sequence[Offer]:
@@ -85,7 +85,7 @@ def registry_of(host: Host) -> Registry:
                 "description": about[name.endswith("MEMORY.md")],
                 "mimeType": "text/markdown",
             }
-            for name in host.engine(Context(Terms(""))).pages()[: DAYS_LISTED + 1]
+            for name in opened(Context(Terms(""))).pages()[: DAYS_LISTED + 1]
         ]
         return [Offer(page, read) for page in pages]
 
@@ -94,7 +94,7 @@ def registry_of(host: Host) -> Registry:
 
         from commonplace.engine.memory_api import MAX_LINES
 
-        engine = host.engine(context)
+        engine = opened(context)
         name = unquote(uri.removeprefix(SCHEME))
         if name not in engine.pages():
             raise NotFoundError(f"there is no page {name!r:.200}", remedy="list the resources")
@@ -108,7 +108,7 @@ def registry_of(host: Host) -> Registry:
         task = arguments.get("task", "").strip()
         if not task:
             return _HABITS
-        engine = host.engine(context)
+        engine = opened(context)
         if engine.settings.context.on_start == "off":
             return f"{_HABITS}\n\nThe task: {task}"
         made = engine.context(task, min(_PROMPT_TOKENS, engine.settings.context.max_tokens))
@@ -124,7 +124,7 @@ def registry_of(host: Host) -> Registry:
     }
     return Registry(
         *("commonplace", commonplace.__version__, "Commonplace", INSTRUCTIONS),
-        tools=tools_of(host.engine),
+        tools=tools_of(opened),
         resources=resources,
         prompts=(Offer(prompt, habits),),
     )
