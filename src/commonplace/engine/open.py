@@ -16,7 +16,7 @@ from commonplace.locks import Lock
 from commonplace.memory.validate import boolean
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder
-from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
+from commonplace.models.registry import AbsentEmbedder, embedder_name, for_kind, is_remote, of_kinds, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load, paths
 from commonplace.store.database import left_behind, refuse_lost
@@ -205,9 +205,7 @@ def _embedder(
         if key not in found:
             found[key] = _of_kind(wanted, settings, own, tokens, budget, is_asked=is_asked)
         by_kind[kind] = found[key]
-    if len({each.stamp for each in by_kind.values()}) == 1:
-        return by_kind["memories"]
-    return MixedEmbedder(by_kind)
+    return of_kinds(by_kind)
 
 
 def _of_kind(

@@ -27,7 +27,6 @@ from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S, RetentionPolicy
 from commonplace.search.rank import COMPARABLE
-from commonplace.search.recall import Recall
 from commonplace.search.request import Request, kinds_of
 from commonplace.search.result import SearchResult
 from commonplace.search.retrieve import Searcher
@@ -440,8 +439,7 @@ class Runtime:
             index = Index(self.directory / INDEX / "ultra", store_id=store.id, embedding=self.embedder.stamp)
         queries = Bounds(models.embedding_cache, search.cache_bytes, models.embedding_cache_minutes * 60)
         rankings = Bounds(search.candidate_cache, search.cache_bytes, search.candidate_cache_minutes * 60)
-        recall = Recall(store, index, self.embedder.stamp)
-        return Searcher(store, recall, self.embedder, self.tokens, queries, rankings)
+        return Searcher(store, index, self.embedder, self.tokens, queries, rankings)
 
     def destination(self) -> Destination:
         """Return where passages are written, for the store's embedder; an empty store takes ours for good."""

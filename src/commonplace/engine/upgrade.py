@@ -14,7 +14,7 @@ from commonplace.errors import CommonplaceError, ModelError, ProviderError, Stor
 from commonplace.ingest.embeddings import reembed
 from commonplace.models import minilm
 from commonplace.models.contract import Embedder
-from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
+from commonplace.models.registry import AbsentEmbedder, by_space, embedder_name, for_kind, is_remote, of_kinds
 from commonplace.settings import ModelSettings
 from commonplace.settings.paths import UPGRADE_LOCK
 from commonplace.store.validate import upgrade_command
@@ -127,13 +127,10 @@ class EmbedderApi(Service):
         known = tuple(dict.fromkeys(EMBEDDED_KIND_OF.values()))
         if isinstance(kinds, str) or not set(known).issuperset(kinds):
             raise UsageError(f"kinds is {kinds!r:.80}", remedy=f"name some of {', '.join(known)}")
-        self._runtime.follow()
-        by_kind = {
-            kind: for_kind(embedder if kind in kinds else self._runtime.embedder, owner)
-            for owner, kind in EMBEDDED_KIND_OF.items()
-        }
-        is_one = len({each.stamp for each in by_kind.values()}) == 1
-        return by_kind["memories"] if is_one else MixedEmbedder(by_kind)
+        present = self._runtime.follow()
+        return of_kinds(
+            {kind: for_kind(embedder if kind in kinds else present, owner) for owner, kind in EMBEDDED_KIND_OF.items()}
+        )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -128,6 +128,12 @@ class MixedEmbedder:
         raise TypeError(f"{len(texts)} texts are to be embedded and their kind is not named")
 
 
+def of_kinds(by_kind: Mapping[EmbeddedKind, Embedder]) -> Embedder:
+    """Return one embedder of several kinds of things: the only one, where all have it."""
+    is_one = len({each.stamp for each in by_kind.values()}) == 1
+    return by_kind["memories"] if is_one else MixedEmbedder(by_kind)
+
+
 def for_kind(embedder: Embedder, kind: str) -> Embedder:
     """Return what embeds a kind of owner: the embedder itself where it embeds everything."""
     return embedder.of(kind) if isinstance(embedder, MixedEmbedder) else embedder

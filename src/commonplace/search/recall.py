@@ -1,4 +1,6 @@
-"""Recall: find the passages of a store that a search ranks, by the index beside the store.
+"""Recall, the first stage of a search: find the passages of a store that it ranks, by the index beside the store.
+
+The call `Engine.recall`, which searches memories alone, is another thing and has both stages.
 
 The index lags behind the store and holds nothing of the past. What it lacks is read from the store, in the snapshot
 that the search sees, and takes part as if the index held it. A database that keeps a store on a server answers in place
@@ -263,9 +265,9 @@ class RecallState:
             besides: passages that are candidates whatever they say, ascending.
 
         Returns:
-            The candidates and, of a `two-stage` request, the passages next to them in a session; for each phrasing,
-            the BM25 of each row, float32, shape (n,); for each phrasing, the statistics of its terms in all passages of
-            the namespace; which passages are next to each other in a session.
+            The candidates and, of a `two-stage` request, the passages next to them in a session that pass the filter
+            too; for each phrasing, the BM25 of each row, float32, shape (n,); for each phrasing, the statistics of its
+            terms in all passages of the namespace; which passages are next to each other in a session.
         """
         namespace, scope = self.scope.namespace, self.scope
         # A store on a server is read through its parts, which hold the tokens of what they find.
@@ -310,11 +312,13 @@ class RecallState:
             held = token_rows([entries[number] for number in indexed if number in entries], self._recall.spaces)
             here = within(rows.numbers, numbers)
             order = np.argsort(np.concatenate((held.numbers, rows.numbers[here])))
+            rows = concatenate(held, rows.select(here))
+            passing = self.passing(rows)  # what is next to a candidate may be out of scope
             scores = [
-                np.concatenate((self._scores(phrasing.query, held.numbers, parts, own), bm25[here]))[order]
+                np.concatenate((self._scores(phrasing.query, held.numbers, parts, own), bm25[here]))[order][passing]
                 for phrasing, (bm25, own), parts in zip(phrasings, unindexed, found, strict=True)
             ]
-            return concatenate(held, rows.select(here)), scores, [own for _, own in unindexed], beside
+            return rows.select(passing), scores, [own for _, own in unindexed], beside
 
     def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         """Return the term counts of passages that `search` gave, in their order; see `commonplace.ranking.bm25`."""

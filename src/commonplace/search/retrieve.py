@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import replace
+from commonplace.index.generations import Index
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder
 from commonplace.models.static import StaticEmbedder
@@ -45,7 +46,6 @@ from commonplace.search.signals import (
     WORDS,
     Candidates,
     Phrasing,
-    Spaces,
     TokenRows,
 )
 from commonplace.search.time import (
@@ -80,17 +80,17 @@ class Searcher:
     def __init__(
         self,
         store: Store,
-        recall: Recall,
+        index: Index,
         embedder: Embedder,
         tokens: StaticEmbedder,
         queries: Bounds = QUERY_CACHE,
         rankings: Bounds = RANKING_CACHE,
     ) -> None:
         self._store = store
-        self._recall = recall
+        self._recall = Recall(store, index, embedder.stamp)
         self._embedder = embedder
         self._tokens = tokens
-        self._spaces = Spaces.of(embedder.stamp)
+        self._spaces = self._recall.spaces
         self._queries: AgingCache[PreparedQuery] = AgingCache(queries)
         self._rankings: AgingCache[Ranking] = AgingCache(rankings)
 
@@ -177,10 +177,8 @@ class Searcher:
                     count.append(len(besides))
             rows, lexical, statistics, beside = recall.search(request, phrasings, besides)
             with recall.stage("signals") as count:
-                kept = recall.passing(rows)  # what is next to a candidate may be out of scope
-                rows = rows.select(kept)
                 signals = [
-                    each.candidates(rows, bm25[kept], own, recall.terms)
+                    each.candidates(rows, bm25, own, recall.terms)
                     for each, bm25, own in zip(phrasings, lexical, statistics, strict=True)
                 ]
                 count.append(len(rows))
@@ -301,7 +299,7 @@ class Searcher:
         with self._recall.reading(request) as recall, ONE_BLAS_THREAD:
             phrasing = Phrasing(request.query, query, self._tokens)
             rows, *_ = recall.search(request, [phrasing], np.empty(0, np.int64))
-            return rows.select(recall.passing(rows) & rows.of_kinds(("memory",)))
+            return rows.select(rows.of_kinds(("memory",)))
 
 
 TRACE_LENGTH = 20

@@ -16,7 +16,6 @@ from commonplace.ingest.passages import Destination, PassageMaker, index_documen
 from commonplace.memory.supersession import SupersessionRule
 from commonplace.models.static import StaticEmbedder
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.recall import Recall
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.search.retrieve import Searcher
@@ -117,4 +116,4 @@ def notebook(backend: str, directory: Path) -> Notebook:
     store = make(directory)
     store.set_embedding(model().stamp)
     index = Index(directory / "index", store_id=store.id, embedding=model().stamp)
-    return Notebook(store, index, Searcher(store, Recall(store, index, model().stamp), model(), model()))
+    return Notebook(store, index, Searcher(store, index, model(), model()))
