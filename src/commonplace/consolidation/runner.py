@@ -35,6 +35,7 @@ from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import maintain
 from commonplace.ledger.rules import ERASE
+from commonplace.memory.validate import series
 from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, Issue, IssueSelection
 
@@ -253,7 +254,7 @@ def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
         return AGENTS
     if isinstance(given, str):
         given = [given]
-    for name in given:
+    for name in series("agents", given):
         if name not in AGENTS:
             raise UsageError(
                 f"the agent is {name!r:.80}", remedy=f"give one of {', '.join(AGENTS)}", parameters=("agents",)

@@ -705,6 +705,8 @@ class Engine:
         Args:
             call: the name of the call.
         """
+        if not isinstance(getattr(result, "hits", None), tuple):
+            raise UsageError(f"result is {result!r:.80}", remedy="give what `search` or `context` returned")
         found = result if isinstance(result, SearchResult) else result.found
         if found is not None:
             self._retrievals.add(found, result.hits, call, self._runtime.now())
@@ -762,9 +764,7 @@ class Engine:
         """
         from commonplace.engine.context_api import ContextApi
 
-        if not isinstance(task, str):
-            raise UsageError(f"task is {task!r:.80}", remedy="give a text")
-        if len(task) > MAX_QUERY_CHARACTERS:
+        if len(validate.text("task", task)) > MAX_QUERY_CHARACTERS:
             raise UsageError(
                 f"task has {len(task):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
                 remedy="describe the task in fewer words",
@@ -804,8 +804,9 @@ class Engine:
         """
         from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, ContextApi
 
-        usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
-        budget = usual if max_tokens is None else max_tokens
+        validate.text("conversation", conversation)
+        usual = PROMPT_TOKENS if validate.text("prompt", prompt).strip() else START_TOKENS
+        budget = min(usual, self.settings.context.max_tokens) if max_tokens is None else max_tokens
         task, wishes = prompt[:MAX_QUERY_CHARACTERS], wishes_of(agent, self.settings.agents)
         made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).injection(conversation)
         if touch:
@@ -816,6 +817,7 @@ class Engine:
         """Let `injection` return everything again in a conversation, as after a compaction."""
         from commonplace.memory.injections import clear_injected
 
+        validate.text("conversation", conversation)
         if not self._runtime.store.is_read_only:
             clear_injected(self._runtime.store, self.namespace, conversation, self._runtime.now())
 
@@ -840,7 +842,7 @@ class Engine:
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
         """Return where memories are on Markdown pages; others are absent."""
-        return self._runtime.pages.places(ids)
+        return self._runtime.pages.places(validate.series("ids", ids))
 
     def memory_at(self, path: str, line: int) -> str | None:
         """Return the id of the memory on a line (from 1) of a Markdown page, or None."""
@@ -873,22 +875,18 @@ class Engine:
         """Return the part of a text that answers a query best, on one line, with invisible characters escaped."""
         from commonplace.text.snippet import snippet
 
-        return snippet(visible(text), query, limit=limit).text
+        return snippet(visible(validate.text("text", text)), validate.text("query", query), limit=limit).text
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text, as all budgets do."""
-        if not isinstance(text, str):
-            raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
-        return self._runtime.tokens.count_tokens(text)
+        return self._runtime.tokens.count_tokens(validate.text("text", text))
 
     def cut_tokens(self, text: str) -> list[tuple[str, int]]:
         """Return the parts of a text with the number of tokens of each.
 
         White space belongs to the part that follows it.
         """
-        if not isinstance(text, str):
-            raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
-        return self._runtime.tokens.cut(text)
+        return self._runtime.tokens.cut(validate.text("text", text))
 
     @overload
     def index(
@@ -1039,7 +1037,10 @@ class Engine:
             KeyboardInterrupt: the run was stopped; a note on the exception says how to undo what was done until then.
         """
         from commonplace.consolidation.runner import RunOptions, agents_of
+        from commonplace.consolidation.runtime import ConfidenceConfig
 
+        if confidence is not None and not isinstance(confidence, ConfidenceConfig):
+            raise UsageError(f"confidence is {confidence!r:.80}", remedy="give a ConfidenceConfig")
         options = RunOptions(
             agents_of(agents), validate.boolean("dry_run", dry_run), self._rate(rate_limit), confidence
         )
@@ -1220,7 +1221,7 @@ class Engine:
                 f"the store {self._runtime.store.place} has no directory for Markdown pages",
                 remedy="keep pages in a store of your own, and move memories by `commonplace export` and `import`",
             )
-        return self._runtime.journal.sync(accept)
+        return self._runtime.journal.sync(None if accept is None else validate.path_value("accept", accept))
 
     def forget(
         self,

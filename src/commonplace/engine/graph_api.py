@@ -346,8 +346,7 @@ class Graph:
         budget = validate.int_in(
             "max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS
         )
-        if not isinstance(query, str):
-            raise validate.invalid("query", query, "give a text")
+        validate.text("query", query)
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
         validate.int_in("max_facts", max_facts, 1, MAX_FACTS)

@@ -156,7 +156,8 @@ def check_namespace(namespace: str) -> None:
     Raises:
         UsageError: it is empty, too long, or holds characters that cannot be seen.
     """
-    if not namespace.strip() or len(namespace) > MAX_NAMESPACE_CHARACTERS or not namespace.isprintable():
+    is_name = isinstance(namespace, str) and namespace.strip() and namespace.isprintable()
+    if not is_name or len(namespace) > MAX_NAMESPACE_CHARACTERS:
         raise UsageError(
             f"namespace {namespace!r} is not a printable name of 1 to {MAX_NAMESPACE_CHARACTERS} characters"
         )

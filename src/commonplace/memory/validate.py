@@ -220,6 +220,13 @@ def labels(name: str, given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sorted(cleaned) if isinstance(given, set | frozenset) else cleaned))
 
 
+def text(name: str, given: object) -> str:
+    """Return a text of any length, which may be empty."""
+    if not isinstance(given, str):
+        raise invalid(name, given, "give a text")
+    return given
+
+
 def short_text(name: str, given: object) -> str:
     """Return a text of at most 1,000 characters."""
     if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:

@@ -79,3 +79,27 @@ def test_what_is_no_answer_is_refused(book: Engine) -> None:
     refuse(lambda value: book.why(value, "a"), *UNFIT)
     refuse(book.count_tokens, *UNFIT)
     assert book.count_tokens("text") == 1
+
+
+def test_what_is_no_text_is_refused(book: Engine) -> None:
+    refuse(book.injection, *UNFIT)
+    refuse(lambda value: book.injection("x", conversation=value), *UNFIT)
+    refuse(book.clear_injected, *UNFIT)
+    refuse(lambda value: book.snippet(value, "x"), *UNFIT)
+    refuse(lambda value: book.snippet("x", value), *UNFIT)
+    refuse(book.cut_tokens, *UNFIT)
+    refuse(book.context, *UNFIT)
+
+
+def test_what_a_call_cannot_work_with_is_refused_before_it_begins(book: Engine) -> None:
+    refuse(book.log_retrieval, *UNFIT, "text")
+    refuse(book.places, None, True, 1.5, object(), "text")
+    refuse(lambda value: book.sync(accept=value), *UNFIT[1:], "", "\0")
+    refuse(book.consolidate, True, 1.5, object(), [None])
+    refuse(lambda value: book.consolidate(confidence=value), *UNFIT[1:], "text")
+    for namespace in (*UNFIT, "", " "):
+        with pytest.raises(UsageError, match="is not a printable name"):
+            book.in_namespace(namespace)
+        with pytest.raises(UsageError, match="is not a printable name"):
+            commonplace.open(book.directory, namespace)
+    assert book.consolidation_runs() == []
