@@ -17,7 +17,7 @@ from functools import cache
 from typing import Final, TypeVar
 
 from commonplace.store.change import ChangingSpace, GraphMemo, SpaceReading
-from commonplace.store.dialect import SPACE, among, listed
+from commonplace.store.dialect import listed
 from commonplace.store.rows import Form, Row, Values, check_times, checked, form_of
 from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of, texts_of
 from commonplace.store.statements import Statements
@@ -56,25 +56,8 @@ def _named(count: int) -> str:
     return " UNION ALL ".join(f"SELECT * FROM ({sql}) n{n}" for n, sql in enumerate(each))
 
 
-MEANT = """
-    r.created_at <= :known_at AND (
-        :is_all OR (
-            (r.is_retracted = 0 OR r.expired_at > :known_at)
-            AND CASE
-                WHEN :after IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
-                ELSE (:valid_at IS NULL OR r.valid_from IS NULL OR r.valid_from <= :valid_at)
-                    AND coalesce(
-                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END > :after, true
-                    )
-            END
-        )
-    )
-"""
-"""The condition for a row `r` of relations, but for types and groups; the values are those of `times_of`."""
-
-
 def times_of(wanted: GraphFilter) -> dict[str, float | None]:
-    """Return the values that `MEANT` takes; `after` is the time after which a fact must hold, if any.
+    """Return the values of the condition `chosen`; `after` is the time after which a fact must hold, if any.
 
     Raises:
         UsageError: a time is not a number.
@@ -120,27 +103,24 @@ def text_owner(what: Entity | Relation) -> Owner:
     return Owner(what.id, "relation", type=what.type, tags=tags, at=what.valid_from)
 
 
-_CHOSEN = f"""
-    {MEANT}
-    AND (:types IS NULL OR r.type IN {among("types")})
-    AND (:groups IS NULL OR r."group" IN {among("groups")})
-"""
-
 _EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
 
 
-def _by_stage(columns: str, index: str, by: str) -> tuple[str, ...]:
-    """Return a question about the newest relations that a condition chooses: a statement for each stage, and one more.
+_ENDS: Final = {
+    "from": ("by_source", "r.source = :entity"),
+    "to": ("by_target", "r.target = :entity AND r.source != r.target"),
+    "all": ("by_time", "true"),
+}
 
-    Each is served by an index and gives its answer in order. The last asks for what has an end, or is past, and holds
-    after the time `:after`; `_asked` chooses among them.
-    """
+
+def _by_stage(of: str, columns: str) -> tuple[str, ...]:
+    index, by = _ENDS[of]
     ending = "ending" if index == "by_time" else f"ending_{index}"
     parts = [(index, f"r.stage = {stage}") for stage in range(STAGES)]
     return tuple(
         f"""
         SELECT {columns} FROM relations r INDEXED BY relations_{suffix}
-        WHERE r.namespace = :space AND {by} AND {condition} AND {_CHOSEN}
+        WHERE r.namespace = :space AND {by} AND {condition} AND {SQL["chosen"]}
         ORDER BY r.created_at DESC, r.id
         LIMIT :limit
         """
@@ -148,33 +128,29 @@ def _by_stage(columns: str, index: str, by: str) -> tuple[str, ...]:
     )
 
 
-def _asked(question: tuple[str, ...], wanted: GraphFilter) -> tuple[str, ...]:
-    """Return the statements of `_by_stage` whose answers together are that of a filter."""
+@cache
+def question(of: str) -> tuple[str, ...]:
+    """Return a question about the newest relations that are chosen: a statement for each stage, and one more.
+
+    Each is served by an index and gives its answer in order. The last asks for what has an end, or is past, and holds
+    after the time `:after`; `_asked` chooses among them.
+
+    Args:
+        of: `from` an entity, `to` it, or `all`; `edges` are from it, then to it, as far as it takes to follow them.
+    """
+    if of != "edges":
+        return _by_stage(of, _RELATION)
+    both = zip(_by_stage("from", _EDGE), _by_stage("to", _EDGE), strict=True)  # asked at once they take half the time
+    return tuple(f"SELECT * FROM ({first}) f UNION ALL SELECT * FROM ({second}) s" for first, second in both)
+
+
+def _asked(statements: tuple[str, ...], wanted: GraphFilter) -> tuple[str, ...]:
+    """Return those statements of a question whose answers together are that of a filter."""
     if wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None):
         # Of facts with an end it selects only those that hold after a time, as known now.
-        return question[STANDING], question[STAGES]
-    return question[:STAGES] if reaches_past(wanted) else question[:PAST]
+        return statements[STANDING], statements[STAGES]
+    return statements[:STAGES] if reaches_past(wanted) else statements[:PAST]
 
-
-_FROM = "by_source", "r.source = :entity"
-_TO = "by_target", "r.target = :entity AND r.source != r.target"
-
-RELATIONS_FROM = _by_stage(_RELATION, *_FROM)
-RELATIONS_TO = _by_stage(_RELATION, *_TO)
-RELATIONS = _by_stage(_RELATION, "by_time", "true")
-EDGES = tuple(
-    f"SELECT * FROM ({first}) f UNION ALL SELECT * FROM ({second}) s"
-    for first, second in zip(_by_stage(_EDGE, *_FROM), _by_stage(_EDGE, *_TO), strict=True)
-)
-"""The newest edges from an entity, then those to it; to ask for both at once takes half the time."""
-
-PAIRS = f"""
-    SELECT r.number, r.id, r.source, r.target FROM relations r NOT INDEXED
-    WHERE r.number > coalesce(:last, ({SPACE} - 1) << 32) AND r.number < {SPACE} << 32
-        AND r.namespace = {SPACE} AND r.stage < :stages AND {_CHOSEN}
-    ORDER BY r.number
-    LIMIT :limit
-"""
 
 _PAIRS_A_READ = 5000
 _UNLIMITED = 2**63 - 1
@@ -199,12 +175,7 @@ class GraphReading(SpaceReading):
 
     def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
         """Return when episodes were said or happened, by id; their words, of which there may be many, are not read."""
-        # Without a hint SQLite reads the times of all episodes, which are in an index.
-        sql = f"""
-            SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
-            WHERE namespace = {SPACE} AND id IN {among("ids")}
-        """
-        return dict(self._rows(sql, ids=listed(dict.fromkeys(episodes))))
+        return dict(self._rows(SQL["reference_times"], ids=listed(dict.fromkeys(episodes))))
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
@@ -264,7 +235,7 @@ class GraphReading(SpaceReading):
             limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where the filter
                 selects only what holds, with those that have ended.
         """
-        asked = (*_asked(RELATIONS_FROM, wanted), *_asked(RELATIONS_TO, wanted))
+        asked = (*_asked(question("from"), wanted), *_asked(question("to"), wanted))
         found = self._of_entities(asked, entities, wanted, limit)
         return {entity: _newest_first(rows, 0, limit) for entity, rows in found if rows}
 
@@ -297,7 +268,7 @@ class GraphReading(SpaceReading):
         """
         beside = None if among is None else set(among)
         found = {}
-        for entity, rows in self._of_entities(_asked(EDGES, wanted), entities, wanted, limit):
+        for entity, rows in self._of_entities(_asked(question("edges"), wanted), entities, wanted, limit):
             rows.sort(key=lambda row: (-row[3], row[0]))  # the newest first
             kept = rows if limit is None else rows[:limit]
             if beside is not None:
@@ -321,7 +292,7 @@ class GraphReading(SpaceReading):
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""
         upto = None if limit is None else offset + limit
-        [(_, rows)] = self._of_entities(_asked(RELATIONS, wanted), [""], wanted, upto)
+        [(_, rows)] = self._of_entities(_asked(question("all"), wanted), [""], wanted, upto)
         return _newest_first(rows, offset, limit)
 
     def disputed(self) -> list[Relation]:
@@ -349,25 +320,14 @@ class GraphReading(SpaceReading):
         """
         stages = STAGES if reaches_past(wanted) else PAST
         values = {**_values(wanted, _PAIRS_A_READ), "stages": stages}
-        rows = self._rows(PAIRS, last=None, **values)
+        rows = self._rows(SQL["pairs"], last=None, **values)
         while rows:
             yield from (row[1:] for row in rows)
-            rows = self._rows(PAIRS, last=rows[-1][0], **values) if len(rows) == _PAIRS_A_READ else []
+            rows = self._rows(SQL["pairs"], last=rows[-1][0], **values) if len(rows) == _PAIRS_A_READ else []
 
     def counts(self) -> GraphCounts:
         """Return how much there is: relations that have ended or were retracted count."""
-        sql = f"""
-            SELECT
-                (SELECT count(*) FROM episodes WHERE namespace = {SPACE}),
-                (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = {SPACE})
-                    - (
-                        SELECT count(*) FROM entities INDEXED BY entities_past
-                        WHERE namespace = {SPACE} AND expired_at IS NOT NULL
-                    ),
-                (SELECT count(*) FROM relations WHERE namespace = {SPACE}),
-                (SELECT count(*) FROM relations WHERE namespace = {SPACE} AND dispute != '')
-        """
-        return GraphCounts(*self._rows(sql)[0])
+        return GraphCounts(*self._rows(SQL["counts"])[0])
 
     def _by_id(self, form: Form[Value], ids: Sequence[str]) -> dict[str, Value]:
         return {id_: records[0] for id_, records in self._lists(form, "id", ids).items()}

@@ -365,12 +365,7 @@ class MemoryStore:
 
     def count_tiers(self, namespace: str) -> dict[tuple[str, str], int]:
         """Return how many memories there are by tier and status."""
-        sql = f"""
-            SELECT tier, status, count(*) FROM memories INDEXED BY memories_by_time
-            WHERE namespace = {SPACE} AND is_latest = 1
-            GROUP BY tier, status
-        """
-        return {(tier, status): count for tier, status, count in self._read(sql, namespace)}
+        return {(tier, status): count for tier, status, count in self._read(SQL["tiers"], namespace)}
 
     def memory_facets(self, namespace: str, selection: Selection) -> dict[str, dict[str, int]]:
         """Return how many a selection chooses by tier, status, category, source, session, trust and tag.
@@ -378,19 +373,7 @@ class MemoryStore:
         Values are texts, sorted; trust is rounded down to a tenth. Limit and offset are left out of account.
         """
         facets: dict[str, Counter[str]] = {name: Counter() for name in (*_FACETS, "session", "tag")}
-        sql = f"""
-            WITH chosen AS MATERIALIZED (
-                SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {SQL["selected"]}
-            )
-            SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*)
-            FROM owner_tags WHERE namespace = {SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
-            UNION ALL
-            SELECT 'session', session, '', '', '', '', count(*) FROM owners
-            WHERE namespace = {SPACE} AND number IN (SELECT owner FROM chosen) GROUP BY session
-            UNION ALL
-            SELECT 'memory', {", ".join(_FACETS)}, count(*) FROM chosen GROUP BY {", ".join(_FACETS)}
-        """
-        for what, *values, count in self._selected(sql, namespace, selection):
+        for what, *values, count in self._selected(SQL["facets"], namespace, selection):
             if what == "memory":
                 *shown, trust = values
                 for name, value in zip(_FACETS, (*shown, str(int(float(trust) * 10) / 10)), strict=True):
@@ -410,16 +393,7 @@ class MemoryStore:
 
     def shared_bands(self, namespace: str, most: int) -> list[tuple[int, int]]:
         """Return (band, number) of live memories whose bands are shared by at most so many, in this order."""
-        sql = f"""
-            SELECT band, owner
-            FROM memory_bands
-            WHERE namespace = {SPACE} AND band IN (
-                SELECT band FROM memory_bands WHERE namespace = {SPACE}
-                GROUP BY band HAVING count(*) BETWEEN 2 AND :most
-            )
-            ORDER BY band, owner
-        """
-        return self._read(sql, namespace, most=most)
+        return self._read(SQL["shared_bands"], namespace, most=most)
 
     def derivations(self, namespace: str) -> list[tuple[str, tuple[str, ...]]]:
         """Return (id, what it was made from) of each version of a memory that was made from others, by number."""
@@ -490,35 +464,9 @@ class MemoryStore:
         Args:
             as_of: take the versions that were live at this time instead.
         """
-        sql = f"""
-            SELECT d.owner, d.since, d.until
-            FROM memory_dates d CROSS JOIN owners o ON o.namespace = d.namespace AND o.number = d.owner
-            WHERE d.namespace = {SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
-                AND (:as_of IS NULL OR o.created_at <= :as_of)
-            UNION
-            SELECT o.number, o.at, o.at
-            FROM owners o
-            WHERE o.namespace = {SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL
-                AND o.at >= :since AND o.at < :until AND (:as_of IS NULL OR o.created_at <= :as_of)
-            ORDER BY 1, 2, 3
-        """
-        found = self._read(sql, namespace, since=since, until=until, as_of=as_of)
-        if as_of is None:
-            return found
-        sql = f"""
-            SELECT d.owner, d.since, d.until
-            FROM owners o INDEXED BY owners_past
-                CROSS JOIN memory_dates d ON d.namespace = o.namespace AND d.owner = o.number
-            WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
-                AND d.since < :until AND d.until > :since
-            UNION
-            SELECT o.number, o.at, o.at
-            FROM owners o INDEXED BY owners_past
-            WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
-                AND o.kind = 'memory' AND o.at >= :since AND o.at < :until
-        """
-        past = self._read(sql, namespace, since=since, until=until, as_of=as_of)
-        return sorted([*found, *past])
+        names = ("dated",) if as_of is None else ("dated", "dated_past")
+        values = {"since": since, "until": until, "as_of": as_of}
+        return sorted(found for name in names for found in self._read(SQL[name], namespace, **values))
 
     def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
         """Return the passages of past versions live at a time, by number: created_at <= as_of < expired_at.

@@ -26,7 +26,7 @@ from commonplace.store import owners as queries
 from commonplace.store.change import STAMPS, Change
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import identity, make, refuse_unreadable
-from commonplace.store.dialect import SPACE, Database, among, listed, listed_numbers
+from commonplace.store.dialect import Database, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.memories import MemoryStore
@@ -195,12 +195,7 @@ class Store(MemoryStore, ReembeddingStore):
 
         Those that hold the texts of graphs are among them; see `schema.texts_of`.
         """
-        sql = """
-            SELECT n.name, c.number, c.token
-            FROM namespaces n CROSS JOIN changes c ON c.namespace = n.number
-                AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number)
-        """
-        found = self._connections.rows(sql, {"namespace": None})
+        found = self._connections.rows(queries.SQL["heads"], {"namespace": None})
         return {name: Head(change, token) for name, change, token in found}
 
     def change(self, namespace: str | None = None) -> int:
@@ -220,11 +215,7 @@ class Store(MemoryStore, ReembeddingStore):
         if change >= head.change:
             return head.token if change == head.change else ""
         key = "token", namespace, change
-        sql = """
-            SELECT c.token FROM namespaces n JOIN changes c ON c.namespace = n.number
-            WHERE n.name = :namespace AND c.number = :change
-        """
-        found = self._connections.known(key, lambda: self._read(sql, namespace, change=change))
+        found = self._connections.known(key, lambda: self._read(queries.SQL["token"], namespace, change=change))
         return found[0][0] if found else ""
 
     def rows_of(self, asked: Iterable[Asked], namespace: str | None = None) -> Iterator[tuple[Table, Values]]:
@@ -333,12 +324,7 @@ class Store(MemoryStore, ReembeddingStore):
         """Set root and file stamp of artifacts, by (path, root, stamp); their text is the same, no number is taken."""
         with self._connections.writing(namespace) as db:
             given = {path: (root, stamp) for path, root, stamp in stamps}
-            sql = f"""
-                SELECT path, number, namespace FROM owners
-                WHERE namespace = {SPACE} AND kind = 'artifact' AND path IN {among("paths")}
-                    AND path != '' AND expired_at IS NULL
-            """
-            found = db.execute(sql, {"namespace": namespace, "paths": listed(given)}).fetchall()
+            found = db.execute(queries.SQL["of_paths"], {"namespace": namespace, "paths": listed(given)}).fetchall()
             sql = "UPDATE owners SET root = :root WHERE namespace = :namespace AND number = :owner"
             for path, number, space in found:
                 root, stamp = given[path]
@@ -372,13 +358,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def artifact_types(self, namespace: str) -> dict[str, bool]:
         """Return of what types the artifacts are, and whether some artifact of the type has tags."""
-        sql = f"""
-            SELECT o.type, max(CASE WHEN o.tags != '' THEN 1 ELSE 0 END)
-            FROM owners o INDEXED BY owners_by_filter
-            WHERE o.namespace = {SPACE} AND o.kind = 'artifact' AND o.expired_at IS NULL
-            GROUP BY o.type
-        """
-        found = self._read(sql, namespace)
+        found = self._read(queries.SQL["artifact_types"], namespace)
         return {type_: bool(has_tags) for type_, has_tags in found}
 
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
@@ -487,11 +467,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def deleted_since(self, namespace: str, change: int, upto: int) -> list[int]:
         """Return the numbers of passages that the changes (change, upto] of a namespace deleted, ascending."""
-        sql = f"""
-            SELECT number FROM deletions
-            WHERE namespace = {SPACE} AND change > :change AND change <= :upto ORDER BY number
-        """
-        found = self._read(sql, namespace, change=change, upto=upto)
+        found = self._read(queries.SQL["deleted_between"], namespace, change=change, upto=upto)
         return [number for (number,) in found]
 
     def check(self) -> list[str]:

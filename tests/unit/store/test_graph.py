@@ -28,10 +28,10 @@ BY_ID = {
     "happenings": ("entity", "x"),
 }
 BY_STAGE = {
-    "RELATIONS_FROM": "source=[?] AND {}",
-    "RELATIONS_TO": "target=[?] AND {}",
-    "RELATIONS": "{}",
-    "EDGES": "(source|target)=[?] AND {}",
+    "from": "source=[?] AND {}",
+    "to": "target=[?] AND {}",
+    "all": "{}",
+    "edges": "(source|target)=[?] AND {}",
 }
 TABLES = "(e|x|a|r|episodes|entities|aliases|relations|mentions|happenings)"
 
@@ -84,7 +84,7 @@ def test_a_fact_between_two_hubs_is_looked_up_by_all_that_is_asked(tmp_path: Pat
 @pytest.mark.parametrize(("name", "by"), BY_STAGE.items())
 def test_what_stands_is_found_beside_what_has_ended(tmp_path: Path, name: str, by: str) -> None:
     """Whoever has moved a thousand times still lives in one place."""
-    question = getattr(graph, name)
+    question = graph.question(name)
     for line in plan_of(tmp_path, question[0]):
         assert re.search(rf"\(namespace=\? AND {by.format('stage=[?] AND created_at<[?]')}\)", line), line
     (tmp_path / "store.db").unlink()
@@ -94,4 +94,4 @@ def test_what_stands_is_found_beside_what_has_ended(tmp_path: Path, name: str, b
 
 def test_what_it_takes_to_follow_a_fact_is_read_from_the_index_alone(tmp_path: Path) -> None:
     """To fetch each row costs several times as much, of which a neighbourhood reads thousands."""
-    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph.EDGES[0]))
+    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph.question("edges")[0]))

@@ -29,3 +29,43 @@ WHERE x.namespace = {space}
     )
 ORDER BY x.name, x.id
 LIMIT :limit OFFSET :offset;
+
+-- chosen
+-- Which facts hold when, as `graph.py` says, of some types and groups: a condition for a row `r` of relations.
+r.created_at <= :known_at AND (
+    :is_all OR (
+        (r.is_retracted = 0 OR r.expired_at > :known_at)
+        AND CASE
+            WHEN :after IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
+            ELSE (:valid_at IS NULL OR r.valid_from IS NULL OR r.valid_from <= :valid_at)
+                AND coalesce(
+                    CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END > :after, true
+                )
+        END
+    )
+)
+AND (:types IS NULL OR r.type IN (SELECT value FROM json_each(:types)))
+AND (:groups IS NULL OR r."group" IN (SELECT value FROM json_each(:groups)));
+
+-- pairs
+SELECT r.number, r.id, r.source, r.target FROM relations r NOT INDEXED
+WHERE r.number > coalesce(:last, ({space} - 1) << 32) AND r.number < {space} << 32
+    AND r.namespace = {space} AND r.stage < :stages AND {chosen}
+ORDER BY r.number
+LIMIT :limit;
+
+-- reference_times
+-- Without a hint SQLite reads the times of all episodes, which are in an index.
+SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
+WHERE namespace = {space} AND id IN (SELECT value FROM json_each(:ids));
+
+-- counts
+SELECT
+    (SELECT count(*) FROM episodes WHERE namespace = {space}),
+    (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = {space})
+        - (
+            SELECT count(*) FROM entities INDEXED BY entities_past
+            WHERE namespace = {space} AND expired_at IS NOT NULL
+        ),
+    (SELECT count(*) FROM relations WHERE namespace = {space}),
+    (SELECT count(*) FROM relations WHERE namespace = {space} AND dispute != '');

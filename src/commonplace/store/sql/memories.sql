@@ -168,3 +168,50 @@ FROM ({earlier}) e
     CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner
     CROSS JOIN passages p ON p.namespace = e.namespace AND p.owner = e.owner
     CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.number;
+
+-- tiers
+SELECT tier, status, count(*) FROM memories INDEXED BY memories_by_time
+WHERE namespace = {space} AND is_latest = 1
+GROUP BY tier, status;
+
+-- facets
+WITH chosen AS MATERIALIZED (
+    SELECT m.owner, m.tier, m.status, m.category, m.source, CAST(m.trust AS TEXT) AS trust {selected}
+)
+SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*)
+FROM owner_tags WHERE namespace = {space} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
+UNION ALL
+SELECT 'session', session, '', '', '', '', count(*) FROM owners
+WHERE namespace = {space} AND number IN (SELECT owner FROM chosen) GROUP BY session
+UNION ALL
+SELECT 'memory', tier, status, category, source, trust, count(*) FROM chosen
+GROUP BY tier, status, category, source, trust;
+
+-- shared_bands
+SELECT band, owner FROM memory_bands
+WHERE namespace = {space} AND band IN (
+    SELECT band FROM memory_bands WHERE namespace = {space} GROUP BY band HAVING count(*) BETWEEN 2 AND :most
+)
+ORDER BY band, owner;
+
+-- dated
+SELECT d.owner, d.since, d.until
+FROM memory_dates d CROSS JOIN owners o ON o.namespace = d.namespace AND o.number = d.owner
+WHERE d.namespace = {space} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
+    AND (:as_of IS NULL OR o.created_at <= :as_of)
+UNION
+SELECT o.number, o.at, o.at
+FROM owners o
+WHERE o.namespace = {space} AND o.kind = 'memory' AND o.expired_at IS NULL
+    AND o.at >= :since AND o.at < :until AND (:as_of IS NULL OR o.created_at <= :as_of);
+
+-- dated_past
+SELECT d.owner, d.since, d.until
+FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.namespace = o.namespace AND d.owner = o.number
+WHERE o.namespace = {space} AND o.expired_at > :as_of AND o.created_at <= :as_of
+    AND d.since < :until AND d.until > :since
+UNION
+SELECT o.number, o.at, o.at
+FROM owners o INDEXED BY owners_past
+WHERE o.namespace = {space} AND o.expired_at > :as_of AND o.created_at <= :as_of
+    AND o.kind = 'memory' AND o.at >= :since AND o.at < :until;

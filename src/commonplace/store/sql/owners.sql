@@ -171,3 +171,27 @@ UNION ALL SELECT 'note', id, body, 0, 0, at FROM notes WHERE kind = :notes AND n
 
 -- state
 {state_upto_date} UNION ALL SELECT 'pending', '', '', {written}, {deletions}, 0.0;
+
+-- heads
+SELECT n.name, c.number, c.token
+FROM namespaces n CROSS JOIN changes c ON c.namespace = n.number
+    AND c.number = (SELECT max(x.number) FROM changes x WHERE x.namespace = n.number);
+
+-- token
+SELECT c.token FROM namespaces n JOIN changes c ON c.namespace = n.number
+WHERE n.name = :namespace AND c.number = :change;
+
+-- of_paths
+SELECT path, number, namespace FROM owners
+WHERE namespace = {space} AND kind = 'artifact' AND path IN (SELECT value FROM json_each(:paths))
+    AND path != '' AND expired_at IS NULL;
+
+-- artifact_types
+SELECT o.type, max(CASE WHEN o.tags != '' THEN 1 ELSE 0 END)
+FROM owners o INDEXED BY owners_by_filter
+WHERE o.namespace = {space} AND o.kind = 'artifact' AND o.expired_at IS NULL
+GROUP BY o.type;
+
+-- deleted_between
+SELECT number FROM deletions
+WHERE namespace = {space} AND change > :change AND change <= :upto ORDER BY number;
