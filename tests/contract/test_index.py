@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex, vectors_of
 
+from commonplace.index.chunks import label
 from commonplace.index.contract import LexicalIndex, Scope, Scored, Vectors
-from commonplace.index.dense import label
 from commonplace.index.generations import Generation, Index
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.bm25 import code_of, pack

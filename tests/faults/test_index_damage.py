@@ -19,8 +19,8 @@ from tests.reference_store.store import MemoryStore
 
 from commonplace.dataclasses import replace
 from commonplace.errors import IndexFaultError, StoreError
+from commonplace.index.chunks import ChunkFile
 from commonplace.index.contract import Scope
-from commonplace.index.dense import ChunkFile
 from commonplace.index.files import OpenFiles, generation_path, read_manifest
 from commonplace.index.generations import Index
 from commonplace.index.writer import DenseWriter

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.index.chunks import ChunkFile, label
 from commonplace.index.contract import Scope, Scored
-from commonplace.index.dense import ChunkedDenseIndex, ChunkFile, best, label
+from commonplace.index.dense import ChunkedDenseIndex, best
 from commonplace.index.files import Manifest
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import NAMES, Statistics, TermRows

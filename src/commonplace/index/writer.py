@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError
 from commonplace.files import sync
-from commonplace.index.dense import (
+from commonplace.index.chunks import (
     DEAD,
     LARGEST_CHUNK,
     ChunkFile,

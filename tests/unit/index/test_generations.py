@@ -18,8 +18,8 @@ from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index import writer as update
+from commonplace.index.chunks import ChunkFile
 from commonplace.index.contract import Scope
-from commonplace.index.dense import ChunkFile
 from commonplace.index.files import MISSING, OpenFiles
 from commonplace.index.generations import Index
 from commonplace.ingest.index_update import bring_up_to_date
