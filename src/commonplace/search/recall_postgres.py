@@ -21,9 +21,8 @@ from commonplace.index.dense import CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import ranked, restore, within
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts
-from commonplace.store.postings import POSTING, PostingsReader
+from commonplace.store.postings import LEAST_INDEXED, POSTING, PostingsReader
 from commonplace.store.store import UPTO_DATE, Store
-from commonplace.store.vector_index import LEAST
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
 
 ALL_EXACT: Final = 2_000
@@ -261,7 +260,7 @@ class PostgresDense:
         held, found = state.store.counts(scope.namespace)["passages"], None
         is_whole = scope.owners is None and not asked and (scope.passed_over is None or not len(scope.passed_over))
         # An index is of one number of dimensions: it cannot tell two kinds apart that share it.
-        if held >= LEAST and is_whole and [each.dimensions for each in stamp.spaces].count(len(vector)) == 1:
+        if held >= LEAST_INDEXED and is_whole and [each.dimensions for each in stamp.spaces].count(len(vector)) == 1:
             found = [] if is_ahead else state.reader.indexed(scope.namespace, vector, limit)
         if found is not None:
             return found

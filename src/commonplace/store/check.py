@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.store.dialect import Database, quoted
 from commonplace.store.rows import unlisted
-from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table, is_reserved, namespace_of
+from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
 from commonplace.store.statements import Statements, named
 from commonplace.store.validate import NEXT, read_embedding
 
@@ -39,13 +39,8 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
             for column in table.columns
             if column.refers
         ]
-        counted += [*named("claims"), (COUNTS, SQL["counted"])]
+        counted += [*named("claims"), (COUNTS, SQL["counted"]), (STRAY_TEXTS, SQL["stray_texts"])]
         counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in counted]
-        spaces, stray = dict(db.execute("SELECT name, number FROM namespaces")), 0
-        for name, number in spaces.items():
-            if is_reserved(name):
-                values = {"texts": number, "space": spaces.get(namespace_of(name))}
-                stray += db.execute(SQL["stray_texts"], values).fetchone()[0]
         listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
         owned = {
             (space, tag, number)
@@ -53,7 +48,7 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
             for tag in unlisted(tags)
         }
         tags = ("tags that do not fit their owners", len(listed ^ owned))
-        return [*sentences([*counts, (STRAY_TEXTS, stray)]), *_vector_problems(db), *sentences([tags])]
+        return [*sentences(counts), *_vector_problems(db), *sentences([tags])]
     except sqlite3.DatabaseError as error:
         return [f"The database is damaged: {error}."]
 

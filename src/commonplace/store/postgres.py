@@ -43,7 +43,7 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.locks import Lock, refuse_forked
-from commonplace.store import postings, rights, vector_index
+from commonplace.store import postings, rights
 from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
 from commonplace.store.dialect import (
@@ -807,7 +807,7 @@ def make(address: Address, grant_to: str = "", partitions: int = 0) -> bool:
     """
     with address.errors(), address.connect() as connection:
         is_new = _make(connection, address, grant_to, partitions)
-        vector_index.make(connection)
+        postings.make_vector_indexes(connection)
         return is_new
 
 

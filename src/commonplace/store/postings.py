@@ -15,11 +15,12 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
 
 from commonplace.ranking.bm25 import TermRows, fields_and_counts, pack
-from commonplace.store import vector_index
-from commonplace.store.connection import Connections
+from commonplace.store import rights
+from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import Database
 from commonplace.store.owners import build_entry
 from commonplace.store.statements import Statements, named
@@ -40,6 +41,10 @@ MERGED: Final = 12
 LARGE: Final = 2_048
 """A segment of so many passages is left as it is; none has twice as many."""
 MAX_NEWEST: Final = 200
+LEAST_INDEXED: Final = 50_000
+"""A namespace of so many passages gets an index of its vectors; in a smaller one the signs are searched as fast."""
+_SEARCHED: Final = 200
+"""So many vectors of an index are kept in view on the way to the nearest."""
 _FEW: Final = 16
 """Most writes have no more passages."""
 _AT_ONCE: Final = 1_000
@@ -190,6 +195,33 @@ def _cut_out(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
 _OTHERS: Final = [language for language in NATURAL_LANGUAGES if language != ENGLISH]
 
 
+def make_vector_indexes(connection: psycopg.Connection[Any]) -> None:
+    """Make the indexes of vectors (HNSW) that large namespaces lack, where the database has pgvector; no writer waits.
+
+    An index is of one namespace and one number of dimensions, so that no write elsewhere pays for it.
+
+    Args:
+        connection: of the owner of the tables, outside a transaction.
+    """
+    if connection.execute(SQL["has_pgvector"]).fetchall() == [(False,)]:
+        return
+    connection.execute(SQL["halfvec_of"])
+    with connection.transaction():
+        connection.execute(rights.ENTER, [rights.scope_of(EVERY)])
+        large = connection.execute(SQL["large"], [LEAST_INDEXED]).fetchall()
+    for space, dimensions, table in large:
+        name = f"vectors_{space}_{dimensions}"
+        if connection.execute(SQL["is_broken"], [name]).fetchall() == [(True,)]:  # one that was begun, and cut off
+            connection.execute(f"DROP INDEX {name}")
+        connection.execute(
+            f"""
+            CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table}
+            USING hnsw ((halfvec_of(vector)::halfvec({dimensions})) halfvec_cosine_ops)
+            WHERE namespace = {space} AND is_past = 0 AND length(vector) = {dimensions}
+            """
+        )
+
+
 class PostingsReader:
     """What a search asks of the passages of a store in PostgreSQL. Each call sees what the thread's snapshot does."""
 
@@ -266,7 +298,13 @@ class PostingsReader:
         """Return number, owner and vector of the nearest passages by an index of vectors; None where there is none."""
         if self._is_switched():
             return None
-        return vector_index.nearest(self._connections.rows, namespace, vector, limit)
+        searched = max(_SEARCHED, min(limit, 1_000))
+        asked = {"namespace": namespace, "dimensions": str(len(vector)), "searched": str(searched)}
+        for number, *_ in self._connections.rows(SQL["vector_index"], asked):
+            sql = SQL["nearest_of_index"].format(number=int(number), dimensions=len(vector))
+            values = {"namespace": namespace, "vector": str(vector.tolist()), "limit": limit}
+            return self._connections.rows(sql, values)
+        return None
 
     def _is_switched(self) -> bool:
         """Return whether the vectors of another embedder wait to be moved."""

@@ -13,7 +13,7 @@ from tests.unit.search.notebook import Notebook, notebook
 
 from commonplace.index import dense
 from commonplace.search import recall_postgres
-from commonplace.store import postings, vector_index
+from commonplace.store import postings
 from commonplace.store.postgres import Address, PostgresConnections, make
 from commonplace.types import Document, Filter
 
@@ -91,8 +91,8 @@ def test_of_few_passages_in_scope_all_vectors_are_compared(
 def test_the_vectors_of_a_large_namespace_are_found_by_its_index(
     books: tuple[Notebook, Notebook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (vector_index, recall_postgres):
-        monkeypatch.setattr(module, "LEAST", 500)
+    for module in (postings, recall_postgres):
+        monkeypatch.setattr(module, "LEAST_INDEXED", 500)
     _, stored = books
     questions = [" ".join(random.Random(n).sample(WORDS, 3)) for n in range(10)]
 

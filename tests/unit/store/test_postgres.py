@@ -25,7 +25,7 @@ from commonplace.errors import (
 )
 from commonplace.ranking.bm25 import TermRows
 from commonplace.store import postgres as module
-from commonplace.store import postings, vector_index
+from commonplace.store import postings
 from commonplace.store.postgres import Address, Session, native
 from commonplace.store.schema import TABLES, VERSION, texts_of
 from commonplace.store.store import Store
@@ -309,7 +309,7 @@ class TestVectorIndex:
     """The vectors of a large namespace are found by an index, where the owner let one be made."""
 
     def test_it_finds_the_nearest_of_what_is_there(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vector_index, "LEAST", 100)
+        monkeypatch.setattr(postings, "LEAST_INDEXED", 100)
         store, address = (
             opened(dsn),
             module.Address(postgres.of_database(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]), "", 10.0),
@@ -624,7 +624,7 @@ class TestNamespaces:
     ) -> None:
         """Many may open it at once, and two who make vector indexes at the same time collide."""
         made: list[object] = []
-        monkeypatch.setattr(vector_index, "make", made.append)
+        monkeypatch.setattr(postings, "make_vector_indexes", made.append)
         owner = postgres.new_database(is_empty=True)
         Store.open_postgres(owner, create=True, timeout_s=10.0).close()
         assert made == []

@@ -21,11 +21,14 @@ SELECT (
 );
 
 -- stray_texts
+-- The name of the namespace that they are of begins behind their kind, which stands between two characters.
 SELECT count(*) FROM owners o
-WHERE o.namespace = :texts AND NOT EXISTS (
-    SELECT 1 FROM entities WHERE o.kind = 'entity' AND namespace = :space AND id = o.id
+    JOIN namespaces t ON t.number = o.namespace
+    LEFT JOIN namespaces n ON n.name = substr(t.name, length(o.kind) + 3)
+WHERE o.kind IN ('entity', 'relation') AND NOT EXISTS (
+    SELECT 1 FROM entities WHERE o.kind = 'entity' AND namespace = n.number AND id = o.id
     UNION ALL
-    SELECT 1 FROM relations WHERE o.kind = 'relation' AND namespace = :space AND id = o.id
+    SELECT 1 FROM relations WHERE o.kind = 'relation' AND namespace = n.number AND id = o.id
 );
 
 -- lengths

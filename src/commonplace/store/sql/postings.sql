@@ -143,3 +143,35 @@ WHERE p.namespace = {space} AND p.owner = ANY(:owners::bigint[]);
 
 -- newest
 SELECT number FROM passage_signs WHERE namespace = {space} ORDER BY number DESC LIMIT :limit;
+
+-- has_pgvector
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
+
+-- halfvec_of
+CREATE OR REPLACE FUNCTION halfvec_of(bytes bytea) RETURNS halfvec LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (
+    SELECT array_agg((get_byte(bytes, place) + 128) % 256 - 128 ORDER BY place)
+    FROM generate_series(0, length(bytes) - 1) place
+)::vector::halfvec;
+
+-- large
+-- The namespaces of so many passages with their dimensions; where tables have partitions, each is in one.
+SELECT v.namespace, length(v.vector), min(v.tableoid::regclass::text) FROM passage_vectors v
+WHERE v.is_past = 0 AND length(v.vector) > 0
+    AND v.namespace IN (SELECT namespace FROM counts GROUP BY namespace HAVING sum(passages) >= $1)
+GROUP BY 1, 2 HAVING count(*) >= $1;
+
+-- is_broken
+SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1);
+
+-- vector_index
+-- Where rows are passed over, as deleted ones are until VACUUM, the search goes on.
+SELECT n.number, set_config('hnsw.ef_search', :searched, true),
+    set_config('hnsw.iterative_scan', 'strict_order', true)
+FROM namespaces n JOIN pg_index i ON i.indexrelid = to_regclass('vectors_' || n.number || '_' || :dimensions)
+WHERE n.name = :namespace AND i.indisvalid;
+
+-- nearest_of_index
+SELECT v.number, v.owner, v.vector FROM passage_vectors v
+WHERE v.namespace = {{number}} AND v.is_past = 0 AND length(v.vector) = {{dimensions}}
+ORDER BY halfvec_of(v.vector)::halfvec({{dimensions}}) <=> :vector::halfvec LIMIT :limit;
