@@ -1,1 +1,1 @@
-"""The store: the source of truth, in SQLite."""
+"""The store: the source of truth, in SQLite or PostgreSQL; its longer statements are in `sql`."""
