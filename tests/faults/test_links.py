@@ -14,7 +14,8 @@ from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.erasure.copies import notes_of
 from commonplace.errors import CommonplaceError, StoreError
-from commonplace.index.files import empty_and_remove, remove_unless_open, replace_file
+from commonplace.index.files import replace_file
+from commonplace.index.writer import empty_and_remove, remove_unless_open
 from commonplace.locks import FileLock
 from commonplace.logs import LineFile, RetrievalLog, Rotation, blank_lines
 

@@ -20,7 +20,6 @@ from commonplace.ranking.arrays import within
 CANDIDATES = 400
 """Maximum number of passages in scope that are scored exactly; of more, those with the nearest signs."""
 CANDIDATES_PER_HIT = 4
-_FARTHEST = np.iinfo(np.uint16).max
 
 
 def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Scored:
@@ -103,7 +102,7 @@ class ChunkedDenseIndex:
             return [np.flatnonzero(mask) for mask in masks]
         query = signs_of(vector[np.newaxis])[0]
         rows, distances = [], []
-        bound = int(_FARTHEST)
+        bound = np.iinfo(np.uint16).max
         for chunk, mask in zip(chunks, masks, strict=True):
             everywhere = np.zeros(chunk.rows, dtype=np.uint16)  # how many sign bits differ
             for column, word in zip(chunk.signs, query, strict=True):

@@ -20,7 +20,6 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 from zlib import crc32
 
@@ -257,70 +256,6 @@ class OpenFiles:
         if sizes != self._sizes:
             for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
                 _compare_sizes(name, size, known)
-
-
-def remove_unless_open(directory: Path) -> bool:
-    """Remove the files of a generation unless this process or another has them open.
-
-    Returns:
-        Whether it is gone.
-    """
-    # It loads the libraries of two ways to compress.
-    import shutil
-
-    if _is_removed_link(directory):
-        return True
-    try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return not directory.exists()
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass  # no locks on this file system
-        shutil.rmtree(directory, ignore_errors=True)
-    finally:
-        os.close(descriptor)
-    return not directory.exists()
-
-
-def empty_and_remove(directory: Path) -> bool:
-    """Empty the files of a generation and remove them unless a reader uses it at this moment.
-
-    Nothing of them is on the disk then, even where a process that rests has them open. A file that is also another
-    generation's is left to that one.
-
-    Returns:
-        Whether it is gone.
-    """
-    import shutil
-
-    if _is_removed_link(directory):
-        return True
-    try:
-        with (directory / IN_USE).open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for path in directory.rglob("*"):
-                status = path.lstat()
-                if S_ISREG(status.st_mode) and status.st_nlink == 1:
-                    os.truncate(path, 0)
-            shutil.rmtree(directory, ignore_errors=True)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return remove_unless_open(directory)
-    return not directory.exists()
-
-
-def _is_removed_link(directory: Path) -> bool:
-    """Remove a link in the place of a generation, but nothing behind it: its target is not ours."""
-    if directory.is_symlink():
-        directory.unlink()
-        return True
-    return False
 
 
 def unreadable(code: int | None, what: str) -> StoreError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
+from stat import S_ISREG
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +31,15 @@ from commonplace.index.chunks import (
 )
 from commonplace.index.files import (
     CURRENT,
+    IN_USE,
     ChunkRecord,
     FileRecord,
     Manifest,
     OpenFiles,
-    empty_and_remove,
     encode,
     generation_path,
     published_generation,
     record,
-    remove_unless_open,
     replace_file,
     write_file,
 )
@@ -338,6 +339,52 @@ def remove_older(directory: Path) -> list[str]:
         for path in sorted(directory.glob("g*"))
         if path.is_dir() and _number(path) != published and not empty_and_remove(path)
     ]
+
+
+def remove_unless_open(directory: Path) -> bool:
+    """Remove the files of a generation unless this process or another has them open; return whether it is gone."""
+    if directory.is_symlink():  # what it leads to is not ours
+        directory.unlink()
+        return True
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return not directory.exists()
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # no locks on this file system
+        shutil.rmtree(directory, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+    return not directory.exists()
+
+
+def empty_and_remove(directory: Path) -> bool:
+    """Empty the files of a generation and remove them unless a reader uses it now; return whether it is gone.
+
+    Nothing of them is on the disk then, even where a process that rests has them open. A file that is also another
+    generation's is left to that one.
+    """
+    if directory.is_symlink():  # what it leads to is not ours
+        directory.unlink()
+        return True
+    try:
+        with (directory / IN_USE).open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for path in directory.rglob("*"):
+                status = path.lstat()
+                if S_ISREG(status.st_mode) and status.st_nlink == 1:
+                    os.truncate(path, 0)
+            shutil.rmtree(directory, ignore_errors=True)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return remove_unless_open(directory)
+    return not directory.exists()
 
 
 def _number(path: Path) -> int:
