@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from commonplace.dataclasses import dataclass
 from commonplace.formats.json_values import plain
@@ -24,7 +24,7 @@ from commonplace.text.similarity import is_near_duplicate
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
 
 Kind = Literal["duplicate", "contradiction", "overtaken", "stale", "orphan", "junk"]
-KINDS: tuple[Kind, ...] = ("duplicate", "contradiction", "overtaken", "stale", "orphan", "junk")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _COMMANDS: Final[Mapping[Kind, str]] = {
     "duplicate": "commonplace memory archive {}",

@@ -7,7 +7,7 @@ dimension; token ids are uint16, little-endian.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from commonplace.dataclasses import dataclass, field
 
@@ -25,20 +25,20 @@ EMBEDDED_KIND_OF: dict[str, EmbeddedKind] = {
 """Under which name each kind of owner has an embedder."""
 
 ArtifactType = Literal["requirement", "architecture", "test", "code", "documentation", "research"]
-ARTIFACT_TYPES: tuple[ArtifactType, ...] = ("requirement", "architecture", "test", "code", "documentation", "research")
+ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
 
 Phase = Literal["inception", "elaboration", "construction", "transition"]
-PHASES: tuple[Phase, ...] = ("inception", "elaboration", "construction", "transition")
+PHASES: tuple[Phase, ...] = get_args(Phase)
 
 Tier = Literal["ultra", "short", "medium", "long"]
-TIERS: tuple[Tier, ...] = ("ultra", "short", "medium", "long")
+TIERS: tuple[Tier, ...] = get_args(Tier)
 Status = Literal["active", "promoted", "archived"]
-STATUSES: tuple[Status, ...] = ("active", "promoted", "archived")
+STATUSES: tuple[Status, ...] = get_args(Status)
 Scope = Literal["read", "write", "forget", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "write", "forget", "admin")
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 """What an access token may allow; none of them includes another."""
 Origin = Literal["user", "agent", "tool", "document", "web"]
-ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 Method = Literal["bm25", "semantic", "two-stage"]
 SEARCH_FIELDS: Final = ("title", "content", "tags", "summary")
 """The fields of a passage that lexical recall reads; their weights are in `ranking.bm25`."""
@@ -54,9 +54,9 @@ ORIGIN_OF_ROLE: Mapping[str, Origin] = {
 """Who says a chat message of a role; what a system or developer says is an instruction, and no memory."""
 TEXT_PARTS: tuple[str, ...] = ("text", "input_text", "output_text")
 """The types of the parts of a chat message that are text."""
-METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
+METHODS: tuple[Method, ...] = get_args(Method)
 RerankMode = Literal["none", "single", "batch"]
-RERANK_MODES: tuple[RerankMode, ...] = ("none", "single", "batch")
+RERANK_MODES: tuple[RerankMode, ...] = get_args(RerankMode)
 Confidence = Literal["sure", "likely", "weak"]
 
 

@@ -7,23 +7,23 @@ steps that undo it.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from commonplace.dataclasses import dataclass
 
 Agent = Literal["decay", "cluster", "merge", "promote", "relations"]
-AGENTS: tuple[Agent, ...] = ("decay", "cluster", "merge", "promote", "relations")
+AGENTS: tuple[Agent, ...] = get_args(Agent)
 """The agents of consolidation, in the order in which they run."""
 
 IssueStatus = Literal["open", "in_progress", "blocked", "closed"]
-ISSUE_STATUSES: tuple[IssueStatus, ...] = ("open", "in_progress", "blocked", "closed")
+ISSUE_STATUSES: tuple[IssueStatus, ...] = get_args(IssueStatus)
 UNFINISHED: tuple[IssueStatus, ...] = ("open", "in_progress", "blocked")
 
 Urgency = Literal["high", "medium", "low"]
-URGENCIES: tuple[Urgency, ...] = ("high", "medium", "low")
+URGENCIES: tuple[Urgency, ...] = get_args(Urgency)
 
 Verdict = Literal["right", "wrong", "none"]
-VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "none")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """What a person says of a memory that a query finds; "none" takes it back."""
 
 
