@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher, unified_diff
 from itertools import combinations, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
 
@@ -32,6 +33,7 @@ from commonplace.text.languages import STOP_WORDS
 from commonplace.text.sentences import Unit, units_of
 from commonplace.text.similarity import fold, unified
 from commonplace.text.tokens import analyse
+from commonplace.text.words import entries
 from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
 
 Conflict = Literal["negation", "number", "time", "name", "word", "order"]
@@ -61,15 +63,7 @@ _ORDINALS: Final = {
     word: f"{number}."
     for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)
 }
-_OPPOSITES: Final = frozenset(
-    frozenset(pair.split("/"))
-    for pair in (
-        "before/after on/off in/out up/down more/less over/under above/below and/or all/some from/to enabled/disabled "
-        "enable/disable dark/light open/closed allowed/forbidden allowed/denied required/optional public/private "
-        "true/false left/right tabs/spaces always/sometimes first/last early/late morning/evening increased/decreased "
-        "accepted/rejected likes/hates loves/hates internal/external minimum/maximum"
-    ).split()
-)
+_OPPOSITES: Final = frozenset(frozenset(pair.split("/")) for pair in entries(Path(__file__).with_name("opposites.txt")))
 _NO_NAMES: Final = frozenset("i i'm i've i'll i'd".split())
 _LETTERED: Final = re.compile(r"(?<![^\W_])[^\W\d_]{2,}[-_][^\W\d_](?![^\W_])")
 """One of several things that differ by a letter: db-a, node_b."""
