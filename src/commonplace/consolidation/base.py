@@ -336,6 +336,7 @@ class PlannedAgent(ConsolidationAgent[R]):
                 return _not_done(plan.result)
             is_sure = self.confidence_config.decide(plan.confidence) != "wait"
             acts = plan.apply is not None and not plan.needs_a_person and is_sure
+            # The issue is a part of the change's own transaction, unless another program keeps it.
             if acts and not self.takes_issues and self._runtime.external is None:
                 if (result := self._apply(plan, None)) is not None:
                     return result
@@ -484,6 +485,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             moot = IssueSelection(statuses=("open", "blocked"), memory_ids=inactive)
             for each, reason in _moot(ledger.issues(moot) if inactive else (), inactive, issue):
                 rules.close(ledger, each, reason, self._doer)
+            # The last act is undone first: a memory was made before it was linked.
             steps = json.dumps(acts.steps[::-1], sort_keys=True)
             ledger.put_reversal(Reversal(issue, self.run_id, acts.now, tuple(sorted(acts.touched)), steps))
             ledger.add_event(IssueEvent(issue, acts.now, actor, "applied", why))

@@ -56,6 +56,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         merged = merge(sources_of(memories), self._runtime.likeness)
         confidence = confidence_of(cohesion, len(memories), merged.conflicts)
         if stated is not None:
+            # What the issue says holds, whoever filed it, unless the texts contradict each other.
             confidence = min(stated, confidence) if merged.conflicts else stated
         taken = 0  # so many ids of this merge are other memories'
         while self._runtime.store.memory(self._runtime.namespace, merged_id(issue.memory_ids, taken)) is not None:

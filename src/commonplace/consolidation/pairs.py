@@ -101,6 +101,7 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
                 part_of[row], parts[row] = row, [row]
         one, other = sorted(part_of[row] for row in pair)
         if one in closed or other in closed or len(parts[one]) + len(parts[other]) > MAX_GROUP:
+            # Both sides stay as they are: whatever they would take in later is less like them than what had no room.
             closed |= {one, other}
             continue
         for row in parts[other]:
@@ -299,6 +300,7 @@ def pairs(
         named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, *by_tags.between(begin, end))
         likeness = looked_up(codes, alike[here], similarity[here])
         likeness[is_turn[codes // count] & is_turn[codes % count] & (named + tagged == 0)] = 0.0
+        # Rounded, so that what is equally sure is a tie on every machine.
         sure = np.round(confidence(named, tagged, likeness), 9)
         ranks = np.where(sure < MIN_CONFIDENCE, _UNSURE, -sure)
         is_candidate = (named > 0) | (likeness >= LINKED)

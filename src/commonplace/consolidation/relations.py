@@ -127,6 +127,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         def link(acts: ChangeRecorder) -> RelationResult:
             if any({each.source, each.target} == {*ids} and each.origin != RULE for each in acts.change.links(ids[:1])):
                 raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
+            # The formula gives 0 to two that share neither names nor tags: these are linked because they are alike.
             acts.link(Link(ids[0], ids[1], RELATED, strength or similarity, acts.now))
             return result
 

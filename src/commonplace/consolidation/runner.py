@@ -302,6 +302,7 @@ def run(book: Book, options: RunOptions) -> RunReport:
     is_own_ledger = runtime.external is None
     if options.dry_run:
         with runtime.dry_run() as copied:
+            # On a copy the agents act for real, so that each sees what those before it did; there no rate limit holds.
             report = _act(copied, replace(options, rate_limit=0, dry_run=False), is_own_ledger=is_own_ledger)
             # No issue that was filed on the copy is named; a failure is about its memories.
             known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()

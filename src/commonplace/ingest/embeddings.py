@@ -204,6 +204,7 @@ class EmbeddingBacklog:
             try:
                 done = embed_pending(self._store, self._embedder())
             except EmbedderMismatchError:
+                # The store's embedder was changed meanwhile; by now it is known which one that is.
                 done = embed_pending(self._store, self._embedder())
         finally:
             lease.release()

@@ -202,6 +202,7 @@ class JsonClient:
         from commonplace.models.http import FAULTS, Patience, send
 
         clock, concurrency = self._waiting.clock, self.settings.concurrency
+        # Taken for each attempt: a call that waits for its next one holds up no other.
         if not self._slots.acquire(timeout=max(0.0, deadline - clock())):
             raise self._error(f"was asked by {concurrency} others for too long", remedy="try again")
         try:

@@ -296,6 +296,7 @@ class _Cutter:
             end += 1
             if end == len(atoms):
                 return end
+            # A better seam in the first half would leave chunks half empty.
             if total * 2 >= budget and atoms[end].seam >= best_seam:
                 best, best_seam = end, atoms[end].seam
         return best if best_seam >= 0 else end

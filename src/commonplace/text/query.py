@@ -235,7 +235,6 @@ def respelled(query: str, is_word: Callable[[str], bool], near: Callable[[str], 
         is_word: returns whether a word is known, so that it is left as it is.
         near: returns texts that may hold the correct spelling of an unknown word.
     """
-
     if len(WORDS.findall(query)) > MAX_WORDS:
         return query
 
