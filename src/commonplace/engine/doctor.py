@@ -60,6 +60,7 @@ class Doctor(Service):
 
     def examine(self, *, mend: bool, secrets: bool) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
+        # Secrets first: to replace them writes rows and index anew, which are checked below.
         is_wanted = secrets or (mend and interrupted_run(self._store) is not None)
         of_secrets = self._secrets(mend) if is_wanted else []
         findings = self._rows(mend)

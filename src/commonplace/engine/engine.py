@@ -285,11 +285,12 @@ class Engine:
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
         if any(in_process):
             if not all(in_process):
+                # All are stored or none is, and no transaction covers both stores.
                 remedy = "give those in a call of their own"
                 raise UsageError("some of the memories are of the tier ultra", remedy=remedy)
             return runtime.ultra.remember(given, force=force)
         kept = runtime.memory.remember(given, force=force)
-        if wait and len(given) > 1:
+        if wait and len(given) > 1:  # one alone was embedded as it was stored
             runtime.backlog.drain(runtime.progress)
         if len(given) > PROJECTED_AT_ONCE:
             runtime.maintenance.project()
@@ -332,6 +333,7 @@ class Engine:
             return abbreviation
         self._runtime.before()
         if any(store.owner_numbers(namespace, kind, [abbreviation]) for kind in KINDS):
+            # It is the whole id of something else, which must not be taken for the beginning of a memory's.
             return abbreviation
         ids = sorted(id_ for _, id_, _ in store.memory_digests(namespace) if id_.startswith(abbreviation))
         if len(ids) > 1:
@@ -383,6 +385,7 @@ class Engine:
             "entities": entities,
         }
         changed = {name: value for name, value in values.items() if value is not None}
+        # The tier is how long a memory is kept, not what it says: to change it alone makes no version.
         is_tier = changed.keys() == {"tier"} and if_version is None
         with self._runtime.writing():
             memories = self._runtime.memory
@@ -1302,6 +1305,7 @@ class Engine:
         from commonplace.exchange.backup import STORE_SPACE
 
         store = self._runtime.store
+        # The receipt of a namespace's own deletion outlives it, among the notes of the store as a whole.
         notes = [*store.notes(self.namespace, RECEIPT), *store.notes(STORE_SPACE, RECEIPT)]
         found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self.namespace]
         return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
@@ -1392,6 +1396,7 @@ class Engine:
 
         validate.one_of("on_conflict", on_conflict, ON_CONFLICT)
         source = source_of_import(path, format, self.settings, self._runtime.now())
+        # Our own export brings its graph along; the memories of other systems are read for facts.
         options: dict[str, Any] = {"on_conflict": on_conflict, "skip_problems": skip_problems, "dry_run": dry_run}
         return self._take_in(source, has_graph=source.format == OWN, **options)
 

@@ -148,6 +148,7 @@ class Graph:
         if not given.is_timed and known is not None and known.content == episode.content:
             # The same episode given again without a time is the same episode.
             episode = replace(episode, reference_time=known.reference_time)
+        # Of what is known nothing is written, so no model need be paid for reading it.
         is_known = known is not None and replace(known, created_at=now) == episode
         text = Text(episode.content, episode.reference_time, self._runtime.kinds, given.speaker)
         model = self._runtime.settings.graph.extractor
@@ -554,7 +555,7 @@ class Graph:
 
     def _before(self) -> None:
         self._runtime.before()
-        if self._backend is not None and not self._store.is_read_only:
+        if self._backend is not None and not self._store.is_read_only:  # what was sent is noted in the store
             self._backend.deliver()
 
     def _after(self) -> None:

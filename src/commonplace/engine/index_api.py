@@ -104,7 +104,7 @@ class IndexApi(Service):
         with maintenance.indexing(root, runtime.now()) as stored:
             report = index_root(runtime.destination(), selection, progress=progress, stored=stored, **options)
         maintenance.keep_left_out(root, report, runtime.now())
-        runtime.tokens.release()
+        runtime.tokens.release()  # a server would keep what only the embedding of many texts needs
         notices = maintenance.project()
         if report.removed and not report.added + report.changed + report.unchanged:
             gone = f"no file of {root} was chosen, and the {report.removed} that were indexed are gone"
@@ -132,6 +132,7 @@ class IndexApi(Service):
                 self._runtime.progress(what, done, total)
 
         def index(is_first: bool) -> IndexReport:
+            # Nobody looks on: a directory that is not mounted for a moment must not empty the store.
             return self._index(selection, progress, force=force and is_first, spares_all=True)
 
         return Watch(lambda: look(selection), index, alarm, lock.release)

@@ -116,6 +116,7 @@ class Tokens:
         All are compared, each in constant time.
         """
         digest = _digest(text)
+        # A whole list, for a search that ends at the right one tells by its time how far it came.
         return next(iter([token for token, known in self._read() if hmac.compare_digest(digest, known)]), None)
 
     def is_expired(self, token: Token) -> bool:

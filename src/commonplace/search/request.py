@@ -160,6 +160,7 @@ def prepare(
             except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
                 fault = str(error)
     asked = analyse_query(query, languages)
+    # Punctuation stands in every text, and scripts without spaces the token model knows only by their characters.
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", normalize("NFKC", query)))
     words, others = without_other_scripts(words)
     token_ids = tokenize(words)
@@ -278,6 +279,7 @@ class Wishes:
         lacking = [each for each in self.types or () if each in STAND_INS and each not in held]
         nearest = (next((other for other in STAND_INS[each] if other in held), "") for each in lacking)
         added = [each for each in dict.fromkeys(nearest) if each and each not in (self.types or ())]
+        # A filter that the call itself gave is not widened: whoever gave it meant it.
         if added and "types" not in self.own:
             told = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
             fit = replace(fit, types=(*(fit.types or ()), *added), notices=(*fit.notices, told))

@@ -94,6 +94,7 @@ class SearchResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
         scores = [round(hit.score, 4) for hit in self.hits]
+        # The auto-retrieval contract's form, whatever the kind; `hits` has all that is known of each.
         artifacts = [
             {
                 "path": hit.path or hit.owner_id,
@@ -476,6 +477,7 @@ def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
     keyed = []
     for hits in found:
         best: tuple[float, str] | None = None
+        # From the last on: each stands where the best of itself and those behind it does.
         for number in range(len(hits) - 1, -1, -1):
             own = (-hits[number].score, hits[number].id)
             best = own if best is None or own < best else best
@@ -490,6 +492,7 @@ def without_copies(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """
     kept: dict[object, list[Hit]] = {}
     for hit in hits:
+        # Two memories of one text are two things that somebody said; two files of one text are copies.
         key = " ".join(hit.text.split()) if hit.path else (hit.kind, hit.id)
         kept.setdefault(key, []).append(hit)
     return tuple(
