@@ -19,7 +19,7 @@ from commonplace.search.rank import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RA
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from commonplace.search.rank import Context
+    from commonplace.search.rank import RankingContext
     from commonplace.search.request import PreparedQuery, Request
     from commonplace.search.signals import Candidates
 
@@ -33,7 +33,7 @@ class Recorded:
     request: Request
     query: PreparedQuery
     candidates: Candidates
-    context: Context
+    context: RankingContext
 
 
 Way = Callable[[Recorded], Values]

@@ -94,7 +94,7 @@ def shortened(text: str, room: int, count: CountTokens, *, is_code: bool = False
     return _without_last_heading(piece[: fences[-1].start()].rstrip() if len(fences) % 2 else piece)
 
 
-def is_code(path: str) -> bool:
+def is_cut_by_lines(path: str) -> bool:
     """Return whether the file of this path is cut by lines: source code or configuration."""
     language = language_of(path.rpartition("/")[2])
     return language is not None and language not in PROSE
@@ -104,7 +104,7 @@ def says_nothing(text: str, path: str) -> bool:
     """Return whether a passage is front matter or a heading, or the first line of a declaration, and nothing else."""
     lines = text.split("\n")
     lines = [line for line in lines[front_matter_end(lines) :] if line.strip()]
-    if is_code(path):
+    if is_cut_by_lines(path):
         return len(lines) == 1 and lines[0].rstrip().endswith((":", "{"))
     return not _without_last_heading("\n".join(lines))
 
@@ -299,7 +299,7 @@ def assemble(
             text, number = visible(hit.text), known.get(hit.id)
             cost = _cost(hit, text, count, form)
             if cost > room:
-                text = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
+                text = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_cut_by_lines(hit.path))
                 if count(text) >= _MIN_TOKENS:
                     chosen.append(Piece(hit, text, number, is_cut=True))
                 break

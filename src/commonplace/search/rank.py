@@ -145,7 +145,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class RankingContext:
     """What orders candidates besides their own signals.
 
     Attributes:
@@ -161,7 +161,7 @@ class Context:
     passages: int = 1
 
 
-def order(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
+def order(request: Request, query: PreparedQuery, candidates: Candidates, context: RankingContext) -> Ranking:
     """Return the candidates with what orders them: one signal alone, the asked time alone, or all signals fused."""
     passages, dated, asked = context.passages, context.dated, context.asked
     if request.method != "two-stage":
@@ -186,7 +186,7 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     return Ranking(query.words, candidates, values, signals, {}, {}, odds.astype(np.float32), adds, passages, asked)
 
 
-def together(rankings: Sequence[Ranking]) -> Ranking:
+def combined(rankings: Sequence[Ranking]) -> Ranking:
     """Return one ranking of what several phrasings of a query rank, by the mean of their values, each standardised.
 
     A candidate has the signals and the log-odds of the phrasing that makes it likeliest. One that a phrasing leaves out
@@ -237,7 +237,7 @@ def _joined(rankings: Sequence[Ranking], rows: NDArray[np.intp]) -> dict[str, An
     return joined
 
 
-def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
+def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: RankingContext) -> Ranking:
     """Order by all signals, standardised over the candidates and added as far as each may decide."""
     signals = {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
     crowded = np.array([CROWDING.get(name, 0.0) for name in query.embedders], np.float32)[candidates.spaces]

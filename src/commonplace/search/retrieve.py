@@ -24,7 +24,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import BY_EMBEDDER, confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of
-from commonplace.search.rank import POOL, Context, Ranking, order, placed, together
+from commonplace.search.rank import POOL, Ranking, RankingContext, combined, order, placed
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
 from commonplace.search.result import (
@@ -185,12 +185,12 @@ class Searcher:
             with recall.stage("fusion"):
                 weighs_use = request.retention_weight and request.method == "two-stage"
                 retained = self._retention(request, signals[0]) if weighs_use else None
-                context = Context(beside, asked, dated, retained, statistics[0].documents)
+                context = RankingContext(beside, asked, dated, retained, statistics[0].documents)
                 rankings = [
                     order(replace(request, query=each.text, also=()), each.query, own, context)
                     for each, own in zip(phrasings, signals, strict=True)
                 ]
-                ranking = (together(rankings) if len(rankings) > 1 else rankings[0]).best_first()
+                ranking = (combined(rankings) if len(rankings) > 1 else rankings[0]).best_first()
                 newer: dict[int, tuple[int, ...]] = {}
                 # Who asks for a time wants what was so then, not what came later.
                 if request.method == "two-stage" and not asked.times:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.search.context import Piece, is_code, says_nothing, shortened, together
+from commonplace.search.context import Piece, is_cut_by_lines, says_nothing, shortened, together
 from commonplace.types import Hit
 
 
@@ -129,4 +129,4 @@ def test_a_heading_without_what_stands_under_it_says_nothing(text: str, path: st
     [("src/a.py", True), ("Makefile", True), ("docs/a.md", False), ("docs/a", False), ("", False), ("a.toml", True)],
 )
 def test_code_and_configuration_are_cut_by_lines(path: str, *, is_source: bool) -> None:
-    assert is_code(path) == is_source
+    assert is_cut_by_lines(path) == is_source

@@ -18,8 +18,8 @@ from commonplace.search.rank import (
     MAX_CHAIN,
     NEIGHBOUR_SHARES,
     WEIGHTS,
-    Context,
     Ranking,
+    RankingContext,
     fuse,
     order,
     placed,
@@ -54,7 +54,7 @@ def ranked(found: Candidates, *embedders: str, unspaced: float = 0.0, **context:
         unspaced,
         embedders=embedders or ("minilm",),
     )
-    return order(REQUEST, query, found, Context(passages=100, **context))
+    return order(REQUEST, query, found, RankingContext(passages=100, **context))
 
 
 def first(ranking: Ranking) -> int:
