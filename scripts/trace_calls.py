@@ -60,9 +60,9 @@ def memory_search(engine: Engine) -> Callable[[], object]:
     from commonplace.mcp.protocol import Context, Terms, call_tool
     from commonplace.mcp.registry import registry_of
 
-    tools = registry_of(lambda _: engine).tools
+    registry = registry_of(lambda _: engine)
     context = Context(Terms("2025-11-25"))
-    return lambda: call_tool(tools, {"name": "memory_search", "arguments": {"query": QUERY}}, context)
+    return lambda: call_tool(registry, {"name": "memory_search", "arguments": {"query": QUERY}}, context)
 
 
 def consolidate(engine: Engine) -> Callable[[], object]:

@@ -186,13 +186,13 @@ Params: TypeAlias = Mapping[str, Any]
 MAX_PROBLEMS = 5
 
 
-def call_tool(tools: Sequence[Offer], params: Params, context: Context) -> dict[str, Any]:
+def call_tool(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
     """Return the result of `tools/call`.
 
     Raises:
         ProtocolError: there is no such tool, or the arguments are no object.
     """
-    named = {tool.name: tool for tool in tools}
+    named = {tool.name: tool for tool in registry.tools}
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or name not in named:
         raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}; there are {', '.join(named)}")
@@ -237,6 +237,7 @@ class Method:
     """What is known of a method.
 
     Attributes:
+        answer: returns its result.
         kind: what the server must offer for the method to be there, or "".
         runs_handlers: whether it runs code of what is offered, which may take time.
         fresh_ms: how long a stateless client may keep the result; None where it is not to be kept at all.
@@ -244,27 +245,11 @@ class Method:
     """
 
     name: str
+    answer: Callable[[Registry, Params, Context], dict[str, Any]]
     kind: str = ""
     runs_handlers: bool = False
     fresh_ms: int | None = None
     scope: str = "public"
-
-
-_FRESH_MS = 300_000
-_METHODS = {
-    method.name: method
-    for method in (
-        Method("ping"),
-        Method("server/discover", fresh_ms=_FRESH_MS),
-        Method("tools/list", "tools", fresh_ms=_FRESH_MS),
-        Method("tools/call", "tools", runs_handlers=True),
-        Method("resources/list", "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-        Method("resources/templates/list", "resources", fresh_ms=_FRESH_MS),
-        Method("resources/read", "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-        Method("prompts/list", "prompts", fresh_ms=_FRESH_MS),
-        Method("prompts/get", "prompts", runs_handlers=True),
-    )
-}
 
 
 def method_of(name: str, registry: Registry, terms: Terms) -> Method:
@@ -304,24 +289,7 @@ def respond(registry: Registry, method: Method, params: Params, context: Context
     if method.name.endswith("/list") and params.get("cursor") is not None:
         # A list is one page, so that no cursor is ever given out.
         raise ProtocolError(INVALID_PARAMS, "the list has one page and this cursor is none of ours; leave it out")
-    result: dict[str, Any] = {}
-    match method.name:
-        case "server/discover":
-            result = {"supportedVersions": list(STATELESS_VERSIONS), **_offer(registry)}
-        case "tools/list":
-            result = {"tools": [tool.form for tool in registry.tools]}
-        case "tools/call":
-            result = call_tool(registry.tools, params, context)
-        case "resources/list":
-            result = {"resources": [resource.form for resource in _resources(registry)]}
-        case "resources/templates/list":
-            result = {"resourceTemplates": []}  # clients ask for them where there are resources
-        case "resources/read":
-            result = _read(registry, params, context)
-        case "prompts/list":
-            result = {"prompts": [prompt.form for prompt in registry.prompts]}
-        case "prompts/get":
-            result = _get_prompt(registry, params, context)
+    result = method.answer(registry, params, context)
     if context.terms.is_stateless:
         result |= {"resultType": "complete", "_meta": {SERVER_KEY: _server_form(registry)}}
         if method.fresh_ms is not None:
@@ -341,6 +309,14 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
         code = INVALID_PARAMS if context.terms.is_stateless else SESSION_RESOURCE_NOT_FOUND
         raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
     return {"contents": [{"uri": uri, "mimeType": resource.form["mimeType"], "text": text}]}
+
+
+def _list(kind: str, offers: Sequence[Offer]) -> dict[str, Any]:
+    return {kind: [each.form for each in offers]}
+
+
+def _list_resources(registry: Registry, _: Params, __: Context) -> dict[str, Any]:
+    return _list("resources", _resources(registry))
 
 
 def _resources(registry: Registry) -> Sequence[Offer]:
@@ -367,3 +343,25 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
     message = {"role": "user", "content": {"type": "text", "text": prompt.handler(arguments, context)}}
     return {"description": prompt.form["description"], "messages": [message]}
+
+
+_FRESH_MS = 300_000
+_METHODS = {
+    method.name: method
+    for method in (
+        Method("ping", lambda *_: {}),
+        Method(
+            "server/discover",
+            lambda registry, *_: {"supportedVersions": list(STATELESS_VERSIONS), **_offer(registry)},
+            fresh_ms=_FRESH_MS,
+        ),
+        Method("tools/list", lambda registry, *_: _list("tools", registry.tools), "tools", fresh_ms=_FRESH_MS),
+        Method("tools/call", call_tool, "tools", runs_handlers=True),
+        Method("resources/list", _list_resources, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+        # Clients ask for templates where there are resources.
+        Method("resources/templates/list", lambda *_: {"resourceTemplates": []}, "resources", fresh_ms=_FRESH_MS),
+        Method("resources/read", _read, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+        Method("prompts/list", lambda registry, *_: _list("prompts", registry.prompts), "prompts", fresh_ms=_FRESH_MS),
+        Method("prompts/get", _get_prompt, "prompts", runs_handlers=True),
+    )
+}
