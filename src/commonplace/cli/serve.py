@@ -136,7 +136,7 @@ def _run(invocation: Invocation, address: Address, report: Callable[[str], None]
         report(where)
         try:
             yield
-        finally:
+        finally:  # before the engine is closed, which both may still use
             if opening.ident is not None:
                 opening.join()
             listener.end()

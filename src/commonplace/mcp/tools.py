@@ -122,9 +122,8 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
         lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
         return {**structured, "links": links}, "\n".join(filter(None, [_fenced(chain(*fenced.values())), *lines]))
 
-    size, structured, text = _cut(engine, len(items), rendered)
-    notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
-    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
+    structured, text, notices = _cut(engine, len(items), rendered)
+    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *known.notices, *notices]))
 
 
 def _waiting(engine: Engine, given: Arguments) -> ToolResult:
@@ -143,7 +142,7 @@ def _waiting(engine: Engine, given: Arguments) -> ToolResult:
         how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
         return structured, "\n".join([_fenced(items), how])
 
-    _, structured, text = _cut(engine, min(len(waiting), given.get("limit", _LIMIT)), rendered)
+    structured, text, _ = _cut(engine, min(len(waiting), given.get("limit", _LIMIT)), rendered)
     return ToolResult(structured, text if waiting else "Nothing waits for the user.")
 
 
@@ -205,9 +204,13 @@ def _fenced(items: Iterable[Any]) -> str:
 
 
 def _cut(
-    engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]]
-) -> tuple[int, dict[str, Any], str]:
-    """Return how many of `count` items fit into an answer, and both forms of that answer."""
+    engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]], items: str = ""
+) -> tuple[dict[str, Any], str, Sequence[str]]:
+    """Return both forms of an answer with as many of `count` items as fit, and a notice where these are not all.
+
+    Args:
+        items: what the notice calls them.
+    """
 
     def fits(size: int) -> bool:
         structured, text = rendered(size)
@@ -216,7 +219,8 @@ def _cut(
         return all(most_tokens(each) <= MAX_TOKENS or engine.count_tokens(each) <= MAX_TOKENS for each in forms)
 
     size = largest(count, fits)
-    return size, *rendered(size)
+    notice = f"Showing {size} of {count}{items} (token limit)."
+    return *rendered(size), [notice] if size < count else []
 
 
 _CALLED: Final = {
@@ -286,11 +290,8 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
             for each, label in zip(results[:size], labels, strict=False)
         )
 
-    size, structured, text = _cut(engine, len(results), rendered)
-    notes = [
-        *found.notices,
-        *([f"Showing {size} of {len(results)} results (token limit)."] if size < len(results) else []),
-    ]
+    structured, text, notices = _cut(engine, len(results), rendered, " results")
+    notes = [*found.notices, *notices]
     if found.best_held_back is not None and not found.hits:
         notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
     text = text or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
@@ -499,6 +500,7 @@ _HANDLERS: Final[Mapping[str, Callable[[Engine, Arguments], ToolResult]]] = {
 }
 
 
+# Over HTTP every request makes a registry of its own.
 @cache
 def tool_forms() -> Sequence[Mapping[str, Any]]:
     """Return the tools as they are listed."""
