@@ -478,7 +478,7 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
 
     Example: commonplace graph import graph.json --dry-run
     """
-    from commonplace.graph.migration import read_graphiti
+    from commonplace.graph.graphiti.document import read_graphiti
 
     settings = invocation.settings()
     if not invocation.has_store(settings):

@@ -42,7 +42,7 @@ from commonplace.types.graph import Episode, GraphCounts
 if TYPE_CHECKING:
     # What asks Graphiti loads an HTTP client, and few stores move a graph.
     from commonplace.graph.graphiti.backend import Backend, Left
-    from commonplace.graph.migration import Migration
+    from commonplace.graph.graphiti.document import Migration
     from commonplace.settings.schema import GraphSettings
     from commonplace.store.store import Store
 
@@ -502,7 +502,7 @@ class Graph:
             StoreError: the file exists already, or cannot be written.
         """
         from commonplace.exchange.export import new_file
-        from commonplace.graph.migration import write_graphiti
+        from commonplace.graph.graphiti.document import write_graphiti
 
         path = None if callable(getattr(target, "write", None)) else validate.path_value("target", target)
         times = self._times(None)
@@ -531,7 +531,7 @@ class Graph:
             NotFoundError: there is no such file.
             UsageError: it cannot be read, or is too large.
         """
-        from commonplace.graph.migration import import_document, read_graphiti
+        from commonplace.graph.graphiti.document import import_document, read_graphiti
 
         is_dry = validate.boolean("dry_run", dry_run)
         document = read_graphiti(validate.path_value("path", path), self._runtime.now())
