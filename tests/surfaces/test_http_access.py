@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -293,7 +293,11 @@ def test_scopes_are_given_with_commas_or_one_by_one(tmp_path: Path) -> None:
 def test_a_server_says_whom_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
 ) -> None:
-    monkeypatch.setattr(run, "run", lambda *_, ready, **__: ready("http://h:1"))
+    def served(*_: object, serving: Callable[..., contextlib.AbstractContextManager[None]], **__: object) -> None:
+        with serving("http://h:1", None):
+            pass
+
+    monkeypatch.setattr(run, "run", served)
     told = CliRunner().invoke(cli, ["serve", "--store", str(tmp_path), *options], catch_exceptions=False)
     assert "http://h:1" in told.output
     assert said in " ".join(told.output.split())
