@@ -38,7 +38,7 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@echo && echo "And one memory in PostgreSQL behind two machines (examples/two_machines.py):"
 	@$(BIN)/python examples/two_machines.py $$COMMONPLACE_TEST_POSTGRES
 	@echo && echo "And for your agent:"
-	@$(BIN)/commonplace mcp --print-config auto
+	@$(BIN)/commonplace mcp --print-config claude-code
 	@echo && echo "And to look at that week in a browser:"
 	@echo "    $(BIN)/commonplace ui --store .demo/week/store"
 
