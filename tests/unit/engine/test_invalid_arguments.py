@@ -89,6 +89,7 @@ def test_what_is_no_text_is_refused(book: Engine) -> None:
     refuse(lambda value: book.snippet("x", value), *UNFIT)
     refuse(book.cut_tokens, *UNFIT)
     refuse(book.context, *UNFIT)
+    assert book.injection("x", conversation="c").text == ""
 
 
 def test_what_a_call_cannot_work_with_is_refused_before_it_begins(book: Engine) -> None:
