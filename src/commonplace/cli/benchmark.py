@@ -43,7 +43,7 @@ embedder_option = click.option("--embedder", metavar="NAME", help="Measure with 
 keep_option = click.option("--keep", type=_DIRECTORY, help="Keep the store in this directory.")
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random sample.")
 _plot_option = click.option("--plot", type=FILE, help="Also draw the figures into this PNG file.")
-_vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep the transformer's vectors here.")
+_vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep vectors here; in a clone only.")
 
 
 @click.group(cls=Group)
