@@ -95,9 +95,20 @@ def test_a_wide_table_is_printed_whole_where_the_terminal_is_narrow(
     assert "…" not in printed
 
 
-def test_without_the_sources_it_says_where_to_run_it(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table measures ours, by benchmarks that are not installed."""
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["figures", "--quick"], "this benchmark"),
+        (["recall", "--vectors-cache", "vectors", "memories.jsonl", "questions.jsonl"], "--vectors-cache"),
+    ],
+)
+def test_without_the_sources_it_says_where_to_run_it(
+    bare: Program, monkeypatch: pytest.MonkeyPatch, arguments: list[str], what: str
+) -> None:
+    """The table measures ours, by benchmarks that are not installed, and keeps vectors."""
+    for name in ("memories.jsonl", "questions.jsonl"):
+        (bare.project / name).touch()
     monkeypatch.setattr(commonplace, "__file__", str(bare.project / "lib" / "commonplace" / "__init__.py"))
-    error = bare.error("benchmark", "figures", "--quick", code=2)
-    assert error["message"] == "this benchmark comes with the sources"
+    error = bare.error("benchmark", *arguments, code=2)
+    assert error["message"] == f"{what} comes with the sources"
     assert error["remedy"] == "run it in a clone of the repository"
