@@ -357,7 +357,7 @@ def test_a_damaged_store_of_ones_own_stops_nothing_in_a_project(bare: Program) -
     bare.run("remember", "Invoices are sent on Fridays")
     (user_store() / "store.db").write_bytes(b"damaged" * 1_000)
     said = " ".join(bare.run("init").stderr.split())
-    assert f"your own store, {user_store()}, cannot be read" in said
+    assert f"your user store, {user_store()}, cannot be read" in said
     assert bare.json("recall", "when are invoices sent")["hits"] == []
     assert "store.db" in bare.error("init", "--move-memories", code=1)["message"]
 
@@ -366,14 +366,14 @@ def test_what_was_remembered_before_there_was_a_project_is_told_of_and_moved(bar
     """People try `remember` first, and would never find again what `init` then hides."""
     told = bare.run("remember", "Invoices are sent on Fridays", "--tag", "billing", "--id", "friday")
     said = " ".join(told.stderr.split())
-    assert f"your own store is used, {user_store()}; `commonplace init` makes a project's, and offers to move" in said
+    assert f"your user store is used, {user_store()}; `commonplace init` makes a project's, and offers to move" in said
     bare.run("update", "friday", "Invoices are sent on Mondays")
     said = " ".join(bare.run("init").stderr.split())
-    assert f"your own store, {user_store()}, holds 1 memory not found from here" in said
+    assert f"your user store, {user_store()}, holds 1 memory not found from here" in said
     assert "`commonplace init --move-memories` moves them here" in said
     [_, hint] = bare.json("recall", "when are invoices sent")["notices"]
     assert hint == (
-        "your own store holds 1 memory that a project does not find: `commonplace init --move-memories` moves them"
+        "your user store holds 1 memory that a project does not find: `commonplace init --move-memories` moves them"
     )
     assert bare.json("init", "--move-memories")["moved"] == 1
     found = bare.json("recall", "when are invoices sent")

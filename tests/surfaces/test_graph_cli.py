@@ -277,7 +277,7 @@ def test_a_wrong_document_makes_no_store(bare: Program) -> None:
 def test_the_text_of_an_episode_comes_as_words_from_a_file_or_in_a_pipe(bare: Program) -> None:
     (bare.project / "note.txt").write_text("Bo Lind works for Globex.\n", "utf-8")
     made = bare.run("graph", "add", "--file", "note.txt")
-    assert "there is no project here, so your own store is used" in made.stderr
+    assert "there is no project here, so your user store is used" in made.stderr
     for arguments in (["-"], []):
         done = CliRunner().invoke(cli, ["graph", "add", *arguments, "--json"], input="Bo Lind lives in Oslo.\n")
         assert json.loads(done.stdout)["episode"]["content"] == "Bo Lind lives in Oslo."

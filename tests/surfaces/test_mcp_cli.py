@@ -71,7 +71,7 @@ def test_the_snippet_is_what_the_client_reads(bare: Program, name: str, monkeypa
 
 def test_who_has_a_client_that_knows_no_project_is_told_which_store_it_gets(bare: Program) -> None:
     told = bare.run("mcp", "--print-config", "claude-desktop").stderr.replace("\n", " ")
-    assert "Without --store it uses your own store, not a project's." in told
+    assert "Without --store it uses your user store, not a project's." in told
 
 
 def test_installing_writes_once_shows_the_change_and_keeps_the_old_file(bare: Program) -> None:

@@ -222,7 +222,7 @@ def test_the_newline_that_ends_a_pipe_is_no_part_of_what_is_said(bare: Program) 
 
 def test_a_store_that_is_made_by_the_way_is_told(bare: Program) -> None:
     told = bare.run("remember", NOTES[0]).stderr
-    assert told.startswith("note: there is no project here, so your own store is used, ")
+    assert told.startswith("note: there is no project here, so your user store is used, ")
     bare.run("init")
     assert bare.run("remember", NOTES[1]).stderr == ""
 

@@ -19,6 +19,7 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.invocation import Invocation, run_to_the_end
+from commonplace.cli.main import ASKING
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say
 from commonplace.cli.rows import Answer, emit
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
@@ -110,25 +111,24 @@ class Command(click.Command):
 
     Args:
         makes_store: it makes a store in a directory that `--store` names and that has none.
+        only_asks: a running server of the store may answer it.
     """
 
-    def __init__(self, *args: Any, makes_store: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, makes_store: bool = False, only_asks: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        where = "Use this store instead of the nearest one in this directory or its parents."
+        where = (
+            "A directory or postgresql://… [default: the nearest .commonplace here or above, or else the user store]"
+        )
+        alone = "Do not use a running server of this store."
         self.params += [
-            shared_option("store", "--store", metavar="DIRECTORY", help=where),
+            shared_option("store", "--store", metavar="DIRECTORY|URL", help=where),
             shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
             shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
             shared_option(
                 "is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."
             ),
             # A command that is parsed here runs in this process anyway.
-            click.Option(
-                ["--no-server"],
-                is_flag=True,
-                expose_value=False,
-                help="Run in this process even if a server is running.",
-            ),
+            click.Option(["--no-server"], is_flag=True, expose_value=False, hidden=not only_asks, help=alone),
         ]
         self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
         self._makes_store = makes_store
@@ -197,8 +197,9 @@ def command(
     cls = (group and group.command_class) or Command
 
     def decorate(function: Callable[..., Any]) -> Command:
+        asks = group is None and (name or function.__name__) in ASKING
         decorated = options.group(*parameters)(pass_invocation(function))
-        made: Command = click.command(name, cls=cls, **extra)(decorated)  # type: ignore[assignment]
+        made: Command = click.command(name, cls=cls, only_asks=asks, **extra)(decorated)  # type: ignore[assignment]
         if group is not None:
             group.add_command(made)
         return made
@@ -295,7 +296,7 @@ class Program(Group):
 def cli() -> None:
     """A memory engine for AI agents: remember, index and search.
 
-    Everything is kept in one local directory; nothing needs a server, a key or a download.
+    By default, everything is kept in one local directory; no server, key or download is needed.
 
     Example: commonplace remember "We chose Postgres for billing" --tag decision
     """

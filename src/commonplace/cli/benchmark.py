@@ -94,7 +94,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
 @click.option("--among", type=FILE, help="Also store 1,000 turns of this LoCoMo file, or of lines {content}.")
 @_vectors_option
 def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) -> None:
-    """Measure what people find of their own memories.
+    """Measure how well questions find a person's memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
 
@@ -153,9 +153,9 @@ def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
 @options.number("--calls", "How often each other tool is called.", 200)
 @click.option("--soak", type=int, default=0, metavar="N", help="How many mixed calls follow; 20000 show a leak.")
 def mcp(invocation: Invocation, /, **given: Any) -> None:
-    """Measure what a server for one agent costs.
+    """Measure start, latency and memory of the MCP server.
 
-    Prints its start, each tool, its memory, and the tokens that a model reads of it.
+    Prints the start time, the latency of each tool, the memory, and the tokens that a model reads.
 
     Example: commonplace benchmark mcp --memories 1000
     """

@@ -178,7 +178,8 @@ def _undone(done: Undone) -> Rows:
 def consolidate() -> None:
     """Archive, merge, promote and link memories.
 
-    Five background agents act when confident and otherwise file an issue in the ledger. Every change can be undone.
+    Five agents change memories when confident, and otherwise propose the change. Each change and proposal is an issue
+    in the ledger; every change can be undone.
 
     Example: commonplace consolidate run --all --dry-run
     """

@@ -29,7 +29,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     """Answer requests in the text protocol CSP/1.
 
     Each LINE is one line of a request; the exit code is 1 if it fails. Without any, requests are read from standard
-    input, each ended by an empty line. The default store is created if it is missing.
+    input, each ended by an empty line. A missing store is created (the nearest project's, or else the user store).
 
     Example: commonplace csp "TASK REQ:recall auth IN:MEM OUT:MEM_REFS"
     """

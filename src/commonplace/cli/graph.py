@@ -493,7 +493,7 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
 
 @ask(graph)
 def sync(engine: Engine, /) -> Answer:
-    """Send queued episodes to the external backend.
+    """Send queued episodes to Graphiti.
 
     With the local backend, which is the default, nothing is queued.
 

@@ -74,9 +74,9 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
 
 @ask(knowledge, click.argument("agent"))
 def delete(engine: Engine, /, agent: str) -> Answer:
-    """Delete what AGENT knows, so that it is not found.
+    """Hide what AGENT knows.
 
-    `commonplace store gc`, or `commonplace forget --agent`, deletes it for good.
+    `commonplace store gc` (after 30 days) or `commonplace forget --agent` deletes it for good.
 
     Example: commonplace knowledge delete TravelAgent
     """

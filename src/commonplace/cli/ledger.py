@@ -39,7 +39,7 @@ def _changed(issue: str, status: str, words: str = "", **more: Any) -> Answer:
 
 @click.group(cls=Group)
 def ledger() -> None:
-    """Review what consolidation did or proposes."""
+    """List, claim and close the issues of consolidation."""
 
 
 @ask(ledger, name="list")

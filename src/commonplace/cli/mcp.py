@@ -24,14 +24,16 @@ CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "o
 
 @command(None)
 @options.choice("--print-config", of=CLIENT_NAMES, help="Print what to write to a client's file.")
-@options.choice("--install", of=CLIENT_NAMES, help="Write it there, after showing the change.")
+@options.choice(
+    "--install", of=CLIENT_NAMES, help="Show the change to the client's file, ask, and write it; the old file is kept."
+)
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
 def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:
     """Serve agents over the Model Context Protocol.
 
-    A client starts it and speaks on standard input and output. It uses the nearest store, else your own; a missing one
-    is created when the first tool is called.
+    A client starts it and speaks on standard input and output. It uses the nearest project store, or else your user
+    store (in your data directory). If the store does not exist, the first tool call creates it.
 
     Example: commonplace mcp --install claude-code
     """
@@ -84,7 +86,7 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
         raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
     if not invocation.as_json:
-        before = str(place) if old else "nothing"
+        before = str(place) if old else "/dev/null"
         say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
     if not is_agreed:
         refuse_unasked(invocation, "write the file")

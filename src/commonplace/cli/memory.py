@@ -127,12 +127,13 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 _stored_tier = partial(options.choice, "--tier", of=options.STORED_TIERS)
+_TIERS: Final = "When it may be archived: short from 7 days without use, medium from 90, long never."
 
 
 @command(
     None,
     _text,
-    _stored_tier(help="How long to keep it. [default: short, or medium with --session]"),
+    _stored_tier(help=f"{_TIERS} [default: short, or medium with --session]"),
     _fields,
     options.origin,
 )
@@ -159,11 +160,12 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     emit(invocation, memory, _outcome(memory))
 
 
-@ask(None, _id, _text, _stored_tier(help="How long to keep it."), _fields)
+@ask(None, _id, _text, _stored_tier(help=_TIERS), _fields)
 def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> Answer:  # noqa: A002
     """Write a new version of memory ID.
 
-    Fields that are not given stay. Old versions remain readable: `commonplace get ID --as-of TIME`.
+    Fields that you do not give keep their values. --tag, --entity and --metadata replace all that were there. Old
+    versions remain: `commonplace get ID --versions`.
 
     Example: commonplace update 3f2a "We moved billing to SQLite" --tag storage
     """
@@ -263,8 +265,9 @@ def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> Answer:
 def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, reason: str, text: str) -> None:
     """Settle what waits for you, or confirm memories.
 
-    Without ID it shows contradicting facts, overtaken memories and proposals of consolidation, one at a time. With ID a
-    review counts as a use; after three, `commonplace consolidate run promote` writes a memory to the vault.
+    Without ID: show what needs your decision, one at a time: contradicting facts, possibly superseded memories,
+    proposals of consolidation. With ID: confirm the memory, which counts as a use. After three reviews, `commonplace
+    consolidate run promote` keeps it for good and writes a note to `vault/`.
 
     Example: commonplace review
     """
@@ -474,17 +477,18 @@ def _past(receipt: ForgetReceipt) -> Rows:
 @options.text("--source", help="Everything from this source.")
 @options.text("--session", metavar="NAME", help="Every turn of this conversation.")
 @options.text("--path", metavar="FILE", help="An indexed file; the file itself stays.")
-@options.text("--agent", metavar="NAME", help="All knowledge of this agent, deleted or not.")
+@options.text("--agent", metavar="NAME", help="All knowledge of this agent, also what `knowledge delete` has hidden.")
 @click.option("--receipts", is_flag=True, help="List past deletions and whether they are verified.")
 def forget(
     invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
 ) -> int:
     """Delete memories and every copy in the store, and verify it.
 
-    Also deletes documents, artifacts, knowledge, episodes, entities and facts. On a terminal it asks first; elsewhere,
-    and with --json, it needs --yes.
+    IDs may name memories, documents, indexed files, knowledge, episodes, entities and facts. On a terminal it asks
+    first; elsewhere, and with --json, it needs --yes.
 
-    The store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left or still waiting.
+    The store is scanned afterwards and you get a receipt. The exit code is 1 if something was found, or if part of the
+    deletion has to wait; `commonplace doctor` finishes it.
 
     Example: commonplace forget --source standup --dry-run
     """

@@ -165,17 +165,17 @@ also = click.option(
     callback=lambda *given: non_empty(*given) or None,
     help="The query in other words; up to four times.",
 )
-_RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: auto]"
+_RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: 0.30, or all hits if none reaches 0.50]"
 min_score = click.option("--min-score", metavar="SCORE", help=_RANGE)
 artifacts = group(
     choice("--method", of=METHODS, help="How candidates are found and ranked."),
     choice("--type", "types", of=ARTIFACT_TYPES, many=True, help="Only this artifact type."),
-    choice("--phase", "phases", of=PHASES, many=True, help="Only this phase, or without a phase."),
+    choice("--phase", "phases", of=PHASES, many=True, help="Only files of this phase, and those without one."),
     globs("--path", "paths", help="Only matching paths."),
     text("--agent", metavar="NAME", help="Use the search strategy of this agent."),
 )
 forms = group(
-    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print paths only; ids for memories."),
+    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print only paths; ids of memories."),
     click.option("--brief", "form", flag_value="brief", help="Print one line for each hit."),
     click.option("--why", "form", flag_value="why", default=None, help="Explain the rank of each hit."),
 )

@@ -156,11 +156,11 @@ def hint(text: str) -> None:
 
 
 def own_store_notice(settings: Settings) -> tuple[str, ...]:
-    """Say that the user's own store is used, if there is no project and no store was named."""
+    """Say that the user store is used, if there is no project and no store was named."""
     if settings.project is not None or settings.origins.get("store.path") != "default":
         return ()
     init = "`commonplace init` makes a project's, and offers to move what was remembered there"
-    return (f"there is no project here, so your own store is used, {settings.store.path}; {init}",)
+    return (f"there is no project here, so your user store is used, {settings.store.path}; {init}",)
 
 
 @contextmanager

@@ -307,16 +307,14 @@ _memory_options = options.group(
     options.also,
     options.forms,
 )
-@click.option(
-    "--stage1-topk", "stage1_limit", type=int, metavar="N", help="Maximum number of lexical and dense candidates, each."
-)
+@click.option("--stage1-topk", "stage1_limit", type=int, metavar="N", help="Most candidates by words, and by vectors.")
 @click.option("-n", "--limit", "--stage2-topk", "limit", type=int, metavar="N", help="Maximum number of results.")
-@options.choice("--rerank", of=RERANK_MODES, help="Re-rank by a language model: a call for each hit, or one for all.")
+@options.choice("--rerank", of=RERANK_MODES, help="Let a language model re-rank: a call for each hit, or one for all.")
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
     Each hit is sure, likely or weak; a weak one may be only loosely related. Repeat an option to allow alternatives;
-    different options must all match. Options override the strategy of --agent.
+    different options must all match. They override --agent's strategy. --rerank sends query and passages to the model.
 
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
@@ -355,7 +353,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
             if hidden := hidden_memories(loaded):
                 count = counted(len(hidden), "memory", "memories")
                 move = "`commonplace init --move-memories` moves them"
-                notice = f"your own store holds {count} that a project does not find: {move}"
+                notice = f"your user store holds {count} that a project does not find: {move}"
                 result = replace(result, notices=(*result.notices, notice))
     _show(invocation, result, form, receipts, of_memories=True)
 
@@ -363,15 +361,14 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 @command(None, options.kinds, options.artifacts, _memory_options, options.also)
 @click.argument("query")
 @click.argument("hits", nargs=-1, metavar="[HIT]")
-@options.choice("--mark", of=VERDICTS, help="Say what HIT, a memory, is; or take it back.")
+@options.choice("--mark", of=VERDICTS, help="Mark HIT, a memory, as right or wrong for QUERY; none removes the mark.")
 def why(invocation: Invocation, /, query: str, hits: tuple[str, ...], *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 
-    HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or an id or path; by
-    default 1.
+    HIT is a rank, an id or a path; the default is rank 1. Ranks are those that `search` prints with the same options,
+    or `recall` with --kind memory.
 
-    With --mark, `commonplace health` asks the query from then on: what is right must be found, what is wrong must not
-    be shown.
+    --mark makes QUERY a golden query: `commonplace health` fails if a right memory is missed or a wrong one is shown.
 
     Example: commonplace why "when does a session expire" 2
     """
@@ -417,11 +414,12 @@ _NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is in
 def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **given: Any) -> int:
     """Print what is worth knowing before TASK.
 
-    The text is fenced and labelled as data. Without a task it holds long memories, then the newest.
+    The text is fenced and labelled as data. Without TASK it has memories of the tier `long`, then the newest others.
 
-    With --stdin-json it answers a client's hook: prompt, working directory and agent come from the event on standard
-    input. It prints at most 500 tokens of memories that are likely relevant and new to the session, or nothing;
-    artifacts with an agent or --kind. The exit code is never 2, which would stop the client.
+    With --stdin-json it answers a client's hook; the event on standard input names prompt, directory and agent. For a
+    prompt it prints at most 500 tokens of likely relevant memories that the session has not seen, or nothing; when a
+    session starts, at most 2,000 tokens. Files are included with --kind artifact, or if the agent has a strategy. The
+    exit code is never 2, which would stop the client.
 
     Example: commonplace context "write login tests" --max-tokens 4000
     """

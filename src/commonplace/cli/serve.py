@@ -43,8 +43,9 @@ _port = click.IntRange(0, 65_535)
 def serve(invocation: Invocation, /, host: str, port: int, path: Path | None, **given: Any) -> None:
     """Serve the store over HTTP.
 
-    The API is below /v1, the Model Context Protocol at /mcp. Without a token it answers only this machine; `commonplace
-    token create` makes one. Stop it with Ctrl-C.
+    The API is below /v1, the Model Context Protocol at /mcp. Until the store has a token, the server answers only this
+    machine and asks for none. After `commonplace token create`, every request needs a token. Stop it with Ctrl-C. Needs
+    `pip install 'commonplace[server]'`.
 
     Example: commonplace serve --port 8765
     """
@@ -73,6 +74,7 @@ def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
     """Look at the memory in a browser.
 
     The page is read-only until Edit is switched on. It answers only this machine, by a link that works until Ctrl-C.
+    Needs `pip install 'commonplace[server]'`.
 
     Example: commonplace ui
     """
@@ -176,7 +178,7 @@ def create(invocation: Invocation, /, **options: Any) -> None:
 
     Only a digest of it is stored.
 
-    Example: commonplace token create --namespace team --scope read,write
+    Example: commonplace token create --for team --scope read,write
     """
     loaded = invocation.settings()
     names = options["namespaces"] or (loaded.store.namespace,)
@@ -196,9 +198,7 @@ def _about(one: Token) -> str:
 
 @ask(token, name="list")
 def list_(engine: Engine, /) -> Answer:
-    """List the tokens, oldest first.
-
-    Their secrets cannot be shown again.
+    """List the tokens, without their secrets, oldest first.
 
     Example: commonplace token list
     """
@@ -209,7 +209,7 @@ def list_(engine: Engine, /) -> Answer:
 
 @ask(token, click.argument("id"))
 def revoke(engine: Engine, /, id: str) -> Answer:  # noqa: A002 - the name of the argument
-    """Make a token useless, at once and in every process.
+    """Revoke a token; it stops working at once, in every process.
 
     Example: commonplace token revoke 9cf90c15a945
     """

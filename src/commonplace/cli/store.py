@@ -55,12 +55,10 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 
 @command(None, makes_store=True)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
-@click.option("--move-memories", is_flag=True, help="Move the memories of your own store into it, without asking.")
-@click.option("--anew", is_flag=True, help="Make an empty store where one has lost its database.")
+@click.option("--move-memories", is_flag=True, help="Move the memories of your user store into it, without asking.")
+@click.option("--anew", is_flag=True, help="Recreate a lost database from the Markdown pages.")
 @click.option("--grant-to", default="", metavar="ROLE", help="Let a PostgreSQL role read and write the store.")
-@click.option(
-    "--partitions", type=click.IntRange(2, 1024), metavar="N", help="Cut each PostgreSQL table into N by namespace."
-)
+@click.option("--partitions", type=click.IntRange(2, 1024), metavar="N", help="Partitions of each PostgreSQL table.")
 def init(
     invocation: Invocation,
     /,
@@ -75,10 +73,11 @@ def init(
     The store is `.commonplace` in DIRECTORY, by default the working directory, or where --store says. An existing store
     stays as it is.
 
-    A store that lost its database is refused: restore a backup, or use --anew, which creates an empty one and imports
-    the memories on its Markdown pages.
+    A store that lost its database is refused: restore a backup, or use --anew, which creates a new database and imports
+    the memories from the Markdown pages.
 
-    In PostgreSQL, run it as the owner of the database, again after an upgrade, and when namespaces have grown large.
+    For PostgreSQL, run it as the database owner; run it again after an upgrade, and once a namespace has 50,000
+    passages, to add its vector index (needs pgvector).
 
     Example: commonplace init ~/projects/billing
     """
@@ -115,7 +114,7 @@ def init(
         rows = [f"Created {store}", "Next: commonplace index build"]
         rows[1:1] = [f"Imported {counted(taken, 'memory', 'memories')} from its pages"] if taken else []
     rows += [f"The role {grant_to} may read and write it."] if grant_to else []
-    rows += [f"Moved {counted(moved, 'memory', 'memories')} here from your own store."] if moved else []
+    rows += [f"Moved {counted(moved, 'memory', 'memories')} here from your user store."] if moved else []
     emit(invocation, value, rows)
 
 
@@ -128,11 +127,11 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
     except CommonplaceError as error:
         if is_agreed:
             raise
-        notify((f"your own store, {user_store()}, cannot be read: {error.args[0]}",), invocation)
+        notify((f"your user store, {user_store()}, cannot be read: {error.args[0]}",), invocation)
         return 0
     if not texts:
         return 0
-    found = f"your own store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"
+    found = f"your user store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"
     if not is_agreed and not invocation.as_json and sys.stdin.isatty():
         for text in texts[:3]:
             say(f"  {harmless_line(text[:80])}", err=True)
@@ -172,14 +171,14 @@ for _command in (forget_namespace, gc):
 
 
 @ask(store, is_long=True, fails=lambda found: not found["healthy"])
-@click.option("--no-mend", is_flag=True, help="Only examine; change nothing.")
-@click.option("--secrets", is_flag=True, help="Also replace secrets in what is stored by placeholders.")
+@click.option("--no-mend", is_flag=True, help="Only examine and report; change nothing.")
+@click.option("--secrets", is_flag=True, help="Also replace stored secrets with placeholders.")
 def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> Answer:
     """Check store, index and model data; repair the index.
 
-    A faulty index is rebuilt, and interrupted deletions are finished. With --secrets, keys, tokens and passwords in
-    everything stored are replaced by placeholders; indexed files are not changed. The exit code is 1 if something is
-    wrong and was not repaired.
+    A faulty index is rebuilt, and interrupted deletions are finished. --secrets also replaces stored keys, tokens and
+    passwords with placeholders, but changes no indexed file; with --no-mend it only reports them. The exit code is 1 if
+    something is wrong and was not repaired.
 
     Example: commonplace doctor --secrets
     """
@@ -281,9 +280,7 @@ class _Format(click.Option):
 @command(store, name="import", makes_store=True)
 @click.argument("path", type=options.ANY_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
-@options.choice(
-    "--on-conflict", of=("refuse", "skip", "replace"), default="refuse", help="If something else has the same id."
-)
+@options.choice("--on-conflict", of=("refuse", "skip", "replace"), default="refuse", help="If an id is already taken.")
 @click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored instead of refusing everything.")
 @click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
 def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) -> None:
@@ -313,9 +310,8 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
 def sync(engine: Engine, /, accept: str | None) -> Answer:
     """Synchronize memories with their Markdown pages.
 
-    Other commands do this too, unless the setting memory.mirror is off.
-
-    A page that looks damaged is written again, and the old one is kept beside it; --accept imports it.
+    Other commands do this too, unless the setting memory.mirror is off. A page that looks damaged is written again, and
+    the old one is kept beside it; --accept imports it.
 
     Example: commonplace sync
     """
@@ -366,7 +362,7 @@ def logs(engine: Engine, /, since: str | None) -> Answer:
 def health(engine: Engine, /, golden: Path | None) -> Answer:
     """Find duplicates, contradictions and stale memories.
 
-    Also lists overtaken memories, notes without their memory, and junk. It changes nothing.
+    Also lists possibly superseded memories, notes without their memory, and junk. It changes nothing.
 
     Example: commonplace health --golden golden.jsonl
     """

@@ -753,8 +753,8 @@ class Engine:
         """Return what is worth knowing before a task, as one fenced text for a model, labelled as data.
 
         It holds the passages that are likely to answer the task, those of one file together in reading order, and under
-        "Possibly related" a few weak memories, within a budget of tokens. Without a task it holds long memories, those
-        of the highest retention first, then the newest of the rest.
+        "Possibly related" a few weak memories, within a budget of tokens. Without a task it holds memories of the tier
+        `long`, those of the highest retention first, then the newest of the rest.
 
         Args:
             task: the task in words; "" is the start of a session.
@@ -1201,11 +1201,11 @@ class Engine:
     def sync(self, *, accept: str | Path | None = None) -> SyncReport:
         """Synchronize the memories of this namespace with their Markdown pages.
 
-        Short memories are in `memory/YYYY-MM-DD.md`, long ones in `MEMORY.md`. Edits of these pages are imported: an
-        edited entry is a new version, a new note a new memory, and a removed entry archives its memory. If both sides
-        changed, the page gets the store's version, and the other is kept in a conflict file. With the setting
-        memory.mirror this happens automatically, at the next call and soon after a write; pages that somebody has just
-        saved wait then.
+        The tier `short` is in `memory/YYYY-MM-DD.md`, the tier `long` in `MEMORY.md`. Edits of these pages are
+        imported: an edited entry is a new version, a new note a new memory, and a removed entry archives its memory. If
+        both sides changed, the page gets the store's version, and the other is kept in a conflict file. With the
+        setting memory.mirror this happens automatically, at the next call and soon after a write; pages that somebody
+        has just saved wait then.
 
         A page that looks damaged, because it has NUL characters, breaks off, or lacks many entries at once, archives
         nothing: it is written again from the store, and the damaged one is kept in a file beside it.

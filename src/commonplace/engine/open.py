@@ -132,7 +132,7 @@ def consolidation_lock(engine: Engine) -> Lock:
 
 
 def hidden_memories(settings: Settings) -> tuple[str, ...]:
-    """Return the texts of the memories of the user's own store, which a project's store hides; none elsewhere.
+    """Return the texts of the memories of the user store, which a project's store hides; none elsewhere.
 
     Raises:
         CommonplaceError: that store cannot be opened or read.
@@ -145,7 +145,7 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
 
 
 def move_hidden_memories(to: Engine, settings: Settings, progress: Progress | None) -> int:
-    """Move the memories of the user's own store to an engine's; return how many were moved."""
+    """Move the memories of the user store to an engine's; return how many were moved."""
     with open_engine(paths.user_store(), settings.store.namespace, None, settings=settings, progress=progress) as own:
         return own.move_memories(to)
 

@@ -78,7 +78,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             _desktop,
             ("mcpServers",),
             _plain,
-            "Quit Claude Desktop and start it again. Without --store it uses your own store, not a project's.",
+            "Quit Claude Desktop and start it again. Without --store it uses your user store, not a project's.",
         ),
         Client(
             "cursor",
