@@ -46,7 +46,7 @@ test: $(READY) ## run the tests, but for the long ones
 	@$(BIN)/python scripts/fetch_browser.py
 	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --hypothesis-profile=ci
 
-test-fast: $(READY) ## run the tests that kill nothing, draw no examples and open no browser: half the time
+test-fast: $(READY) ## run the tests without property tests and those that kill processes or open a browser: half the time
 	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --ignore=tests/faults --ignore=tests/property --ignore=tests/browser
 
 soak: $(READY) ## run the long form of the fault tests
