@@ -70,6 +70,10 @@ The scope is `read` unless given. Every route also takes `namespace` in the quer
 the first. A route whose scope is not `read` takes an `Idempotency-Key`. A memory has its version as `ETag`; `If-Match`
 changes only that version.
 """
+INSTALL = (
+    "Install: `pip install commonplace` (Python 3.11 or newer). Start: `commonplace init`, `commonplace mcp --install"
+    " claude-code`, or `commonplace.open()` in Python."
+)
 NOTE = "<!-- Written by scripts/generate_docs.py; change the code and run `make docs`. -->\n"
 
 
@@ -398,7 +402,7 @@ def llms() -> str:
     """Return the index of the manual for language models, from the links of its first page."""
     title, _, rest = (DOCS / "index.md").read_text(encoding="utf-8").partition("\n")
     summary = rest.strip().partition("\n\n")[0].replace("\n", " ")
-    parts = [title, "", f"> {summary}"]
+    parts = [title, "", f"> {summary}", "", INSTALL]
     for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", rest, re.MULTILINE | re.DOTALL):
         if links := re.findall(r"^\* \[(.+?)\]\((.+?)\): (.+?)(?=\n\*|\n\n|\Z)", body, re.MULTILINE | re.DOTALL):
             parts += ["", f"## {heading}", ""]
