@@ -22,8 +22,9 @@ from commonplace.benchmarks.data import Person, read_people, read_talk
 from commonplace.benchmarks.harness import describe
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.memory.supersession import COMPETING, SETTLING, Statements, Wordings, judge
+from commonplace.memory.supersession import COMPETING, SETTLING, Statements, Wordings, judge, read
 from commonplace.models.contract import TokenizedText
+from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
 
@@ -133,7 +134,7 @@ def of_families(text: str, reader: Reader) -> dict[str, dict[str, int]]:
         for mark, said in family:
             if mark in _MARKS:
                 times = np.arange(len(older) + len(others) + 1) * 86_400.0
-                values = judge(reader.statements([*older, *others, said], times.tolist()))[: len(older), -1]
+                values = reader.values([*older, *others, said], times.tolist())[: len(older), -1]
                 counted = found[_MARKS[mark]]
                 counted["statements"] += 1
                 counted["sure"] += int(values.max() >= SETTLING)
@@ -184,7 +185,7 @@ class Reader:
     """Judges what stores hold; embeds each text once."""
 
     def __init__(self) -> None:
-        self._tokens, self._embedder = StaticEmbedder.load(), MinilmEmbedder.load()
+        self._tokens, self._embedder, self._pairs = StaticEmbedder.load(), MinilmEmbedder.load(), CrossEncoder.load()
         self._wordings = Wordings(self._tokens.tokenize)
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
@@ -193,7 +194,7 @@ class Reader:
         turns = [*kept.chatter, *turns]
         times = [datetime.fromisoformat(each["at"]).replace(tzinfo=UTC).timestamp() for each in kept.memories]
         between = np.linspace(min(times), max(times), len(turns) + 2)[1:-1].tolist()
-        values = judge(self.statements([*(each["content"] for each in kept.memories), *turns], [*times, *between]))
+        values = self.values([*(each["content"] for each in kept.memories), *turns], [*times, *between])
         place = {each["id"]: number for number, each in enumerate(kept.memories)}
         true, left = np.zeros_like(values, dtype=np.bool_), np.zeros_like(values, dtype=np.bool_)
         for marks, pairs in ((true, kept.true), (left, kept.left)):
@@ -201,6 +202,12 @@ class Reader:
                 if newer in place and older in place:
                     marks[place[older], place[newer]] = True
         return Judged(values, true, left, len(turns))
+
+    def values(self, texts: Sequence[str], times: Sequence[float]) -> NDArray[np.float32]:
+        """Return how much tells that a column's memory overtakes a row's, float32, shape (n, n)."""
+        said = self.statements(texts, times)
+        judged = judge(said, is_read=True)
+        return judged + read(said, judged, [self._tokens.tokenize(text) for text in texts], self._pairs.log_odds)
 
     def statements(self, texts: Sequence[str], times: Sequence[float]) -> Statements:
         """Return memories as they are judged."""

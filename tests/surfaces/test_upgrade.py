@@ -18,6 +18,7 @@ from commonplace.engine import Engine
 from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import EmbedderMismatchError, ProviderError, StoreBusyError, UsageError
 from commonplace.locks import FileLock
+from commonplace.models import cross_encoder
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.minilm import WEIGHTS, MinilmEmbedder
@@ -416,6 +417,14 @@ class TestATransformerThatIsNotWhole:
             assert not book.doctor().findings
             assert not book.recall("Billing uses Postgres").degraded
             assert book.index_status().unembedded == 0
+
+    def test_damaged_corrections_are_found(self, place: Path, filled: Path) -> None:
+        """Memories are compared without a reading then, and only this says why."""
+        (place / cross_encoder.WEIGHTS).unlink()
+        with commonplace.open(filled) as book:
+            (finding,) = book.doctor().findings
+        assert (finding.part, finding.remedy) == ("embedder", "reinstall Commonplace")
+        assert "cross_encoder.bin is missing" in finding.problem
 
     def test_another_embedder_can_be_taken(self, place: Path, filled: Path) -> None:
         """Who cannot install anything is not left with half a store."""

@@ -23,6 +23,7 @@ from commonplace.memory.view import Memory, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder, Generator, Reranker
+from commonplace.models.minilm import NAME as MINILM
 from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S, RetentionPolicy
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from commonplace.memory.service import MemoryService
     from commonplace.memory.supersession import SupersessionRule
     from commonplace.memory.ultra import Ultra
+    from commonplace.models.cross_encoder import CrossEncoder
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
 """Where the settings name no model; the knowledge service's contract names this one."""
 
@@ -380,7 +382,14 @@ class Runtime:
     def rule(self) -> SupersessionRule:
         from commonplace.memory.supersession import SupersessionRule
 
-        return SupersessionRule(self.store, lambda: self.searcher, self.namespace, self.tokens, self.now)
+        return SupersessionRule(
+            self.store, lambda: self.searcher, self.namespace, self.tokens, self.now, self._pair_reader
+        )
+
+    def _pair_reader(self) -> CrossEncoder | None:
+        from commonplace.models.cross_encoder import CrossEncoder
+
+        return CrossEncoder.load() if self.embedder.stamp.of("memory").name == MINILM else None
 
     @property
     def is_judging(self) -> bool:

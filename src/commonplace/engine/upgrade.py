@@ -12,7 +12,7 @@ from commonplace.engine.runtime import Service
 from commonplace.erasure.receipt import Problem
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import reembed
-from commonplace.models import minilm
+from commonplace.models import cross_encoder, minilm
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, by_space, embedder_name, for_kind, is_remote, of_kinds
 from commonplace.settings import ModelSettings
@@ -76,6 +76,7 @@ class EmbedderApi(Service):
             if isinstance(embedder, minilm.MinilmEmbedder):
                 try:
                     minilm.verify(embedder.directory)
+                    cross_encoder.verify(embedder.directory)
                 except ModelError as damage:
                     error = damage
             if error is not None:

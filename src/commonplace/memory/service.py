@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _SAID: Final = frozenset({"content", "at", "source"})
 """What the graph takes of a memory."""
 _OF_NO_VERSION: Final = "origin trust status use_count strength uses review_count promoted_at vault_path".split()
-MIN_CONFIDENCE: Final = 0.58
+MIN_CONFIDENCE: Final = 0.75
 """A rule's link below it does not make a memory that is said again count from its new date."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -1,7 +1,8 @@
-"""Which memories a newer one overtakes: judged without a model when their vectors are there, and kept as links.
+"""Which memories a newer one overtakes: judged without a language model when their vectors are there, kept as links.
 
-Of two that say the same of the same thing the later one overtakes, in whatever order they came. The weights are rounded
-from regressions on either half of the people of everyday memories; the manual says how often the order is right.
+Of two that say the same of the same thing the later one overtakes, in whatever order they came. What their words and
+vectors tell names the pairs; a cross-encoder reads those. The weights are rounded from regressions on either half of
+the people of everyday memories; the manual says how often the order is right.
 
 A link of the type `SUPERSEDES` is followed by searches, one of the type `CONFLICTS` is also a question for a person.
 Those that were judged have the origin `RULE`. What people link decides, and is not judged.
@@ -17,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, ModelError
 from commonplace.extract.modality import is_sensitive
 from commonplace.extract.model import SENSITIVE
+from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct, ranked, restore, units, within
 from commonplace.search.retrieve import Searcher
@@ -55,19 +56,30 @@ RANK: Final = 0.1
 """… less so much for each e-fold of the place that either has among the nearest of the other."""
 MIN_SIMILARITY: Final = 0.2
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
-MIN_SIMILARITY_OF_FEW: Final = 0.5
 FEW: Final = 12
-"""The same among no more than so many: there what is nearest is not near, and a large value says little."""
+MIN_SIMILARITY_OF_FEW: Final = 0.3
+MIN_SIMILARITY_UNREAD: Final = 0.5
+"""The same among no more than `FEW`, with a reading and without: there what is nearest is not near, and a large value
+says little."""
 MIN_GAP_S: Final = 1.0
 """What was stored sooner after another came with it, as a list does, and tells nothing newer by its place in it."""
 _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 OURS: Final = -1
 _TOKEN_BITS: Final = 16
-COMPETING: Final = 0.34
-"""From this value on (`judge`) a newer memory stands before an older one, and a person is asked; …"""
-SETTLING: Final = 0.52
-"""… from this one on nobody need be: of 10 such pairs of everyday memories 9 are right."""
+READING: Final = 0.1
+"""To the value of a pair so much is added for each unit of the cross-encoder's log-odds, …"""
+READING_OF_FEW: Final = 0.2
+"""… so much among `FEW`, where the rest of it says little, but for news of the same topic, …"""
+MIN_ODDS: Final = -4.0
+MAX_ODDS: Final = 1.0
+"""… which are kept between these: a reading denies more than it affirms."""
+UNREAD: Final = 0.12
+"""Without any reading so much is taken away."""
+COMPETING: Final = 0.2
+"""From this value on a newer memory stands before an older one, and a person is asked; …"""
+SETTLING: Final = 0.42
+"""… from this one on nobody need be: of 20 such pairs of everyday memories 17 are right."""
 _WORDS: Final = word_lists(Path(__file__).with_suffix(".txt"))
 TALK: Final = 0.25
 """Less so much for each word that is said to somebody, up to `MAX_TALK`, in either text."""
@@ -88,6 +100,10 @@ FORM: Final = 0.6
 """Two texts of which each has so great a share of the other's words are of one form."""
 MAX_OF_FORM: Final = 6
 """More texts of one form are the entries of a log: "Worker 1 saw parcel 29", and each stays."""
+
+
+LogOdds = Callable[[Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]], NDArray[np.float32]]
+"""Returns how much tells that the second text of each pair overtakes the first; see `CrossEncoder`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +244,12 @@ def _terms(token_ids: NDArray[np.uint16], texts: NDArray[np.int64], chosen: NDAr
     return distinct(texts[chosen] << _TOKEN_BITS | token_ids[chosen])
 
 
-def judge(said: Statements) -> NDArray[np.float32]:
-    """Return how much tells that a column's memory overtakes a row's, −inf where it cannot; float32, shape (n, n)."""
+def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
+    """Return how much tells that a column's memory overtakes a row's, −inf where it cannot; float32, shape (n, n).
+
+    Args:
+        is_read: whether `read` follows.
+    """
     count = len(said.times)
     cosines = said.vectors @ said.vectors.T
     np.fill_diagonal(cosines, -1.0)
@@ -241,12 +261,13 @@ def judge(said: Statements) -> NDArray[np.float32]:
     shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)
     values = scaled(cosines) + SHARED * shared - RANK * (ranks + ranks.T)
     values += np.float32(CHANGE) * np.minimum(said.changes, MAX_CHANGES)
-    one_topic = (said.topics & said.topics[:, np.newaxis] != 0) & (said.changes > 0)
+    one_topic = _is_one_topic(said)
     talk = np.minimum(said.talk, MAX_TALK)
     values += np.float32(TOPIC) * one_topic - np.float32(TALK) * (talk + talk[:, np.newaxis])
     values -= np.float32(LENGTH) * np.log(np.maximum(said.lengths / PLAIN_LENGTH, 1))[:, np.newaxis].astype(np.float32)
     sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
-    least = MIN_SIMILARITY if count > FEW else MIN_SIMILARITY_OF_FEW
+    of_few = MIN_SIMILARITY_OF_FEW if is_read else MIN_SIMILARITY_UNREAD
+    least = MIN_SIMILARITY if count > FEW else of_few
     gaps = said.times - said.times[:, np.newaxis]
     stored = said.stored - said.stored[:, np.newaxis]
     gaps = np.where(np.isnan(gaps), np.where(stored >= MIN_GAP_S, stored, 0), gaps)
@@ -258,9 +279,34 @@ def judge(said: Statements) -> NDArray[np.float32]:
     return np.where(is_later & is_near, values, -np.inf).astype(np.float32)
 
 
+def read(
+    said: Statements, values: NDArray[np.float32], texts: Sequence[NDArray[np.uint16]], log_odds: LogOdds | None
+) -> NDArray[np.float32]:
+    """Return what a reading of pairs that may reach `COMPETING` adds to the values of `judge`, float32, shape (n, n).
+
+    Args:
+        texts: the token ids of each.
+        log_odds: None takes `UNREAD` from all.
+    """
+    if log_odds is None:
+        return np.full_like(values, -UNREAD)
+    found = np.zeros_like(values)
+    weights = np.where(_is_one_topic(said) | (len(values) > FEW), np.float32(READING), np.float32(READING_OF_FEW))
+    older, newer = np.nonzero(values >= COMPETING - weights * MAX_ODDS)
+    pairs = zip(older.tolist(), newer.tolist(), strict=True)
+    odds = log_odds([(texts[first], texts[second]) for first, second in pairs])
+    found[older, newer] = weights[older, newer] * np.clip(odds, MIN_ODDS, MAX_ODDS)
+    return found
+
+
+def _is_one_topic(said: Statements) -> NDArray[np.bool_]:
+    """Return whether a column has a word of change and one of the same topic as a row, bool, shape (n, n)."""
+    return np.asarray((said.topics & said.topics[:, np.newaxis] != 0) & (said.changes > 0))
+
+
 def confidence(value: float) -> float:
-    """Return how sure a value of `judge` is, 0–1: a logistic regression on pairs of everyday memories."""
-    return 1 / (1 + math.exp(8.0 * (0.48 - value)))
+    """Return how sure a value is, 0–1: a logistic regression on pairs of everyday memories and of stores held out."""
+    return 1 / (1 + math.exp(3.0 * (0.5 - value)))
 
 
 def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -307,8 +353,6 @@ def _is_apart(said: Statements) -> NDArray[np.bool_]:
 
 NEAREST: Final = 50
 """A memory is judged among so many of those nearest to it."""
-AROUND: Final = 20
-"""So many of these are judged anew among each other: a new memory changes what their similarities mean."""
 MIN_COSINE: Final = 0.4
 """Below it a person is asked, however high the value is."""
 AT_ONCE: Final = 32
@@ -375,13 +419,19 @@ def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "") -
 
 @dataclass(eq=False)
 class SupersessionRule:
-    """Judges the memories of a namespace, each when its vector is there. Safe for threads."""
+    """Judges the memories of a namespace, each when its vector is there. Safe for threads.
+
+    Args:
+        reader: returns the cross-encoder, or None where memories are embedded without a transformer: reading takes
+            longer than all else.
+    """
 
     _store: Store
     _searcher: Callable[[], Searcher]
     _namespace: str
     _tokens: StaticEmbedder
     _now: Callable[[], float]
+    _reader: Callable[[], CrossEncoder | None] = lambda: None
     _done: int | None = None
     _noted: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -436,7 +486,10 @@ class SupersessionRule:
                 change.put(Note(_JUDGED, "", self._now(), json.dumps({"change": self._noted})))
 
     def _verdicts(self, entry: TokenEntry) -> dict[Pair, Link | None]:
-        """Return what is to stand between a memory and those nearest to it, and among the very nearest."""
+        """Return what is to stand between a memory and those nearest to it, and where a rule linked two of these.
+
+        The memory changes what the similarities among its nearest mean.
+        """
         vector = restore([entry.vector])[0]
         rows = self._searcher().near(self._namespace, vector, NEAREST + 1)
         vectors = units(rows.vectors[:, : len(vector)].astype(np.float32))
@@ -458,17 +511,28 @@ class SupersessionRule:
             sessions=rows.sessions.tolist(),
             vectors=vectors,
         )
-        with ONE_BLAS_THREAD:
-            values = judge(said)
-        values[AROUND + 1 :, 1:] = values[1:, AROUND + 1 :] = -np.inf
         ids = [each.owner.id for each in kept]
-        pairs = [(ids[0], other) for other in ids[1:]] + [*combinations(ids[1 : AROUND + 1], 2)]
-        verdicts: dict[Pair, Link | None] = dict.fromkeys(map(frozenset, pairs))
+        place = {id_: number for number, id_ in enumerate(ids)}
+        judged = {frozenset((ids[0], other)) for other in ids[1:]} | {
+            pair
+            for link in self._store.links(self._namespace, ids)
+            if link.origin == RULE and (pair := frozenset((link.source, link.target))) <= place.keys()
+        }
+        verdicts: dict[Pair, Link | None] = dict.fromkeys(judged)
+        is_judged = np.zeros((len(ids), len(ids)), dtype=np.bool_)
+        for first, second in judged:
+            is_judged[place[first], place[second]] = is_judged[place[second], place[first]] = True
+        log_odds = self._log_odds()
+        with ONE_BLAS_THREAD:
+            values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
+        read_as_news = read(said, values, np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1]), log_odds)
+        values += read_as_news
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
             # The first reason is for it, the others speak against settling it by a rule.
-            change = ", and the newer one has words of change" if said.changes[newer] else ""
-            why = [f"they are alike ({cosine:.2f}){change}"]
+            does = ["has words of change"] * bool(said.changes[newer])
+            does += ["reads as news of the older one"] * bool(read_as_news[older, newer] >= READING)
+            why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
             if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
             if kept[newer].record.trust < kept[older].record.trust:
@@ -478,6 +542,16 @@ class SupersessionRule:
             link = Link(ids[newer], ids[older], type_, round(confidence(value), 3), self._now(), RULE, "; ".join(why))
             verdicts[frozenset((ids[older], ids[newer]))] = link
         return verdicts
+
+    def _log_odds(self) -> LogOdds | None:
+        """Return what reads pairs, None where there is nothing to read them with."""
+        try:
+            reader = self._reader()
+        except ModelError as error:
+            _log.warning("memories are compared by their words and vectors alone: %s", error)
+            self._reader = lambda: None
+            return None
+        return None if reader is None else reader.log_odds
 
     def _keep(self, verdicts: Mapping[Pair, Link | None]) -> None:
         """Bring the links between memories to what was judged; what a person linked stays as it is."""

@@ -99,6 +99,22 @@ class Network:
         return self.squares_at + self.layers * self.squares * self.width**2
 
 
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What makes the network read two texts, one after the other, in place of one.
+
+    Attributes:
+        into: with `out`, what is added to each square as the product of both ("LoRA", Hu et al. 2021); float16, shape
+            (squares of all layers, width, rank).
+        out: float16, shape (squares of all layers, rank, width).
+        segment: added to the embedding of each token of the second text; float32, shape (width,).
+    """
+
+    into: NDArray[np.float16]
+    out: NDArray[np.float16]
+    segment: Floats
+
+
 class MinilmEmbedder:
     """The transformer over its weights' file. Safe to share between threads: each call has its own scratch."""
 
@@ -111,7 +127,7 @@ class MinilmEmbedder:
         self.directory = directory
         self._files = _model_files(directory)
         self._files.open()
-        self.stamp, self._network = self._files.manifest
+        self.stamp, self.network = self._files.manifest
         self._vectors: Floats | None = None
         self._loading = threading.Lock()
 
@@ -131,33 +147,45 @@ class MinilmEmbedder:
         its end. Texts are computed one by one: rows beside them would change the rounding
         of their products, and a batch would hardly be faster.
         """
-        vectors = np.zeros((len(texts), self._network.width), np.float32)
-        square = (self._network.width, self._network.width)
-        scratch = np.empty(square, np.int8), np.empty(square, np.float32)
+        vectors = np.zeros((len(texts), self.network.width), np.float32)
+        scratch = self._scratch()
         with ONE_BLAS_THREAD:
             for place, text in enumerate(texts):
-                for window in _windows(text.token_ids, self._network.tokens - 2):
+                for window in _windows(text.token_ids, self.network.tokens - 2):
                     vectors[place] += self._states(window, scratch).sum(0)
         lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, np.newaxis]
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    def _states(self, ids: list[int], scratch: Scratch) -> Floats:
+    def read_pair(self, first: Sequence[int], second: Sequence[int], adapter: Adapter) -> Floats:
+        """Return the last layer's state of the mark before the first of two texts, float32, shape (width,)."""
+        ids = [START, *first, END, *second, END]
+        with ONE_BLAS_THREAD:
+            states = self._states(ids, self._scratch(), adapter, len(first) + 2)
+        return np.asarray(states[0])
+
+    def _scratch(self) -> Scratch:
+        square = (self.network.width, self.network.width)
+        return np.empty(square, np.int8), np.empty(square, np.float32)
+
+    def _states(self, ids: list[int], scratch: Scratch, adapter: Adapter | None = None, second: int = 0) -> Floats:
         """Return the last layer's states of tokens, marks included, float32, shape (n, width)."""
         hidden = self._embedded(ids)
+        if adapter is not None:
+            hidden[second : len(ids)] += adapter.segment
         vectors = self._all_vectors()
         _normalise(hidden, vectors[0], vectors[1])
-        for layer in range(self._network.layers):
-            first = 2 + layer * self._network.vectors
-            own = vectors[first : first + self._network.vectors]
-            hidden = self._layer(layer, hidden, len(ids), own, scratch)
+        for layer in range(self.network.layers):
+            first = 2 + layer * self.network.vectors
+            own = vectors[first : first + self.network.vectors]
+            hidden = self._layer(layer, hidden, len(ids), own, scratch, adapter)
         return hidden[: len(ids)]
 
     def _embedded(self, ids: list[int]) -> Floats:
-        width, row = self._network.width, self._network.word_bytes
+        width, row = self.network.width, self.network.word_bytes
         words = np.frombuffer(b"".join(self._read(row, token * row) for token in ids), np.int8).reshape(-1, row)
         scales = np.ascontiguousarray(words[:, width:]).view("<f4")
-        positions = np.frombuffer(self._read(4 * width * len(ids), self._network.positions_at), "<f4")
+        positions = np.frombuffer(self._read(4 * width * len(ids), self.network.positions_at), "<f4")
         hidden = np.zeros((-(-len(ids) // ROWS_AT_ONCE) * ROWS_AT_ONCE, width), np.float32)
         np.multiply(words[:, :width], scales, out=hidden[: len(ids)])
         hidden[: len(ids)] += positions.reshape(-1, width)
@@ -166,27 +194,32 @@ class MinilmEmbedder:
     def _all_vectors(self) -> Floats:
         with self._loading:
             if self._vectors is None:
-                network = self._network
+                network = self.network
                 data = self._read(network.squares_at - network.vectors_at, network.vectors_at)
                 self._vectors = np.frombuffer(data, "<f4").reshape(-1, network.width)
             return self._vectors
 
-    def _layer(self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Scratch) -> Floats:
+    def _layer(
+        self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Scratch, adapter: Adapter | None
+    ) -> Floats:
         """Return the next states of `count` tokens, whose place is that of `hidden`; rows behind them mean nothing."""
-        inner, width = self._network.inner, self._network.width
+        inner, width = self.network.inner, self.network.width
         parts = next((parts for parts in (2, 3, 4) if hidden.size * (width // parts) <= SMALL_PRODUCT), 1)
         step = -(-width // parts)
         biases, norms, scales = np.split(vectors, [5 + inner, 9 + inner])
         packed, square = scratch
 
         def product(rows: Floats, number: int) -> Floats:
-            place = layer * self._network.squares + number
-            self._files.read_into(WEIGHTS, packed, self._network.squares_at + place * packed.nbytes)
+            place = layer * self.network.squares + number
+            self._files.read_into(WEIGHTS, packed, self.network.squares_at + place * packed.nbytes)
             np.copyto(square, packed)
             found = np.empty_like(rows)
             for first in range(0, width, step):
                 np.matmul(rows, square[:, first : first + step], out=found[:, first : first + step])
             found *= scales[number]
+            if adapter is not None:
+                into, out = adapter.into[place].astype(np.float32), adapter.out[place].astype(np.float32)
+                found += (rows @ into) @ out
             return found
 
         def biased(rows: Floats, number: int) -> Floats:
@@ -195,7 +228,7 @@ class MinilmEmbedder:
             return found
 
         query, key, value = (biased(hidden, number) for number in range(3))
-        _attend(query[:count], key[:count], value[:count], self._network.heads)
+        _attend(query[:count], key[:count], value[:count], self.network.heads)
         del key, value
         attended = biased(query, 3)
         attended += hidden

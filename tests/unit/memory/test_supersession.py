@@ -12,8 +12,10 @@ from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.errors import ModelError
 from commonplace.extract.model import SENSITIVE
 from commonplace.memory.supersession import MAX_OF_FORM, overtaken
+from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES
 
 SAID = {
@@ -50,6 +52,37 @@ def asked(book: Engine) -> list[list[str]]:
     return [[side.id for side in each.sides] for each in book.questions() if each.kind == "overtaken"]
 
 
+def test_without_what_reads_pairs_words_and_vectors_decide(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A damaged file must not cost what the rule knows by itself, and is told once."""
+
+    def load() -> CrossEncoder:
+        raise ModelError("model data cross_encoder.bin is missing", remedy="reinstall Commonplace")
+
+    monkeypatch.setattr(CrossEncoder, "load", load)
+    book.remember(NEWS, id="new-days")
+    book.remember("Nora likes figs.")
+    [link] = book.links()
+    assert (link.source, link.target) == ("new-days", "days")
+    assert "reads as news" not in link.reason
+    [record] = caplog.records
+    assert "compared by their words and vectors alone" in record.getMessage()
+    assert "cross_encoder.bin is missing" in record.getMessage()
+
+
+def test_a_store_without_the_transformer_reads_no_pairs(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who takes the fast vectors must not wait for the slow reading."""
+    monkeypatch.setattr(CrossEncoder, "load", None)
+    with commonplace.open(tmp_path / "fast", embedder="static", clock=clock) as engine:
+        for text in ("The office is on Pier Street.", "I like figs.", "The office is on Mill Lane now."):
+            engine.remember(text)
+            clock.move(days=9)
+        assert [each.origin for each in engine.links()] == [RULE]
+
+
 def test_memories_about_different_things_overtake_nothing(book: Engine) -> None:
     assert book.links() == []
 
@@ -59,7 +92,9 @@ def test_what_surely_overtakes_is_followed_and_nobody_is_asked(book: Engine) -> 
     [link] = book.links()
     assert (link.source, link.type, link.target, link.origin) == ("new-days", SUPERSEDES, "days", RULE)
     assert 0.58 < link.strength <= 1.0
-    assert link.reason == "they are alike (0.91), and the newer one has words of change"
+    assert link.reason == (
+        "they are alike (0.91), and the newer one has words of change and reads as news of the older one"
+    )
     assert asked(book) == []
     assert [each.kind for each in book.health().findings] == []
     found = book.recall("when do deployments go out").hits[:2]

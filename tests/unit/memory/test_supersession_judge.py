@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -16,18 +17,26 @@ from tests.unit.search.notebook import model
 import commonplace
 from commonplace.memory.supersession import (
     CHANGE,
+    COMPETING,
     LENGTH,
     MAX_CHANGE_LENGTH,
+    MAX_ODDS,
     MAX_OF_FORM,
+    MIN_ODDS,
     PLAIN_LENGTH,
     RANK,
+    READING,
+    READING_OF_FEW,
     SHARED,
     TALK,
     TOPIC,
     TOPICS,
+    UNREAD,
+    LogOdds,
     Statements,
     Wordings,
     judge,
+    read,
     scaled,
     shares,
 )
@@ -54,13 +63,14 @@ def about_two_things(
     topics: list[int] | None = None,
     talk: list[int] | None = None,
     lengths: list[int] | None = None,
+    vectors: list[list[float]] | None = None,
 ) -> Statements:
     """Return three memories, of which the first two are about the same, in words that they do not share."""
     return Statements(
         times=np.array(times),
         stored=np.array(stored or [1.0, 2.0, 3.0]),
         sessions=sessions or ["", "", ""],
-        vectors=np.array([unit(0), unit(10), unit(90)], np.float32),
+        vectors=np.array(vectors or [unit(0), unit(10), unit(90)], np.float32),
         terms=tokens_of(*(terms or ["a", "b", "c"])),
         changes=np.array(changes or [0, 0, 0]),
         owners=np.zeros(3, dtype=np.int64),
@@ -74,7 +84,7 @@ def about_two_things(
     )
 
 
-def read(*texts: str) -> Statements:
+def statements(*texts: str) -> Statements:
     """Return texts as they are judged, of which each is a day later, and all have one vector."""
     token_ids = [model().tokenize(text) for text in texts]
     return Wordings(model().tokenize).statements(
@@ -141,6 +151,37 @@ def test_words_of_change_and_shared_words_count() -> None:
     assert judge(turns)[0, 1] == pytest.approx(plain), "talk comes back to the same words"
 
 
+def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
+    """Among few memories a unit of log-odds counts twice; the second is read against the first, in that order."""
+    said, asked = about_two_things(times=[1.0, 2.0, 3.0]), []
+    texts = [np.array([word], np.uint16) for word in (7, 8, 9)]
+
+    def odds(value: float) -> LogOdds:
+        def answer(pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.float32]:
+            asked.extend((int(older[0]), int(newer[0])) for older, newer in pairs)
+            return np.full(len(pairs), value, np.float32)
+
+        return answer
+
+    values = judge(said)
+    assert read(said, values, texts, odds(0.5))[0, 1] == pytest.approx(0.5 * READING_OF_FEW)
+    assert asked == [(7, 8)]
+    assert read(said, values, texts, odds(9))[0, 1] == pytest.approx(MAX_ODDS * READING_OF_FEW)
+    assert read(said, values, texts, odds(-9))[0, 1] == pytest.approx(MIN_ODDS * READING_OF_FEW)
+    news = about_two_things(times=[1.0, 2.0, 3.0], changes=[0, 1, 0], topics=[3, 2, 0])
+    assert read(news, judge(news), texts, odds(-1))[0, 1] == pytest.approx(-READING)
+    low = np.where(np.isfinite(values), np.float32(COMPETING - MAX_ODDS * READING_OF_FEW - 0.01), values)
+    assert not read(said, low, texts, odds(9)).any(), "no reading would lift it far enough"
+
+
+def test_without_a_reading_a_value_counts_for_less() -> None:
+    said = about_two_things(times=[1.0, 2.0, 3.0])
+    assert (read(said, judge(said), [], None) == np.float32(-UNREAD)).all()
+    far = about_two_things(times=[1.0, 2.0, 3.0], vectors=[unit(0), unit(66), unit(180)])
+    assert not np.isfinite(judge(far)[0, 1])
+    assert np.isfinite(judge(far, is_read=True)[0, 1])
+
+
 def test_news_of_a_thing_that_people_have_one_of_counts_more() -> None:
     times = [1.0, 2.0, 3.0]
     changed = judge(about_two_things(times=times, changes=[0, 1, 0]))[0, 1]
@@ -161,12 +202,12 @@ def test_what_is_said_to_somebody_and_what_says_much_count_less() -> None:
 
 
 def test_words_are_counted_by_what_they_tell() -> None:
-    said = read("We live in Rome.", "Thanks, did you and Ana split up?", "I split the up arrow", "turned down")
+    said = statements("We live in Rome.", "Thanks, did you and Ana split up?", "I split the up arrow", "turned down")
     one_home, one_partner = (1 << TOPICS.index(f"one {name}") for name in ("home", "partner"))
     assert said.topics.tolist() == [one_home, one_partner, 0, 0]
     assert said.talk.tolist() == [0, 3, 0, 0]
     assert said.is_refusal.tolist() == [False, False, False, True]
-    assert read("", "He turned", "down, and", "").is_refusal.tolist() == [False] * 4, "two texts hold no pair"
+    assert statements("", "He turned", "down, and", "").is_refusal.tolist() == [False] * 4, "two texts hold no pair"
 
 
 def test_what_has_others_nearer_is_less_likely_overtaken() -> None:
@@ -180,12 +221,12 @@ def test_what_has_others_nearer_is_less_likely_overtaken() -> None:
 
 def test_words_of_change_count_in_short_texts() -> None:
     texts = ["From tomorrow it is 75, no longer 50", "I take 50 every morning", "now " * (MAX_CHANGE_LENGTH + 1)]
-    assert read(*texts).changes.tolist() == [4, 0, 0]
+    assert statements(*texts).changes.tolist() == [4, 0, 0]
 
 
 def test_a_text_is_about_each_of_its_words_once_but_function_words() -> None:
     [cat] = model().tokenize("cat").tolist()
-    assert read("the cat and the cat", "the", "cat").terms.tolist() == [cat, 2 << 16 | cat]
+    assert statements("the cat and the cat", "the", "cat").terms.tolist() == [cat, 2 << 16 | cat]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +251,7 @@ def test_a_text_is_about_each_of_its_words_once_but_function_words() -> None:
 )
 def test_whose_it_is_and_what_it_is_called_tell_what_it_overtakes(older: str, newer: str, *, expected: bool) -> None:
     """The entries of a log each stay, as do what others own, and what somebody only thinks of changes nothing."""
-    assert ((0, 1) in found(read(older, newer))) is expected
+    assert ((0, 1) in found(statements(older, newer))) is expected
 
 
 def test_what_the_graph_knows_to_have_ended_stands_behind_what_ended_it(tmp_path: Path) -> None:
@@ -286,9 +327,9 @@ LOG = [f"Worker {number % 5} saw parcel {29 + 7 * number} at gate {'ABC'[number 
 
 def test_a_form_that_many_share_is_a_log_and_not_an_update() -> None:
     """They differ in a number, as an update does; but nobody corrects one thing twelve times."""
-    assert found(read(*LOG)) == []
+    assert found(statements(*LOG)) == []
     few = [f"The rent is {700 + 20 * year} euros a month." for year in range(MAX_OF_FORM)]
-    assert len(found(read(*few))) == MAX_OF_FORM * (MAX_OF_FORM - 1) / 2
+    assert len(found(statements(*few))) == MAX_OF_FORM * (MAX_OF_FORM - 1) / 2
 
 
 def test_nothing_of_a_log_waits_for_a_person(tmp_path: Path) -> None:

@@ -44,29 +44,10 @@ def shipped() -> MinilmEmbedder:
     return MinilmEmbedder.load()
 
 
-def as_shipped(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return tensors of the network as the file holds them: rounded to int8, square by square."""
-    build = tiny_minilm.script("build")
-
-    def rounded(rows: np.ndarray) -> np.ndarray:
-        small, scales = build.quantised(rows)
-        return small * scales[:, np.newaxis]
-
-    def rounded_tensor(name: str, tensor: np.ndarray) -> np.ndarray:
-        if tensor.ndim == 1 or "position" in name or "token_type" in name:
-            return tensor
-        if ".output.dense" in name and "attention" not in name:
-            width = tiny_minilm.WIDTH
-            return np.hstack([rounded(part) for part in np.split(tensor, tensor.shape[1] // width, axis=1)])
-        return rounded(tensor)
-
-    return {name: rounded_tensor(name, tensor) for name, tensor in weights.items()}
-
-
 def test_the_network_is_computed_as_in_the_paper(directory: Path) -> None:
     """With the rounded weights only the order of sums and the form of GELU differ."""
     texts = tokenized(SENTENCES)
-    tensors, bert = as_shipped(tiny_minilm.tensors()), tiny_minilm.script("bert")
+    tensors, bert = tiny_minilm.as_shipped(tiny_minilm.tensors()), tiny_minilm.script("bert")
     expected = [bert.embed(tensors, tiny_minilm.HEADS, marked(text.token_ids)) for text in texts]
     np.testing.assert_allclose(MinilmEmbedder(directory).embed(texts), np.stack(expected), atol=5e-4)
 

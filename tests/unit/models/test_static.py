@@ -120,7 +120,7 @@ def test_the_shipped_table_has_the_stated_shape(shipped: StaticEmbedder) -> None
     data = ModelData()
     assert data.table().shape == (30522, 256)
     assert len(data.vocabulary()) == 30522
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 34_000_000
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 35_000_000
 
 
 def test_every_token_is_like_itself_and_lists_are_ordered_and_above_the_cutoff(shipped: StaticEmbedder) -> None:
