@@ -26,7 +26,7 @@ finally:
 LIGHT = {
     f"commonplace.{name}"
     for name in (
-        "dataclasses errors patterns text text.budget "
+        "dataclasses errors lazy_regex text text.budget "
         "formats formats.escaping formats.jsonrpc formats.json_values".split()
     )
 }

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from commonplace.dates import calendar, vocabulary
 from commonplace.dates.calendar import Cycle, Period, Scene
 from commonplace.dates.vocabulary import Word, Words
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 
 class Read(NamedTuple):
@@ -39,13 +39,13 @@ def read_as(value: Period | Cycle | None, end: int) -> Read | None:
 
 # Dates and times in digits.
 
-ISO = late_pattern(
+ISO = lazy_pattern(
     r"(\d{4})-(\d{2})(?:-(\d{2})(?:(?:T|[ ])(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?"
     r"(Z|[+-]\d{2}:?\d{2})?)?)?(?![\w-]|[.:/]\w)",
     re.ASCII,
 )
-YEAR_FIRST = late_pattern(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
-DAY_MONTH_YEAR = late_pattern(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
+YEAR_FIRST = lazy_pattern(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
+DAY_MONTH_YEAR = lazy_pattern(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
 OPENING = frozenset("([\"'“‘*_;|~<>")
 """Marks that a number may follow without a space and still begin there."""
 MONTH_YEARS = range(1900, 2200)
@@ -115,8 +115,8 @@ def _is_count_of(words: Words, at: int) -> bool:
 
 # Dates by calendar name.
 
-ORDINAL_DAY = late_pattern(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
-QUARTER = late_pattern(r"[Qq]([1-4])", re.ASCII)
+ORDINAL_DAY = lazy_pattern(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
+QUARTER = lazy_pattern(r"[Qq]([1-4])", re.ASCII)
 FIXED_HOLIDAYS = {
     "christmas eve": (12, 24, 1),
     "christmas day": (12, 25, 1),
@@ -131,7 +131,7 @@ FIXED_HOLIDAYS = {
 """Month, day and length."""
 EASTER_DAYS = {"easter sunday": (0, 1), "easter monday": (1, 1), "easter": (-2, 4), "good friday": (-2, 1)}
 """The first day, from Easter Sunday, and the length."""
-HOLIDAY = late_pattern(
+HOLIDAY = lazy_pattern(
     f"({'|'.join((*FIXED_HOLIDAYS, *EASTER_DAYS, 'thanksgiving'))})(?!\\w)".replace("'", "['’]"), re.IGNORECASE
 )
 NEAR_YEARS = range(1900, 2101)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 MONTH_NAMES = (
     "january", "february", "march", "april", "may", "june",
@@ -106,7 +106,7 @@ STARTS = (
 """What a date expression can begin with, besides a digit; other words need not be looked at."""
 
 
-TOKEN = late_pattern(r"\w+|[^\w\s]")
+TOKEN = lazy_pattern(r"\w+|[^\w\s]")
 GAP = 3
 """More white space than this between two words, or an empty line, parts them."""
 BEHIND, BATCH = 8, 256

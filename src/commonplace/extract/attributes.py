@@ -20,22 +20,22 @@ from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
 from commonplace.extract.relations import Statement
 from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PATTERNS, PREPOSITIONS, ROLES, VAGUE, WORDS
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
 
 _NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
 _NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
-_LABEL: Final = late_pattern(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
+_LABEL: Final = lazy_pattern(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
 _STOPS: Final = WORDS["STOPS"]
 _NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
 _CONDITIONS: Final = WORDS["CONDITIONS"]
 """How somebody or something is for the moment: `on fire`, `happy`."""
-_NUMBER: Final = late_pattern(r"[+(\d][\d ()/.-]{4,}")
+_NUMBER: Final = lazy_pattern(r"[+(\d][\d ()/.-]{4,}")
 """Of a telephone, an account or a card: it stays in the memory that says it, and names nothing."""
-_MARKUP: Final = late_pattern(r"[*\"“”|<>#_]")
-_VALUE: Final = late_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
-_OWNED: Final = late_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
-_OWN: Final = late_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
+_MARKUP: Final = lazy_pattern(r"[*\"“”|<>#_]")
+_VALUE: Final = lazy_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
+_OWNED: Final = lazy_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
+_OWN: Final = lazy_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
 """What may precede `new job at` and `first day at` of the speaker."""
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
@@ -63,7 +63,7 @@ def _rows() -> Iterator[_Row]:
             continue
         relation, _, aspect = head.partition(" ")
         marks, _, way = line.strip().partition("  ")
-        pattern = late_pattern(rf"(?:^|(?<=\s)|(?=['’]))(?:{way.strip()})(?= |$)", re.IGNORECASE)
+        pattern = lazy_pattern(rf"(?:^|(?<=\s)|(?=['’]))(?:{way.strip()})(?= |$)", re.IGNORECASE)
         yield _Row(relation, aspect, frozenset([*marks.split()[0], *marks.split()[1:]]), pattern)
 
 

@@ -55,7 +55,7 @@ _NAMES: Final = frozenset("PERSON TITLED ORG NAME PLACE BASED TOWN REGION STATE_
 
 
 class _Item(NamedTuple):
-    """A word of beside.txt: what it may be, and its mark."""
+    """A word of adjacent_names.txt: what it may be, and its mark."""
 
     ways: frozenset[str]
     mark: str
@@ -70,7 +70,7 @@ class _Item(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A line of beside.txt."""
+    """A line of adjacent_names.txt."""
 
     relation: str
     sure: float
@@ -81,7 +81,7 @@ class _Row(NamedTuple):
 
 def _rows() -> Iterator[_Row]:
     relation = ""
-    for line in entries(Path(__file__).with_name("beside.txt")):
+    for line in entries(Path(__file__).with_name("adjacent_names.txt")):
         sure, *said = line.split()
         if not said:
             relation = sure
@@ -97,7 +97,7 @@ _ROWS: Final = tuple(_rows())
 
 
 def _fits(items: Sequence[_Item], words: Sequence[str | frozenset[str]]) -> bool:
-    """Return whether some words begin as a line of beside.txt says."""
+    """Return whether some words begin as a line of adjacent_names.txt says."""
     if not items:
         return True
     item, rest = items[0], items[1:]
@@ -146,7 +146,7 @@ def beside(line: Line) -> Iterator[Statement]:
 
 
 def _shown(line: Line, mention: Mention, *, is_second: bool = False) -> frozenset[str]:
-    """Return the types that beside.txt has for a name."""
+    """Return the types that adjacent_names.txt has for a name."""
     tokens, behind = line.tokens, mention.last
     first, is_large = tokens.word[mention.first], mention.name[0].isupper()
     if mention.type == "place":

@@ -9,7 +9,7 @@ from typing import Final
 
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """A new clause begins after one of these."""
@@ -75,7 +75,7 @@ _LASTING: Final = frozenset(
     "also next week with because after near at around : am pm a.m p.m noon midday the morning afternoon evening "
     "permanently forever remotely".split()
 )
-_CLOCK: Final = late_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")
+_CLOCK: Final = lazy_pattern(r"\d{1,2}(?:[:.]\d\d)?(?:[ap]m)?")
 _WHY: Final = frozenset("with because since after near".split())
 _NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
 
@@ -95,18 +95,18 @@ def is_sensitive(text: str) -> bool:
 HEARSAY: Final = 0.45
 """Greatest confidence in hearsay, however plain its words: it may be recorded, and ends nothing."""
 
-_QUOTED_LINES: Final = late_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
-_FORWARDED: Final = late_pattern(
+_QUOTED_LINES: Final = lazy_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
+_FORWARDED: Final = lazy_pattern(
     r"^[ \t]*(?:-{3,}[ \t]*(?:original message|forwarded message|forwarded by)\b|begin forwarded message:).*\Z",
     re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
-_PARAGRAPH: Final = late_pattern(r"\n[ \t]*\n")
+_PARAGRAPH: Final = lazy_pattern(r"\n[ \t]*\n")
 _OPENING: Final = "“«"
 _CLOSING: Final = "”»"
 _STRAIGHT: Final = '"'
 _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 
-_LABEL: Final = late_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
+_LABEL: Final = lazy_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
 _REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
 _REPORTS_BEHIND: Final = REPORTS | {"wrote", "writes"}

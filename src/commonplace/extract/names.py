@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from commonplace.dataclasses import dataclass
 from commonplace.extract import words as lists
 from commonplace.extract.tokens import Tokens
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 _PLACES: Final = lists.COUNTRIES | lists.STATES | lists.CITIES | lists.REGIONS
-_INITIAL: Final = late_pattern(r"[^\W\d_](?:\.[^\W\d_])*\.?")
+_INITIAL: Final = lazy_pattern(r"[^\W\d_](?:\.[^\W\d_])*\.?")
 _SHORT: Final = 5
 
 
@@ -248,10 +248,10 @@ def _is_shouted(word: str) -> bool:
 
 _MAX_WORD_LENGTH: Final = 200
 _FILES: Final = frozenset("dockerfile makefile readme .env .gitignore".split())
-_IDENTIFIER: Final = late_pattern(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
-_LETTER: Final = late_pattern(r"[^\W\d_]")
-_HUMP: Final = late_pattern(r"[a-z0-9][A-Z]")
-_SURNAME: Final = late_pattern(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
+_IDENTIFIER: Final = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
+_LETTER: Final = lazy_pattern(r"[^\W\d_]")
+_HUMP: Final = lazy_pattern(r"[a-z0-9][A-Z]")
+_SURNAME: Final = lazy_pattern(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
 
 
 def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
@@ -294,7 +294,7 @@ def _identifier(word: str, *, quoted: bool) -> Kind | None:
     return Kind("concept", 0.7) if _IDENTIFIER.fullmatch(word) or "-" in word else Kind("concept", 0.5, is_weak=True)
 
 
-_BASED: Final = late_pattern(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
+_BASED: Final = lazy_pattern(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = lists.TOOLS & lists.BREAKERS
 """`Go` is a language in the middle of a sentence."""
 _NO_ROLES: Final = lists.FIRST_NAMES | lists.PLACE_FRONTS | frozenset({"royal"})

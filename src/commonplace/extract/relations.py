@@ -17,7 +17,7 @@ from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
 from commonplace.extract.verbs import FORMS, VerbGroup
 from commonplace.extract.words import FRESH, PATTERNS
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
 
 MOVES: Final = {
@@ -92,7 +92,7 @@ _SINCE: Final = frozenset({"since", "from", "starting", "after", "as"})
 UP_TO: Final = frozenset({"until", "till"})
 _UNTIL: Final = UP_TO | {"before", "by"}
 _BETWEEN: Final = frozenset({"from", "between", "during"})
-_RANGE: Final = late_pattern(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
+_RANGE: Final = lazy_pattern(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
 
 
 class Validity(NamedTuple):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.sentences import ABBREVIATIONS
 
-_TOKEN: Final = late_pattern(
+_TOKEN: Final = lazy_pattern(
     r"""
     https?://[^\s<>"'`)\]}|]+
     | \[redacted:\ [a-z0-9 ]{1,40}\]             # stands for a secret, and names nothing

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 _DIRECTIONS: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE: Final = "\u206a-\u206f\ufff9-\ufffb\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
@@ -47,16 +47,16 @@ def _no_flag() -> str:
 HIDDEN: Final = f"(?:[{_ALWAYS}]|[{_TAGS}]{_no_flag()}|(?<=[{_SELECTORS}])[{_RARE_SELECTORS}])"
 """A regular expression for one character that is written out. Selectors that follow each other spell out bytes."""
 
-_HIDDEN: Final = late_pattern(HIDDEN)
-_ANY: Final = late_pattern(f"[\x00-\x08\x0b-\x1f{CHARACTERS}]")
-_ANY_OF_ASCII: Final = late_pattern("[\x00-\x08\x0b-\x1f\x7f]")
+_HIDDEN: Final = lazy_pattern(HIDDEN)
+_ANY: Final = lazy_pattern(f"[\x00-\x08\x0b-\x1f{CHARACTERS}]")
+_ANY_OF_ASCII: Final = lazy_pattern("[\x00-\x08\x0b-\x1f\x7f]")
 """Compiled in a fiftieth of the time; most texts have no other characters than these."""
-_IN_MODEL_TEXT: Final = late_pattern(f"[\x00-\x08\x0b\x0e-\x1f]|{HIDDEN}")
-_IN_TEXT: Final = late_pattern(f"[\x00-\x08\x0b-\x1f]|{HIDDEN}")
-_IN_LINE: Final = late_pattern(f"[\x00-\x1f]|{HIDDEN}")
+_IN_MODEL_TEXT: Final = lazy_pattern(f"[\x00-\x08\x0b\x0e-\x1f]|{HIDDEN}")
+_IN_TEXT: Final = lazy_pattern(f"[\x00-\x08\x0b-\x1f]|{HIDDEN}")
+_IN_LINE: Final = lazy_pattern(f"[\x00-\x1f]|{HIDDEN}")
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_WRITTEN: Final = late_pattern(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
-_CHARACTERS: Final = late_pattern(f"[\x00-\x1f{CHARACTERS}]")
+_WRITTEN: Final = lazy_pattern(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+_CHARACTERS: Final = lazy_pattern(f"[\x00-\x1f{CHARACTERS}]")
 
 
 def visible(text: str) -> str:

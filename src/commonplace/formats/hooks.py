@@ -117,7 +117,7 @@ def answer(event: HookEvent, context: str) -> dict[str, Any]:
 def has_content(prompt: str) -> bool:
     """Return whether a prompt says anything that a memory could be found by: "ok, commit this please" does not.
 
-    It does as soon as one word is neither a stop word nor in words.txt, nor the number of an option. A
+    It does as soon as one word is neither a stop word nor in empty_prompts.txt, nor the number of an option. A
     command of the client itself, such as `/compact`, does not.
     """
     if _SLASH_COMMAND.fullmatch(prompt):
@@ -141,5 +141,5 @@ def _folded(word: str) -> str:
 
 @cache
 def _without_content() -> frozenset[str]:
-    lists = word_lists(Path(__file__).with_name("words.txt"))
+    lists = word_lists(Path(__file__).with_name("empty_prompts.txt"))
     return STOP_WORDS.union(_folded(word) for words in lists.values() for word in words)

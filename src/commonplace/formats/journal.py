@@ -30,7 +30,7 @@ from typing import Final, Literal
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.formats.escaping import CHARACTERS, HIDDEN
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.markdown import plain_heading
 
 _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
@@ -39,7 +39,7 @@ _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _IN_ID: Final = " \t\n<>"
 _IN_LINE: Final = "\n"
 _EDGES: Final = " \t"
-_OUTER_BLANKS: Final = late_pattern(rf"\A[{_EDGES}]+|[{_EDGES}]+\Z")
+_OUTER_BLANKS: Final = lazy_pattern(rf"\A[{_EDGES}]+|[{_EDGES}]+\Z")
 
 _TAG: Final = r"#((?:\\.|[^\\ \t,])++)"
 _LINK: Final = r"\[\[((?:\\.|[^\\\[\]])++)\]\]"
@@ -47,17 +47,17 @@ _TAGS_LINE: Final = rf"Tags:(?:[ \t,]++{_TAG})++[ \t,]*+\Z"
 _LINKS_LINE: Final = rf"Links:(?:[ \t,]++{_LINK})++[ \t,]*+\Z"
 _FENCE_LINE: Final = r"`{3,}[^`]*\Z|~{3,}"
 
-_TAGS: Final = late_pattern(_TAGS_LINE)
-_LINKS: Final = late_pattern(_LINKS_LINE)
+_TAGS: Final = lazy_pattern(_TAGS_LINE)
+_LINKS: Final = lazy_pattern(_LINKS_LINE)
 _ID_LINE: Final = r"[ \t]*<!--[ \t]*memory:[ \t]*([^ \t<>]+?)[ \t]*-->[ \t]*\Z"
-_ID: Final = late_pattern(_ID_LINE)
-_FENCE: Final = late_pattern(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
+_ID: Final = lazy_pattern(_ID_LINE)
+_FENCE: Final = lazy_pattern(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _DATED_HEADING: Final = r"#{2,3}[ \t]+(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ \t]|\Z)"
 _COMMENT_MARK: Final = r"[ \t]*(?=\\*<!--[ \t]*memory:)"
-_BORDER: Final = late_pattern(rf"{_DATED_HEADING}|{_ID_LINE}")
+_BORDER: Final = lazy_pattern(rf"{_DATED_HEADING}|{_ID_LINE}")
 _CONFLICT_LINE: Final = r"(?:<{7}|>{7})[ ]"
-_CONFLICT: Final = late_pattern(_CONFLICT_LINE)
-_MARK_IN_FENCE: Final = late_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
+_CONFLICT: Final = lazy_pattern(_CONFLICT_LINE)
+_MARK_IN_FENCE: Final = lazy_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
 
 
 def is_blank(line: str) -> bool:
@@ -223,15 +223,15 @@ def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
 def _mark_outside(deepest: int) -> re.Pattern[str]:
     headings = rf"#{{2,{deepest}}}(?:[ \t]|\Z)|{_DATED_HEADING}"
     at_margin = rf"(?=\\*+(?:{headings}|{_TAGS_LINE}|{_LINKS_LINE}|{_CONFLICT_LINE})|\\++[ \t]*+\Z)"
-    return late_pattern(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
+    return lazy_pattern(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
 
 
-_WRITTEN: Final = late_pattern(r"&#([0-9]{1,7});")
+_WRITTEN: Final = lazy_pattern(r"&#([0-9]{1,7});")
 
 
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
-    return late_pattern(source)
+    return lazy_pattern(source)
 
 
 PageKind = Literal["day", "long"]
@@ -241,14 +241,14 @@ LEVELS: Final[Mapping[PageKind, int]] = {"day": 2, "long": 3}
 MAX_TOPIC_LENGTH: Final = 60
 
 _WHEN: Final[Mapping[PageKind, re.Pattern[str]]] = {
-    "day": late_pattern(r"([01]?[0-9]|2[0-3])(\\*)(:[0-5][0-9])(?=[ \t]|\Z)"),
-    "long": late_pattern(r"([0-9]{4})(\\*)(-[0-9]{2}-[0-9]{2})(?=[ \t]|\Z)"),
+    "day": lazy_pattern(r"([01]?[0-9]|2[0-3])(\\*)(:[0-5][0-9])(?=[ \t]|\Z)"),
+    "long": lazy_pattern(r"([0-9]{4})(\\*)(-[0-9]{2}-[0-9]{2})(?=[ \t]|\Z)"),
 }
 _MIN_SENTENCE_LENGTH: Final = 12
-_SENTENCE_END: Final = late_pattern(r"[.!?](?=\s)|[。！？]")
-_LEAD: Final = late_pattern(r"(?:[>\s]|[-*+]\s|\d{1,3}[.)]\s|#{1,6}\s|\[[ xX]\]\s)*")
-_EMPHASIS: Final = late_pattern(r"(?<!\w)(\*{1,2}|~~|_)(?=[^\s_])(.+?)(?<=\S)\1(?!\w)")
-_CONTROLS: Final = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SENTENCE_END: Final = lazy_pattern(r"[.!?](?=\s)|[。！？]")
+_LEAD: Final = lazy_pattern(r"(?:[>\s]|[-*+]\s|\d{1,3}[.)]\s|#{1,6}\s|\[[ xX]\]\s)*")
+_EMPHASIS: Final = lazy_pattern(r"(?<!\w)(\*{1,2}|~~|_)(?=[^\s_])(.+?)(?<=\S)\1(?!\w)")
+_CONTROLS: Final = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,11 +392,11 @@ def canonical(section: str) -> str:
 
 BOM: Final = "\ufeff"
 
-_LINE: Final = late_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_HEADING: Final = late_pattern(r"(#{1,3})(?:[ \t]|\Z)")
+_LINE: Final = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_HEADING: Final = lazy_pattern(r"(#{1,3})(?:[ \t]|\Z)")
 _OTHER: Final[Mapping[PageKind, PageKind]] = {"day": "long", "long": "day"}
-_WORD: Final = late_pattern(r"\w")
-_BULLET: Final = late_pattern(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=[^ \t])")
+_WORD: Final = lazy_pattern(r"\w")
+_BULLET: Final = lazy_pattern(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=[^ \t])")
 """An item of a list, not a rule across the page such as `* * *`."""
 
 

@@ -11,7 +11,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
 from commonplace.formats.escaping import visible_json
 from commonplace.formats.json_values import read_json
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -23,10 +23,10 @@ MAX_MESSAGE_LENGTH = 2_000
 """In characters: a model reads it, and it may repeat what the model sent."""
 
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
-_ID_FIRST = late_pattern(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
-_ID_LAST = late_pattern(rb",\s*" + _ID + rb"\}\s*$")
+_ID_FIRST = lazy_pattern(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
+_ID_LAST = lazy_pattern(rb",\s*" + _ID + rb"\}\s*$")
 _OWN_TO_THE_CLIENT = ("jsonrpc", "id")
-_SURROGATE = late_pattern("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 RequestId: TypeAlias = int | str
 Answer: TypeAlias = dict[str, Any]

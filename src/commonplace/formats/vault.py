@@ -45,7 +45,7 @@ from commonplace.dates.time import iso
 from commonplace.formats.escaping import HIDDEN, visible
 from commonplace.formats.journal import paired_fences, split_lines, topic_of, write_characters
 from commonplace.formats.yaml import load_yaml
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.hashes import sha256
 
 EXTENSION: Final = ".md"
@@ -53,14 +53,14 @@ EXTENSION: Final = ".md"
 MAX_STEM_BYTES: Final = 120
 """Of a note's name without its extension: encrypted file systems take 143, and paths of Windows 260 in all."""
 
-_UNFIT: Final = late_pattern(r'[\\/:*?"<>|#^\[\]%`]')
+_UNFIT: Final = lazy_pattern(r'[\\/:*?"<>|#^\[\]%`]')
 """What Windows refuses in a name, and what ends or splits a link in Obsidian."""
 _EDGES: Final = " .-~$"
 _RESERVED: Final = frozenset(
     ["CON", "PRN", "AUX", "NUL", "CLOCK$", "CONIN$", "CONOUT$"]
     + [f"{port}{number}" for port in ("COM", "LPT") for number in "0123456789¹²³"]
 )
-_UUID: Final = late_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID: Final = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _SUFFIXES: Final = (8, 16, 64)
 _MAX_NAMED: Final = 3
 
@@ -144,9 +144,9 @@ def _cut(words: str, most: int) -> str:
 
 _HEADING: Final = r"#{1,2}(?:[ \t\r\n]|\Z)|(?:-+|=+)[ \t]*(?:[\r\n]|\Z)"
 _MARKS: Final = (
-    late_pattern(rf"(?P<lead>\A {{0,3}})(?P<slashes>\\*)(?={_HEADING}|`{{3}}|~{{3}})"),
-    late_pattern(r"(?P<lead>(?<!\\))(?P<slashes>\\*)(?=<[A-Za-z!/?%])"),
-    late_pattern(r"(?P<lead>(?P<mark>[\[%$]))(?P<slashes>\\*)(?=(?P=mark))"),
+    lazy_pattern(rf"(?P<lead>\A {{0,3}})(?P<slashes>\\*)(?={_HEADING}|`{{3}}|~{{3}})"),
+    lazy_pattern(r"(?P<lead>(?<!\\))(?P<slashes>\\*)(?=<[A-Za-z!/?%])"),
+    lazy_pattern(r"(?P<lead>(?P<mark>[\[%$]))(?P<slashes>\\*)(?=(?P=mark))"),
 )
 
 
@@ -176,8 +176,8 @@ _KEYS: Final = {
     "decay_score": "score",
 }
 """The keys of the front matter in their order, with the attributes of a note."""
-_UNSEEN: Final = late_pattern(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
-_MEMORY_ID: Final = late_pattern(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
+_UNSEEN: Final = lazy_pattern(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
+_MEMORY_ID: Final = lazy_pattern(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
 
 
 @dataclass(frozen=True, slots=True)

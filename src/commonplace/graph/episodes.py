@@ -20,7 +20,7 @@ from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text, roots
 from commonplace.ingest.passages import Destination
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
 from commonplace.types import GRAPH_KINDS, RULE, SUPERSEDES, MemoryRecord, MemoryWrite, Owner, StoredMemory
@@ -237,7 +237,7 @@ _LEFT: Final = ("RELATED_TO", "USES")
 """What ends where what it names is left."""
 _NAMED: Final = ("organization", "tool")
 """What of these has a name of its own is somebody else's."""
-_OURS: Final = late_pattern(r"\b(?:our|my|we|i|the team)\b", re.IGNORECASE)
+_OURS: Final = lazy_pattern(r"\b(?:our|my|we|i|the team)\b", re.IGNORECASE)
 
 
 MAX_ENTITIES: Final = 1_000
@@ -464,7 +464,7 @@ def _told(owner: Owner, record: MemoryRecord) -> float:
     return record.born_at if owner.at is None else owner.at
 
 
-_ID: Final = late_pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ID: Final = lazy_pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ENDS: Final = {
     "LIVES_IN": ("person", "place"),
     "WORKS_FOR": ("person", "organization"),

@@ -15,16 +15,16 @@ from commonplace.extract.modality import HEARSAY
 from commonplace.extract.model import Claim, Departure, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
 
-_SPEAKER: Final = late_pattern(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
+_SPEAKER: Final = lazy_pattern(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
 _ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot"})
 """Speakers who say what everybody knows, that Paris is in France, and name scores of things to choose from."""
 _OURS: Final = frozenset({"person", "organization", "project", "tool", "file", "decision"})
 """What an assistant's words are a fact of; of other things they are general knowledge, which is in their memory."""
-_HUMPS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMPS: Final = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
 _MAX_DEPTH: Final = 8
 _MAX_VALUES: Final = 2_000

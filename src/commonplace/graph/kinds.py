@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.graph.names import normal
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.settings.schema import GraphSettings
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
@@ -19,14 +19,14 @@ PER_TOPIC: Final = frozenset({"DECIDED"})
 """Of these a fact without a topic excludes no other."""
 SYMMETRIC: Final = frozenset({"SIMILAR_TO", "RELATED_TO", "CONTRADICTS"})
 
-_TYPE: Final = late_pattern(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
-_APART: Final = late_pattern(r"[\s-]+")
-_TOPIC: Final = late_pattern(
+_TYPE: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
+_APART: Final = lazy_pattern(r"[\s-]+")
+_TOPIC: Final = lazy_pattern(
     r"\bfor (?:the |our |its |their |all )?([\w][\w ./+#&-]*?)"
     r"(?=$|[.,;:!?](?:\s|$)| (?:because|since|over|instead|rather|as|on|in|from|after|until|and|but|to)\b)",
     re.IGNORECASE,
 )
-_ADDED: Final = late_pattern(
+_ADDED: Final = lazy_pattern(
     r"\b(?:also|too(?=\s*(?:$|[.,;:!?)]))|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE
 )
 """`too` at the end of a clause; "locked too often" adds nothing."""

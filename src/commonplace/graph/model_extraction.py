@@ -26,9 +26,9 @@ from commonplace.extract.model import Claim, Extraction, Found, outermost
 from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.models.contract import Generator, Message
 from commonplace.models.llm import json_of
-from commonplace.patterns import late_pattern
 from commonplace.text.sentences import stretches
 from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
@@ -54,7 +54,7 @@ def moment(given: str, now: float, found: Sequence[Mention]) -> float | None:
     return None
 
 
-_APART: Final = late_pattern(r"[\s-]+")
+_APART: Final = lazy_pattern(r"[\s-]+")
 _NO_ENTITY: Final = frozenset(
     "date time datetime duration number quantity amount money percent percentage age url".split()
 )
@@ -90,13 +90,13 @@ _LESS_SURE: Final = 0.6
 """One end of the fact is not named in its sentence: only the model says who it is."""
 
 THE_USER: Final = "the user"
-_SPEAKING: Final = late_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
+_SPEAKING: Final = lazy_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
 _PRONOUNS: Final = frozenset(
     "i me my mine myself you your yours he him his she her hers it its we us our ours they them their theirs this that "
     "these those who whom which what someone somebody everyone one here there".split()
 )
-_LETTER: Final = late_pattern(r"[^\W_]")
-_PLAIN: Final = late_pattern("[A-Za-z0-9_]")
+_LETTER: Final = lazy_pattern(r"[^\W_]")
+_PLAIN: Final = lazy_pattern("[A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ _TRIES: Final = 2
 _MAX_ECHO_LENGTH: Final = 4_000
 _OPTIONS: Final = {"temperature": 0.0}
 
-TASK: Final = Path(__file__).with_name("task.txt").read_text(encoding="utf-8").rstrip("\n")
+TASK: Final = Path(__file__).with_name("extraction_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.extract.words import CONCEPT_ACRONYMS, COUNTRIES, STATES, TOOLS
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
 from commonplace.types.graph import Alias, Entity
 
@@ -29,26 +29,26 @@ MAX_NAME_CHARACTERS: Final = 200
 KEY: Final = "\x1f"
 """What a key begins with that is no name; no name contains it."""
 
-_ARTICLES: Final = late_pattern(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
+_ARTICLES: Final = lazy_pattern(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
 """`A B` is no article and a letter, but two letters."""
-_TITLES: Final = late_pattern(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
-_LEGAL: Final = late_pattern(
+_TITLES: Final = lazy_pattern(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
+_LEGAL: Final = lazy_pattern(
     r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$", re.IGNORECASE
 )
-_KIND_WORDS: Final = late_pattern(r"\s+(?:project|library|framework|database|language|tool|platform)$", re.IGNORECASE)
-_POSSESSIVE: Final = late_pattern(r"(?<=\w)['’]s?$")
-_PLAIN_PLURAL: Final = late_pattern(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
+_KIND_WORDS: Final = lazy_pattern(r"\s+(?:project|library|framework|database|language|tool|platform)$", re.IGNORECASE)
+_POSSESSIVE: Final = lazy_pattern(r"(?<=\w)['’]s?$")
+_PLAIN_PLURAL: Final = lazy_pattern(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
 _NO_PLURAL: Final = ("js", "ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
-_MARKS: Final = late_pattern("[\u0300-\u036f]")
-_APOSTROPHES: Final = late_pattern("['‘’ʼ`´]")
-_APART: Final = late_pattern(r"[^\w.+#&/]|_")
-_DOT_OF_WORDS: Final = late_pattern(r"(?<!\w)\.+(?!\w)|\.+(?!\w)|(?<!\w)\.+(?=\s|$)")
-_CONTROLS: Final = late_pattern("[\x00-\x1f\x7f-\x9f]+")
-_HALVES: Final = late_pattern("[\ud800-\udfff]")
+_MARKS: Final = lazy_pattern("[\u0300-\u036f]")
+_APOSTROPHES: Final = lazy_pattern("['‘’ʼ`´]")
+_APART: Final = lazy_pattern(r"[^\w.+#&/]|_")
+_DOT_OF_WORDS: Final = lazy_pattern(r"(?<!\w)\.+(?!\w)|\.+(?!\w)|(?<!\w)\.+(?=\s|$)")
+_CONTROLS: Final = lazy_pattern("[\x00-\x1f\x7f-\x9f]+")
+_HALVES: Final = lazy_pattern("[\ud800-\udfff]")
 """Halves of characters, which no text can be written with."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
-_VERSIONED: Final = late_pattern(r"\d")
-_EXTENSION: Final = late_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
+_VERSIONED: Final = lazy_pattern(r"\d")
+_EXTENSION: Final = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 _SAME: Final = {
     form: line.split()[0] for line in entries(Path(__file__).with_name("synonyms.txt")) for form in line.split()
@@ -180,9 +180,9 @@ def has_extension(name: str) -> bool:
 
 
 _SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
-_ACRONYM: Final = late_pattern(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
-_LETTERS: Final = late_pattern(r"[^A-Za-z]+")
-_WORD: Final = late_pattern(r"[^\W_]+")
+_ACRONYM: Final = lazy_pattern(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
+_LETTERS: Final = lazy_pattern(r"[^A-Za-z]+")
+_WORD: Final = lazy_pattern(r"[^\W_]+")
 _MIN_LENGTH, _MAX_LENGTH = 3, 8
 _OF_ORGANIZATIONS: Final = 2
 """An acronym of two letters counts only for organizations, whose kind of name it is."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.files import open_file
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.characters import storable
 from commonplace.types import FileStamp
 
@@ -22,9 +22,9 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_DECLARED: Final = late_pattern(rb"^(?:[^\n]*\n)?[ \t\f]*(?:#|//|/\*|<!--|;|--)[^\n]*?coding[:=][ \t]*([-\w.]+)")
+_DECLARED: Final = lazy_pattern(rb"^(?:[^\n]*\n)?[ \t\f]*(?:#|//|/\*|<!--|;|--)[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _MAX_FOREIGN_SHARE: Final = 0.3
-_GENERATED: Final = late_pattern(r"@generated\b|\bcode generated\b.*\bdo not edit\b", re.IGNORECASE)
+_GENERATED: Final = lazy_pattern(r"@generated\b|\bcode generated\b.*\bdo not edit\b", re.IGNORECASE)
 _LONG_LINE: Final = 400
 _SAMPLE: Final = 20_000
 _MIN_LETTERS: Final = 0.1

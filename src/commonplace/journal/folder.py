@@ -17,7 +17,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.files import open_file, sync
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.settings.paths import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
 from commonplace.text.hashes import sha256
 
@@ -27,7 +27,7 @@ MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 NUL: Final = "\0"
 """No editor writes it, and we write it as `&#0;`: where it is, a disk or a program has lost what was there."""
 
-_COPY: Final = late_pattern(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
+_COPY: Final = lazy_pattern(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
 DAMAGED: Final = ".damaged-"
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _MAX_NAME_LENGTH: Final = 200

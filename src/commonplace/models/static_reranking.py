@@ -15,7 +15,7 @@ from commonplace.models.contract import Embedder, RerankResult, TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import text_scores
-from commonplace.ranking.late import find_matches, weighted_share
+from commonplace.ranking.late_interaction import find_matches, weighted_share
 from commonplace.text.tokens import analyse, without_unspaced
 
 _LITERAL = 0.999

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.redaction.context import find_in_context
 from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_tokens, view_of
 
@@ -34,8 +34,8 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(dict(_kinds()))
 """Each kind of secret and a sentence on it, the surest first: of two that overlap, the first names both."""
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(KINDS)}
-_PLACEHOLDER: Final = late_pattern(r"\[redacted: (?:" + "|".join(KINDS) + r")\]")
-_LINE_BREAK: Final = late_pattern("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_PLACEHOLDER: Final = lazy_pattern(r"\[redacted: (?:" + "|".join(KINDS) + r")\]")
+_LINE_BREAK: Final = lazy_pattern("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)

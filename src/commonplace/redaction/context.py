@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.redaction.patterns import (
     MIN_PASSWORD_LENGTH,
     MIN_TOKEN_LENGTH,
@@ -21,23 +21,23 @@ from commonplace.redaction.patterns import (
     table,
 )
 
-_URL_PASSWORD: Final = late_pattern(
+_URL_PASSWORD: Final = lazy_pattern(
     r"://(?<=[A-Za-z0-9]://)[^\s/?#@:\"'`<>]{0,256}+:([^\s/@\"'`<>]{1,256}+)@[A-Za-z0-9_\[$({%]"
 )
-_TEMPLATE: Final = late_pattern(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
+_TEMPLATE: Final = lazy_pattern(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
 
 _QUOTE: Final = r"""\\{0,7}["'`]"""
 """A quotation mark, escaped or not: strings may be nested."""
-_HEADER: Final = late_pattern(
+_HEADER: Final = lazy_pattern(
     rf"(?i:authorization)(?:{_QUOTE}|\]){{0,2}}[ \t]{{0,4}}[:=,][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:(bearer|basic|token|apikey))[ \t]{1,4})?([A-Za-z0-9._~+/=:-]{6,}+)"
 )
-_BEARER: Final = late_pattern(r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)")
-_ENCODED: Final = late_pattern(rf"auth{_QUOTE}[ ]?:[ ]?{_QUOTE}([A-Za-z0-9+/]{{8,}}+={{0,2}}){_QUOTE}")
+_BEARER: Final = lazy_pattern(r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)")
+_ENCODED: Final = lazy_pattern(rf"auth{_QUOTE}[ ]?:[ ]?{_QUOTE}([A-Za-z0-9+/]{{8,}}+={{0,2}}){_QUOTE}")
 """The name and password that Docker keeps for a registry, in base64."""
 
 _AWS_CONTEXT: Final = tuple(
-    (anchor, late_pattern(pattern))
+    (anchor, lazy_pattern(pattern))
     for anchor, pattern in (
         ("aws", r"aws(?:(?!aws)[\w .:'\"-]){0,24}?(?:secret|cred|access.?key)"),
         ("akia", "(?<![a-z0-9])akia[a-z0-9]{16}"),
@@ -46,7 +46,7 @@ _AWS_CONTEXT: Final = tuple(
         ("secret_access_key", ""),
     )
 )
-_AWS_SECRET: Final = late_pattern(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=_-])""")
+_AWS_SECRET: Final = lazy_pattern(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=_-])""")
 _AWS_REACH: Final = 160
 
 _SEPARATOR: Final = (
@@ -72,20 +72,20 @@ _SAID: Final = (
     r"[ ](?:is|was)(?:[ ]now)?|(?P<to>[ ]to)))[ ]"
 )
 """The same in words: `the password for the guest network is now …`, `it was changed to …`, `set the password to …`."""
-_PASSWORD: Final = late_pattern(
+_PASSWORD: Final = lazy_pattern(
     r"""(?:pass(?:wor[dt]|wd|phrase|(?<=[_"'`-]pass)|(?=:[ ]?["'`]))|pwd|(?<![a-z0-9])pw)(?![a-z0-9])"""
     rf"(?:{_SAID}|{_SEPARATOR}){_VALUE}"
 )
-_SETS: Final = late_pattern(r"\b(?:set|chang|updat|reset|rotat)[a-z]{0,3}[ ][\w' ]{0,30}\Z")
-_PIN: Final = late_pattern(rf"(?<![\w-])pin(?:{_SAID}|:[ ])(?P<given>[0-9]{{4}}|[0-9]{{6}})(?![\w-])")
-_TOKEN: Final = late_pattern("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
+_SETS: Final = lazy_pattern(r"\b(?:set|chang|updat|reset|rotat)[a-z]{0,3}[ ][\w' ]{0,30}\Z")
+_PIN: Final = lazy_pattern(rf"(?<![\w-])pin(?:{_SAID}|:[ ])(?P<given>[0-9]{{4}}|[0-9]{{6}})(?![\w-])")
+_TOKEN: Final = lazy_pattern("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
 _PASSWORDS, _TOKENS = ("pass", "pw"), ("secret", "token", "key")
 """What is looked for, as the names of passwords and of tokens hold it."""
-_KIND_OF_KEY: Final = late_pattern(
+_KIND_OF_KEY: Final = lazy_pattern(
     r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
 )
-_FLAG: Final = late_pattern(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
-_NO_SECRET: Final = late_pattern(
+_FLAG: Final = lazy_pattern(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
+_NO_SECRET: Final = lazy_pattern(
     r"(?:next|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
     r"idempotency|client|request|identity|public[_-]?key)[_-]?(?:tok|key)\Z|::\w{0,40}\Z"
 )
@@ -94,7 +94,7 @@ _BEFORE: Final = 48
 _JUDGED: Final = 128
 """Number of first characters of a value that decide whether all of it is a secret."""
 _PUNCTUATION: Final = ".:*|\\"
-_CODE: Final = late_pattern(
+_CODE: Final = lazy_pattern(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w+(?:Key|Token|Secret|Type)s?"
 )
 """An unquoted attribute, or the name of a constant or a type."""
@@ -104,15 +104,15 @@ _GIVEN: Final = r"""(?P<given>[^\s"'`\\]{4,256}+)"""
 _COMMANDS: Final = tuple(
     (
         name,
-        late_pattern(r"(?<=[\s\"'`])" + flag.replace("<quote>", _QUOTE).replace("<given>", _GIVEN)),
+        lazy_pattern(r"(?<=[\s\"'`])" + flag.replace("<quote>", _QUOTE).replace("<given>", _GIVEN)),
         is_given if judge == "given" else may_be_password,
     )
     for name, judge, flag in table("commands.txt")
 )
 """A command, its flag for a password, and the pattern of one."""
-_COMMAND: Final = late_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")
+_COMMAND: Final = lazy_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")
 _MAX_COMMAND_LENGTH: Final = 1_000
-_NETRC: Final = late_pattern(
+_NETRC: Final = lazy_pattern(
     r"(?:default|machine\s{1,40}+(?:localhost|[\w-]{1,63}+[.:][\w.:-]{1,192}+))\s{1,40}+"
     r"(?:(?:login|account)\s{1,40}+\S{1,256}+\s{1,40}+){1,2}password\s{1,40}+" + _GIVEN
 )

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +91,30 @@ TOKEN_BITS: Final = 44.0
 """The least entropy of a token: sixteen hexadecimal digits have 48 on average, less what repeats."""
 MIN_PASSWORD_LENGTH, MIN_TOKEN_LENGTH = 6, 16
 
-_TEMPLATE: Final = late_pattern(
+_TEMPLATE: Final = lazy_pattern(
     r"\$[{(]|^\$\w|\{\{|\{[\w.!: ]*\}|<[^<>]*>|%\(|%[a-z]\b|%\w+%|\*{3}|\.{3}|\?{3}|x{4}|\\[dswnrtbx]|\(\?|://|"
     r"change.?me|change.?it|your|example|sample|dummy|fake|mock|placeholder|redacted|replace|insert|todo|fixme|here$|"
     r"not.?set|\A(?:arn|data):|undefined|foobar|abcdef|12345678",
     re.IGNORECASE,
 )
-_STAND_IN: Final = late_pattern(
+_STAND_IN: Final = lazy_pattern(
     r"(?:my|the|new|old|db|some|super|top|test|root|admin|user|db|bad|wrong|good|no|this.?is.?a)?[_-]?"
     r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd|pw|secret|token|key|test|testing|admin|user|username|root|guest|"
     r"foo|bar|baz|abc|value|string|none|null|true|false|default|empty|letmein|qwerty|hello|demo)"
     r"[_-]?(?:key|token|secret|password)?[_-]?[0-9]{0,4}!?",
     re.IGNORECASE,
 )
-_TECHNICAL: Final = late_pattern(
+_TECHNICAL: Final = lazy_pattern(
     r"(?:u?int|float|str|bytes?|char|vec|sha|md|base|utf|iso|hmac|argon|oauth|pbkdf|scrypt|bcrypt|aes|rsa|ed|rs|hs|es|ps|http|"
     r"ipv|tls|ssl|x|v)[_-]?[0-9]{1,5}[a-z]{0,2}(?:[-_].*)?",
     re.IGNORECASE,
 )
-_DIGIT: Final = late_pattern("[0-9]")
-_LETTER: Final = late_pattern("[A-Za-z]")
-_MARK: Final = late_pattern(r"[!@#$%^&*?~]")
-_PARTS: Final = late_pattern(r"[-_./:@,|+=&]+")
-_WORDY_PART: Final = late_pattern(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}")
-_UNITS: Final = late_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
+_DIGIT: Final = lazy_pattern("[0-9]")
+_LETTER: Final = lazy_pattern("[A-Za-z]")
+_MARK: Final = lazy_pattern(r"[!@#$%^&*?~]")
+_PARTS: Final = lazy_pattern(r"[-_./:@,|+=&]+")
+_WORDY_PART: Final = lazy_pattern(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}")
+_UNITS: Final = lazy_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
 def _is_stand_in(value: str) -> bool:
@@ -206,11 +206,11 @@ The search compares one character, then the one before it, and only then the res
 _BEGINNINGS: Final[dict[str, list[str]]] = {}
 for _, _first, _prefix, _ in _FORMS:
     _BEGINNINGS.setdefault(_first, []).append(_prefix)
-_PREFIX: Final = late_pattern(
+_PREFIX: Final = lazy_pattern(
     "|".join(f"{first}(?:{'|'.join(dict.fromkeys(rest))})(?={_WORD}{{2}})" for first, rest in _BEGINNINGS.items())
 )
 _SAME_FIRST: Final = {
-    letter: (late_pattern("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
+    letter: (lazy_pattern("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
     for letter, forms in (
         (letter, [form for form in _FORMS if form[1][0] == letter]) for letter in {form[1][0] for form in _FORMS}
     )
@@ -219,7 +219,7 @@ _SAME_FIRST: Final = {
 _MIN_LENGTH, _JUDGED = 20, 256
 
 _AFTER: Final = tuple(
-    (kind, anchor, late_pattern(pattern))
+    (kind, anchor, lazy_pattern(pattern))
     for kind, anchor, pattern in (
         ("azure key", "AccountKey=", r"(?<=AccountKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
         ("azure key", "SharedAccessKey=", r"(?<=SharedAccessKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
@@ -232,7 +232,7 @@ _AFTER: Final = tuple(
 """A kind, what precedes it, and its pattern."""
 
 _INNER: Final = tuple(
-    (kind, before, late_pattern(pattern))
+    (kind, before, lazy_pattern(pattern))
     for kind, before, pattern in (
         (
             "azure key",
@@ -248,12 +248,12 @@ _INNER: Final = tuple(
 """A kind, its characters before the searched word, and the pattern."""
 
 _FILLING: Final = r"""(?:[ \t\r\n>|#*"'`,\\]|\\[rn])*+"""
-_LINE: Final = late_pattern(
+_LINE: Final = lazy_pattern(
     _FILLING + r"(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):[^\n\\]{0,200}|([A-Za-z0-9+/=]++))"
 )
-_PEM_BEGIN: Final = late_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END: Final = late_pattern(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
-_KEY_LINE: Final = late_pattern(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
+_PEM_BEGIN: Final = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END: Final = lazy_pattern(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
+_KEY_LINE: Final = lazy_pattern(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
 _MIN_LINE_LENGTH: Final = 16
 """Shorter lines of a block without an end are taken for text that follows it."""
 
@@ -304,7 +304,7 @@ def _is_generated(value: str) -> bool:
     return bool(_DIGIT.search(value)) or _is_mixed(value)
 
 
-_NO_WORD: Final = late_pattern("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
+_NO_WORD: Final = lazy_pattern("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     **{f"{vendor.lower()} key": _is_mixed for vendor, *_ in VENDORS},
     # Without a digit it may be a word in capitals that begins as ids do.
@@ -335,7 +335,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
             yield Secret("private key", at, end)
 
 
-_NUMBER: Final = late_pattern(
+_NUMBER: Final = lazy_pattern(
     r"[2-6](?<![A-Za-z0-9_./+-].)(?:"
     r"[0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?|"
     r"[0-9]{3}([ -])[0-9]{6}\2[0-9]{4,5}|"
@@ -343,24 +343,24 @@ _NUMBER: Final = late_pattern(
     r")(?![A-Za-z0-9_*]|[./+-][0-9A-Za-z])"
 )
 _ISSUERS: Final = (
-    (late_pattern("4"), (13, 16, 19)),  # Visa
-    (late_pattern("5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
-    (late_pattern("3[47]"), (15,)),  # American Express
-    (late_pattern("6011|64[4-9]|65"), (16, 19)),  # Discover
-    (late_pattern("30[0-5]|36|38|39"), (14, 16)),  # Diners Club
-    (late_pattern("352[89]|35[3-8]"), (16,)),  # JCB
-    (late_pattern("62"), (16, 19)),  # UnionPay
-    (late_pattern("5018|5020|5038|5893|6304|6759|676[1-3]"), (16,)),  # Maestro
+    (lazy_pattern("4"), (13, 16, 19)),  # Visa
+    (lazy_pattern("5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
+    (lazy_pattern("3[47]"), (15,)),  # American Express
+    (lazy_pattern("6011|64[4-9]|65"), (16, 19)),  # Discover
+    (lazy_pattern("30[0-5]|36|38|39"), (14, 16)),  # Diners Club
+    (lazy_pattern("352[89]|35[3-8]"), (16,)),  # JCB
+    (lazy_pattern("62"), (16, 19)),  # UnionPay
+    (lazy_pattern("5018|5020|5038|5893|6304|6759|676[1-3]"), (16,)),  # Maestro
 )
-_OTHER_NUMBER: Final = late_pattern(
+_OTHER_NUMBER: Final = lazy_pattern(
     r"(?:\b(?:order|invoice|tracking|reference|ref|serial|imei|phone|isbn|ean|gtin|upc|ticket|request|account|case|"
     r"trace|build|version|timestamp|time|ts|seed|size|bytes|offset)|id|number of|#)[\"']?[ \t]{0,2}"
     r"(?:(?:number|no|nr|id)\.?)?[\"']?[ \t]{0,2}[:=#]{0,2}[ \t\"']{0,3}$|"
     r"\w\([ ]?$"
 )
-_CARD: Final = late_pattern(r"card|visa|credit|debit|pay|\b(?:pan|cc)\b")
-_BEFORE: Final = late_pattern(r"[0-9][ -]$")
-_AFTER_CARD: Final = late_pattern(r"[ -][0-9]{4}(?![0-9])|-[0-9]")
+_CARD: Final = lazy_pattern(r"card|visa|credit|debit|pay|\b(?:pan|cc)\b")
+_BEFORE: Final = lazy_pattern(r"[0-9][ -]$")
+_AFTER_CARD: Final = lazy_pattern(r"[ -][0-9]{4}(?![0-9])|-[0-9]")
 _GROUPED: Final = (b"0000-0000-0000-0000", b"0000-000000-0000")
 _NEAR: Final = 40
 _COMMON_LENGTHS: Final = (13, 19)

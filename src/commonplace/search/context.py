@@ -15,7 +15,7 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.search.result import SearchResult, hit_json, label, reference, without_secrets
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
@@ -23,12 +23,12 @@ from commonplace.text.markdown import front_matter_end
 from commonplace.types import Hit
 
 GAP: Final = "\n\n[…]\n\n"
-_SENTENCE_END: Final = late_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
-_NO_END: Final = late_pattern(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
+_SENTENCE_END: Final = lazy_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
+_NO_END: Final = lazy_pattern(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
 """What ends with a full stop and is no sentence: the number of a list's item, an initial, an abbreviation."""
-_HEADING: Final = late_pattern(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
-_FENCE: Final = late_pattern(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
-_RULE: Final = late_pattern(r"\s*([=\-~^\"*#+])\1{2,}\s*")
+_HEADING: Final = lazy_pattern(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
+_FENCE: Final = lazy_pattern(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+_RULE: Final = lazy_pattern(r"\s*([=\-~^\"*#+])\1{2,}\s*")
 _MAX_SHARED: Final = 4_000
 """Characters that two neighbouring passages have in common at most."""
 _MIN_SHARED, _MIN_SHARED_NEXT = 12, 4

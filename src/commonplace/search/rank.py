@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.ranking.arrays import within
 from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
 from commonplace.search.request import PreparedQuery, Request
@@ -329,14 +329,14 @@ def _comparable(query: PreparedQuery, candidates: Candidates) -> NDArray[np.uint
     return np.array(codes, dtype=np.uint8)[candidates.spaces]
 
 
-_OF_USER = late_pattern(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)
-_OF_ASSISTANT = late_pattern(
+_OF_USER = lazy_pattern(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)
+_OF_ASSISTANT = lazy_pattern(
     r"\byou(?:'d|'ve| had| have)? (?:also |just |once |previously |earlier )?(?:said|told|mentioned|suggested|gave"
     r"|given|recommended|wrote|written|explained|listed|described|provided|proposed|advised|shared|showed|shown)\b"
     r"|\bdid you (?:say|tell|mention|suggest|give|recommend|write|explain|list|describe|provide|propose|advise)\b",
     re.IGNORECASE,
 )
-_TO_ASSISTANT = late_pattern(r"\byour?\b", re.IGNORECASE)
+_TO_ASSISTANT = lazy_pattern(r"\byour?\b", re.IGNORECASE)
 
 
 def speaker_asked_for(question: str) -> int:

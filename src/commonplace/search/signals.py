@@ -15,7 +15,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import within
 from commonplace.ranking.bm25 import Statistics, TermRows
 from commonplace.ranking.calibration import BY_EMBEDDER, STRANGER, literal_share
-from commonplace.ranking.late import find_matches, weighted_share
+from commonplace.ranking.late_interaction import find_matches, weighted_share
 from commonplace.search.request import PreparedQuery
 from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Embedding, TokenEntry
 

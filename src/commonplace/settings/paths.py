@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from commonplace.errors import SettingsError, StoreError, UsageError
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 STORE_NAME = ".commonplace"
 PROJECT_FILE = "commonplace.toml"
@@ -22,14 +22,14 @@ PAGE_DRAFT = ".commonplace-draft"
 PAGES_LOCK = "memory.lock"
 """The file in a store's directory that is locked while pages are written."""
 
-_EXPORT = late_pattern(
+_EXPORT = lazy_pattern(
     rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
     rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
 )
 _START_BYTES = 1 << 16
 """More than the longest path takes when each of its characters is an escape."""
-_MARKDOWN = late_pattern(r"memory|vault|MEMORY.*")
-_DAY_PAGE = late_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
+_MARKDOWN = lazy_pattern(r"memory|vault|MEMORY.*")
+_DAY_PAGE = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 
 
 def find_project(start: Path) -> Path | None:

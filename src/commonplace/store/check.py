@@ -39,7 +39,7 @@ def problems(db: Database, *, is_file: bool) -> list[str]:
             for column in table.columns
             if column.refers
         ]
-        counted += [*named("claims"), (COUNTS, SQL["counted"]), (STRAY_TEXTS, SQL["stray_texts"])]
+        counted += [*named("consistency"), (COUNTS, SQL["counted"]), (STRAY_TEXTS, SQL["stray_texts"])]
         counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in counted]
         listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
         owned = {

@@ -1,4 +1,4 @@
-"""What SQLite says in other words than another database would."""
+"""What databases say in different words, and what SQLite does; PostgreSQL's part is postgres.py."""
 
 from __future__ import annotations
 

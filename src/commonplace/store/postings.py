@@ -231,7 +231,7 @@ class PostingsReader:
     @property
     def claims(self) -> list[tuple[str, str]]:
         """What must hold besides: each statement counts where it fails."""
-        return list(named("recall_claims"))
+        return list(named("recall_consistency"))
 
     def rebuild(self) -> None:
         """Rebuild what a search reads; writers wait for it."""

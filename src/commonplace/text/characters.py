@@ -6,10 +6,10 @@ import json
 import re
 from typing import Any, Final
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
-_UNSTORABLE: Final = late_pattern("[\0\ud800-\udfff]")
-_UNSTORABLE_ESCAPE: Final = late_pattern(r"\\u(?:0000|d[89a-f])", re.IGNORECASE)
+_UNSTORABLE: Final = lazy_pattern("[\0\ud800-\udfff]")
+_UNSTORABLE_ESCAPE: Final = lazy_pattern(r"\\u(?:0000|d[89a-f])", re.IGNORECASE)
 MENDED: Final = "NUL and halves of surrogate pairs, which no store can keep, were replaced by U+FFFD"
 """The notice for a text that `storable` changed."""
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.languages import Language
 from commonplace.text.markdown import (
     Section,
@@ -34,7 +34,7 @@ from commonplace.text.words import patterns
 from commonplace.types import Chunk
 
 _DECLARED: Final = patterns(Path(__file__).with_name("declarations.txt"))
-_METHOD: Final = late_pattern(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
+_METHOD: Final = lazy_pattern(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
 _NOT_METHODS: Final = frozenset(
     (
         "if for foreach while switch catch return else do sizeof typeof await new throw super assert elif "
@@ -42,7 +42,7 @@ _NOT_METHODS: Final = frozenset(
     ).split()
 )
 _COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
-_CLOSER: Final = late_pattern(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
+_CLOSER: Final = lazy_pattern(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
 _MAX_SIGNATURE_LENGTH: Final = 300
 
 

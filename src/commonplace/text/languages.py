@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import word_lists
 
 ENGLISH: Final = "english"
@@ -46,14 +46,14 @@ _CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     (
         "python",
         "def ",
-        late_pattern(r"^[ \t]*(?:async )?def \w+\s*\([^\n]*(?:\n[^\n]*){0,12}?\)[^\n:]*:\s*(?:#|$)", re.M),
+        lazy_pattern(r"^[ \t]*(?:async )?def \w+\s*\([^\n]*(?:\n[^\n]*){0,12}?\)[^\n:]*:\s*(?:#|$)", re.M),
     ),
-    ("php", "function ", late_pattern(r"\bfunction \w+\s*\([^)]*\$\w+[^)]*\)\s*\{|\$this->")),
-    ("javascript", "function", late_pattern(r"\bfunction\b\s*\w*\s*\([^)$]*\)\s*\{")),
-    ("java", "public ", late_pattern(r"^[ \t]*(?:public|private|protected)\s[\w\s<>\[\],]+\([^)]*\)[\w\s,.]*\{", re.M)),
-    ("go golang", "func ", late_pattern(r"^func (?:\(\w+ \*?\w+\) )?\w+\(", re.M)),
-    ("rust", "fn ", late_pattern(r"\bfn \w+(?:<[^>]*>)?\([^)]*\)[^{;]*\{")),
-    ("ruby", "def ", late_pattern(r"^[ \t]*def [\w.?!=]+[^\n:]*\n(?:[^\n]*\n)*?[ \t]*end\b", re.M)),
+    ("php", "function ", lazy_pattern(r"\bfunction \w+\s*\([^)]*\$\w+[^)]*\)\s*\{|\$this->")),
+    ("javascript", "function", lazy_pattern(r"\bfunction\b\s*\w*\s*\([^)$]*\)\s*\{")),
+    ("java", "public ", lazy_pattern(r"^[ \t]*(?:public|private|protected)\s[\w\s<>\[\],]+\([^)]*\)[\w\s,.]*\{", re.M)),
+    ("go golang", "func ", lazy_pattern(r"^func (?:\(\w+ \*?\w+\) )?\w+\(", re.M)),
+    ("rust", "fn ", lazy_pattern(r"\bfn \w+(?:<[^>]*>)?\([^)]*\)[^{;]*\{")),
+    ("ruby", "def ", lazy_pattern(r"^[ \t]*def [\w.?!=]+[^\n:]*\n(?:[^\n]*\n)*?[ \t]*end\b", re.M)),
 )
 """Names of a language, what a text must hold to be looked at, and what a function in it looks like."""
 
@@ -70,20 +70,20 @@ def programming_language(path: str, text: str) -> str:
 
 _LOOKED_AT: Final = 600
 """Number of first characters by which the language of a text is recognised."""
-_WORD: Final = late_pattern(r"[^\W\d_]+")
-_LETTER: Final = late_pattern(r"[^\W\d_]")
+_WORD: Final = lazy_pattern(r"[^\W\d_]+")
+_LETTER: Final = lazy_pattern(r"[^\W\d_]")
 _FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS
 _MIN_SHARE: Final = 0.15
 """Least share of function words among the different words of a text; names and code hold some by chance."""
 
 # Of Cyrillic, Arabic and Devanagari the letters that Russian, Arabic and Hindi do not have tell that it is another one.
 _SCRIPTS: Final = (
-    ("russian", late_pattern("[\u0430-\u044f\u0451]"), late_pattern("[\u0452-\u045f\u0491\u0493\u049b]")),
-    ("greek", late_pattern("[\u03ac-\u03ce]"), None),
-    ("arabic", late_pattern("[\u0621-\u064a]"), late_pattern("[\u0679-\u06d3]")),
-    ("armenian", late_pattern("[\u0561-\u0587]"), None),
-    ("hindi", late_pattern("[\u0904-\u0939]"), None),
-    ("tamil", late_pattern("[\u0b85-\u0bb9]"), None),
+    ("russian", lazy_pattern("[\u0430-\u044f\u0451]"), lazy_pattern("[\u0452-\u045f\u0491\u0493\u049b]")),
+    ("greek", lazy_pattern("[\u03ac-\u03ce]"), None),
+    ("arabic", lazy_pattern("[\u0621-\u064a]"), lazy_pattern("[\u0679-\u06d3]")),
+    ("armenian", lazy_pattern("[\u0561-\u0587]"), None),
+    ("hindi", lazy_pattern("[\u0904-\u0939]"), None),
+    ("tamil", lazy_pattern("[\u0b85-\u0bb9]"), None),
 )
 
 NATURAL_LANGUAGES: Final = tuple(sorted({*FUNCTION_WORDS, *(name for name, _, _ in _SCRIPTS)}))

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
-_FENCE: Final = late_pattern(r"[ \t]*(`{3,}|~{3,})")
-_ATX: Final = late_pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
-_UNDERLINE: Final = late_pattern(r"([!-/:-@\[-`{-~])\1*$")
-_CONFIG: Final = late_pattern(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
-_LINK: Final = late_pattern(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_MARKDOWN_HINT: Final = late_pattern(r"\n {0,3}[#=-]")
-_LABEL: Final = late_pattern(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
-_ROLE: Final = late_pattern(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
-_UNDERLINE_HINT: Final = late_pattern(r"\n([!-/:-@\[-`{-~])\1\1")
+_FENCE: Final = lazy_pattern(r"[ \t]*(`{3,}|~{3,})")
+_ATX: Final = lazy_pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_UNDERLINE: Final = lazy_pattern(r"([!-/:-@\[-`{-~])\1*$")
+_CONFIG: Final = lazy_pattern(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
+_LINK: Final = lazy_pattern(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_MARKDOWN_HINT: Final = lazy_pattern(r"\n {0,3}[#=-]")
+_LABEL: Final = lazy_pattern(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
+_ROLE: Final = lazy_pattern(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
+_UNDERLINE_HINT: Final = lazy_pattern(r"\n([!-/:-@\[-`{-~])\1\1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.languages import ENGLISH, STOP_WORDS, TASK_WORDS, natural_language
 from commonplace.text.tokens import UNSPACED_RUN, analyse, bigrams, without_unspaced, words_in, written_words
 from commonplace.text.words import patterns
@@ -24,12 +24,12 @@ LONG_TASK: Final = 12
 """A question of fewer words, without the commonest, is taken as it is."""
 MIN_SUBJECT, MAX_SUBJECT = 3, 0.75
 """So is one of which fewer words, or a larger part, say what it is about."""
-_WORD: Final = late_pattern(r"\w+(?:[_.:/-]\w+)*")
-_HAN: Final = late_pattern("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
-_HIRAGANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f]+")
-_KANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
-_HANGUL: Final = late_pattern("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
-_ASKING: Final = patterns(Path(__file__).with_name("asking.txt"))
+_WORD: Final = lazy_pattern(r"\w+(?:[_.:/-]\w+)*")
+_HAN: Final = lazy_pattern("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
+_HIRAGANA: Final = lazy_pattern("[\u3041-\u3096\u309d-\u309f]+")
+_KANA: Final = lazy_pattern("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
+_HANGUL: Final = lazy_pattern("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
+_ASKING: Final = patterns(Path(__file__).with_name("question_words.txt"))
 # Each joins words, and is part of one elsewhere: 都 is "all", and the end of Chengdu.
 _JOINS_IN_CHINESE: Final = frozenset(
     "的了是在有和与與跟也都就还還把被这這那个個到去来來要会會能可对對从從给給得着過过他她它最该該用做叫"
@@ -199,7 +199,7 @@ _LONG: Final = 9
 """From here on a word may have two slips."""
 MAX_WORDS: Final = 16
 """A longer query is a text, of which some word is always known."""
-WORDS: Final = late_pattern(r"[^\W\d_]+")
+WORDS: Final = lazy_pattern(r"[^\W\d_]+")
 
 
 def slips(word: str) -> int:

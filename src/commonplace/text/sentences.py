@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.markdown import fenced_blocks
 from commonplace.text.similarity import normal_form
 from commonplace.text.words import entries
 
 ABBREVIATIONS: Final = frozenset(entries(Path(__file__).with_name("abbreviations.txt")))
 """Written with a full stop that ends no sentence (without their last full stop)."""
-_MARK: Final = late_pattern(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)[ \t]+)+(\[[ xX]\][ \t]+)?")
-_CODE: Final = late_pattern(
+_MARK: Final = lazy_pattern(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)[ \t]+)+(\[[ xX]\][ \t]+)?")
+_CODE: Final = lazy_pattern(
     r"[$%] |>>> |import [\w.{*]|from \S+ import |(?:def|class|const|let|var|func|fn|return|public|private) .*[(={:;]"
     r"|[@}\])]|[\w.\[\]\"']{1,80}[ \t]*(?::=|[-+*/|]?=(?!=))[ \t]*\S"
 )
-_END: Final = late_pattern(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?=\s)|[。！？]")
-_INITIALS: Final = late_pattern(r"[^\W\d_](?:\.[^\W\d_]){1,3}")
+_END: Final = lazy_pattern(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?=\s)|[。！？]")
+_INITIALS: Final = lazy_pattern(r"[^\W\d_](?:\.[^\W\d_]){1,3}")
 _ENDS_ALONE: Final = frozenset("the a he she it they we i this that in on at but and if when as there his her".split())
 _BEFORE: Final = 16
 
@@ -98,13 +98,13 @@ def _goes_on(text: str, stop: re.Match[str]) -> bool:
     )
 
 
-_BULLET: Final = late_pattern(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
-_HEADING: Final = late_pattern(r"#{1,6}[ \t]")
+_BULLET: Final = lazy_pattern(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
+_HEADING: Final = lazy_pattern(r"#{1,6}[ \t]")
 _ASIDE: Final = f"(?:{'|'.join(entries(Path(__file__).with_name('asides.txt')))})"
 """Words that tell nothing of what is spoken of, where commas, dashes or brackets set them off."""
-_ASIDE_BEFORE: Final = late_pattern(rf"^{_ASIDE} ?[,:] ")
-_ASIDE_BETWEEN: Final = late_pattern(rf",? \({_ASIDE}\)(?: |$)|, {_ASIDE}, | - {_ASIDE} - ")
-_ASIDE_BEHIND: Final = late_pattern(rf"(?:,| -) {_ASIDE}$")
+_ASIDE_BEFORE: Final = lazy_pattern(rf"^{_ASIDE} ?[,:] ")
+_ASIDE_BETWEEN: Final = lazy_pattern(rf",? \({_ASIDE}\)(?: |$)|, {_ASIDE}, | - {_ASIDE} - ")
+_ASIDE_BEHIND: Final = lazy_pattern(rf"(?:,| -) {_ASIDE}$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.hashes import blake2b, sha256
 from commonplace.text.tokens import analyse, without_unspaced
 from commonplace.text.words import word_lists
@@ -28,13 +28,13 @@ _SAME_SIGNS: Final = str.maketrans(
     | dict.fromkeys("\u200b\u2060\ufeff\u00ad", "")
 )
 # NFKC makes plain digits of these, and "10²" would read as "102".
-_RAISED: Final = late_pattern("[²³¹¼-¾⁰-₉⅐-⅟↉①-⒛⓪-⓿❶-➓]")
+_RAISED: Final = lazy_pattern("[²³¹¼-¾⁰-₉⅐-⅟↉①-⒛⓪-⓿❶-➓]")
 ACRONYMS: Final = frozenset({"IT", "US", "WHO"})  # words of another meaning when written small
-_BULLET: Final = late_pattern(r"^[ \t]*(?:[-*+•]|#{1,6})[ \t]+", re.MULTILINE)
+_BULLET: Final = lazy_pattern(r"^[ \t]*(?:[-*+•]|#{1,6})[ \t]+", re.MULTILINE)
 OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
 _SENTENCE_ENDS: Final = frozenset(".!?…。")
-_LETTERS: Final = late_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
+_LETTERS: Final = lazy_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
 _EMPTY, _COUNTED, _WITH_BE, _WEEKDAYS = word_lists(Path(__file__).with_name("similarity.txt")).values()
 _FORMS: Final = {**dict.fromkeys(("is", "are", "am", "be", "been"), "be"), "has": "have", "does": "do"}
 _TAILS: Final = {"'re": "be", "'m": "be", "'ll": "will", "'ve": "have"}
@@ -134,11 +134,11 @@ _SHORT: Final = 8
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "‹": "›", "「": "」", "『": "』", "`": "`"}
 _FINAL: Final = ".,;:!…。、"
 # What is written so is a name in some code or a quantity with its unit, where capitals count: -D, /Data, 5MB, a_B.
-_VERBATIM: Final = late_pattern(r"^-|[\d/\\_$=@<>{}|(]")
-_HYPHEN: Final = late_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_CONTRACTED: Final = late_pattern(r"(?:\b(?:ca|wo|sha))?n't\b|\bcannot\b")  # never `\w+n't`: quadratic in a long word
-_NEGATION: Final = late_pattern(r"\b(?:not?|never|nor|cannot|without|neither)\b|n't\b")
-_WORD: Final = late_pattern(r"\w+")
+_VERBATIM: Final = lazy_pattern(r"^-|[\d/\\_$=@<>{}|(]")
+_HYPHEN: Final = lazy_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_CONTRACTED: Final = lazy_pattern(r"(?:\b(?:ca|wo|sha))?n't\b|\bcannot\b")  # never `\w+n't`: quadratic in a long word
+_NEGATION: Final = lazy_pattern(r"\b(?:not?|never|nor|cannot|without|neither)\b|n't\b")
+_WORD: Final = lazy_pattern(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)

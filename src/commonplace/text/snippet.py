@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from commonplace.dataclasses import dataclass
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.languages import natural_language
 from commonplace.text.query import analyse_query
 from commonplace.text.tokens import analyse
@@ -15,12 +15,12 @@ SNIPPET_CHARACTERS = 300
 LEAD_CHARACTERS = 60
 """How much text before the first matching word is shown, so that it is read in its sentence."""
 ELLIPSIS = "…"
-_WORDS = late_pattern(r"\w+(?:[_.\-]\w+)*")
-_RULES = late_pattern(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
+_WORDS = lazy_pattern(r"\w+(?:[_.\-]\w+)*")
+_RULES = lazy_pattern(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
 """Lines drawn under headings and between paragraphs, in Markdown and reStructuredText."""
-_HEADING = late_pattern(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
-_SPACE = late_pattern(r"\s+")
-_IDEOGRAPHS = late_pattern(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_SPACE = lazy_pattern(r"\s+")
+_IDEOGRAPHS = lazy_pattern(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
 Layout = Literal["line", "text", "code"]
 """How lines are treated: each run of space becomes one; blank lines and drawn rules go; blank lines alone go."""
 

@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.languages import ENGLISH, FUNCTION_WORDS, natural_language, programming_language
 from commonplace.types import IndexEntry
 
@@ -39,7 +39,7 @@ _UNSPACED = (
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
 # Words of Greek, Cyrillic, Armenian, Hebrew, Arabic, the scripts of India, Georgian, Ethiopic and Mongolian.
-_OTHER_SCRIPTS = late_pattern("[\u0370-\u07ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u139f\u1800-\u18af]+")
+_OTHER_SCRIPTS = lazy_pattern("[\u0370-\u07ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u139f\u1800-\u18af]+")
 # Marks that belong to the letter before them; `re` does not count them as part of a word.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -51,17 +51,17 @@ _MARKS = (
 )
 _LETTERS = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
 # A compound is one match, so that `login_service`, `two-stage` and `os.path` keep a term of their own.
-_WORDS = late_pattern(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
+_WORDS = lazy_pattern(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
 # Blanking ASCII punctuation makes more words alike before they are looked up; bytes.translate is the fastest way.
 _BLANKED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
-_SEPARATORS = late_pattern(r"[_.\-]")
-_ASCII_WORDS = late_pattern(r"[A-Za-z0-9]+(?:[_.\-][A-Za-z0-9]+)*")
+_SEPARATORS = lazy_pattern(r"[_.\-]")
+_ASCII_WORDS = lazy_pattern(r"[A-Za-z0-9]+(?:[_.\-][A-Za-z0-9]+)*")
 """What `_WORDS` finds in ASCII; classes of many thousand characters take milliseconds to compile."""
-UNSPACED_RUN = late_pattern(rf"[{_UNSPACED}]+")
+UNSPACED_RUN = lazy_pattern(rf"[{_UNSPACED}]+")
 """Characters of scripts written without spaces, as long as they go."""
-_PLURAL_ACRONYM = late_pattern(r"[A-Z]{2,}s")
-_ASCII_HUMPS = late_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_LATIN_MARKS = late_pattern("[\u0300-\u036f]")
+_PLURAL_ACRONYM = lazy_pattern(r"[A-Z]{2,}s")
+_ASCII_HUMPS = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_LATIN_MARKS = lazy_pattern("[\u0300-\u036f]")
 
 
 class _Words(dict[str, tuple[str, ...]]):
@@ -273,12 +273,12 @@ def _humps(word: str) -> list[str]:
 UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
 """A longer word is one unknown token, as in the original."""
-_RUN = late_pattern(r"\S+")
+_RUN = lazy_pattern(r"\S+")
 CACHED_RUNS, CACHED_IN_BULK = 1 << 12, 1 << 15
 CACHED_RUN_LENGTH = 40
 _DROPPED = frozenset({"Cc", "Cf", "Co"})
 # The blocks of CJK ideographs that the original sets apart.
-_IDEOGRAPH = late_pattern(
+_IDEOGRAPH = lazy_pattern(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 
 def word_lists(path: Path) -> dict[str, frozenset[str]]:
@@ -15,7 +15,7 @@ def word_lists(path: Path) -> dict[str, frozenset[str]]:
 
 def patterns(path: Path) -> dict[str, re.Pattern[str]]:
     """Return the patterns of a file by name, which disregard case: `@name` begins one, each line is an alternative."""
-    return {name: late_pattern("|".join(ways), re.IGNORECASE) for name, ways in _lists(path, "@").items()}
+    return {name: lazy_pattern("|".join(ways), re.IGNORECASE) for name, ways in _lists(path, "@").items()}
 
 
 def _lists(path: Path, mark: str) -> dict[str, list[str]]:

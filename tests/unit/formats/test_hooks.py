@@ -215,5 +215,5 @@ def test_accents_and_capitals_make_no_difference(typed: str) -> None:
 
 def test_every_word_of_the_table_is_without_content() -> None:
     """A word with a hyphen or an apostrophe in it would never be met."""
-    for words in word_lists(Path(hooks.__file__).with_name("words.txt")).values():
+    for words in word_lists(Path(hooks.__file__).with_name("empty_prompts.txt")).values():
         assert not [word for word in words if not word.isalpha() or has_content(word)]

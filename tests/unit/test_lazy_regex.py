@@ -10,12 +10,12 @@ from itertools import chain
 import pytest
 
 import commonplace
-from commonplace.patterns import late_pattern
+from commonplace.lazy_regex import lazy_pattern
 
 
 @pytest.mark.parametrize("source", ["(?P<word>b+)", b"(?P<word>b+)"])
-def test_a_late_pattern_does_what_a_compiled_one_does(source: str | bytes) -> None:
-    late, compiled = late_pattern(source, re.IGNORECASE), re.compile(source, re.IGNORECASE)
+def test_a_lazy_pattern_does_what_a_compiled_one_does(source: str | bytes) -> None:
+    late, compiled = lazy_pattern(source, re.IGNORECASE), re.compile(source, re.IGNORECASE)
     text = "aBBcb" if isinstance(source, str) else b"aBBcb"
     for method in ("search", "match", "fullmatch", "findall", "split"):
         assert str(getattr(late, method)(text)) == str(getattr(compiled, method)(text))
@@ -28,7 +28,7 @@ def test_a_late_pattern_does_what_a_compiled_one_does(source: str | bytes) -> No
         late.find(text)
 
 
-def test_every_late_pattern_compiles() -> None:
+def test_every_lazy_pattern_compiles() -> None:
     """What is wrong with one shows when it is used, which may be seldom."""
     found = 0
     for module in pkgutil.walk_packages(commonplace.__path__, "commonplace."):
@@ -38,7 +38,7 @@ def test_every_late_pattern_compiles() -> None:
             values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else [value]
             parts = chain.from_iterable(each if isinstance(each, tuple) else [each] for each in values)
             for each in parts:
-                if type(each).__name__ == "late_pattern":
+                if type(each).__name__ == "lazy_pattern":
                     assert each.groups >= 0
                     found += 1
     assert found > 100

@@ -15,11 +15,11 @@ _MEMBERS = (
 
 if TYPE_CHECKING:
 
-    def late_pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    def lazy_pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
         """Return a pattern with the members of one of `re`; what is wrong with it shows when it is used."""
 else:
 
-    class late_pattern:  # noqa: N801 - called like `re.compile`
+    class lazy_pattern:  # noqa: N801 - called like `re.compile`
         """A pattern that takes the members of one of `re` when the first of them is asked for."""
 
         def __init__(self, source: str | bytes, flags: int = 0) -> None:
@@ -33,4 +33,4 @@ else:
             return getattr(compiled, name)
 
         def __repr__(self) -> str:
-            return f"late_pattern({self._source!r})"
+            return f"lazy_pattern({self._source!r})"

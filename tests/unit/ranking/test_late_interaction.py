@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from commonplace.ranking.late import find_matches, weighted_share
+from commonplace.ranking.late_interaction import find_matches, weighted_share
 
 
 def test_each_query_token_takes_its_best_match_in_each_passage() -> None:
