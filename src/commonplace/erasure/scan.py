@@ -1,4 +1,4 @@
-"""Derive byte patterns from deleted texts and search files for thousands of them at once.
+"""Derive byte patterns from deleted texts, and read what a store and its files hold to find them there.
 
 A text contributes its lines and sentences in the encodings that files use: UTF-8, JSON-escaped, lower case. Long ones
 are cut into pieces, since a database page or disk block may hold only a part.
@@ -21,7 +21,8 @@ from commonplace.dataclasses import dataclass, field
 from commonplace.formats.escaping import strings
 from commonplace.logs import query_hash
 from commonplace.store.connection import file_blocks
-from commonplace.store.schema import Column
+from commonplace.store.schema import TABLES, Column
+from commonplace.store.store import Store
 from commonplace.text.tokens import possible_terms
 
 CONTENT: Final = "words of it"
@@ -39,6 +40,9 @@ PIECE: Final = 48
 """What is longer than this many bytes is looked for in pieces of so many."""
 _MIN_VALUES = 5
 """A vector or list of token ids with fewer distinct bytes is no mark of one text."""
+
+_OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
+"""The tables of the store's own records, which may contain a word that was deleted elsewhere."""
 
 _PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
 _ESCAPED = re.compile(r"[^ !#-\[\]-~]")
@@ -290,3 +294,22 @@ def scan(
     if progress is not None:
         progress(len(listed), len(listed))
     return result
+
+
+def stored_bytes(store: Store) -> Iterator[bytes]:
+    """Yield what each column that deletion looks at holds, but what the store notes of itself."""
+    with store.snapshot():
+        # Table by table: of a server, all rows of all tables would be in memory at once.
+        for table in TABLES:
+            columns = [column for column in table.columns if column.is_erased and table.name not in _OF_ITSELF]
+            before: dict[str, Any] = {}
+            for _, row in store.rows_of([(table, {})]) if columns else ():
+                for column in columns:
+                    value = row[column.name]
+                    if value and value != before.get(column.name):  # of a kind or a tier, most rows have the same
+                        yield from [value] if column.role == "bytes" else forms_of(texts_in(column, value))
+                        before[column.name] = value
+
+
+def forms_of(texts: Iterable[str]) -> Iterator[bytes]:
+    return (form for text in texts for form in forms(text))

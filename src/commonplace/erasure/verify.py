@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from commonplace.erasure.scan import (
     Patterns,
     Scan,
     files_below,
-    forms,
+    forms_of,
     scan,
-    texts_in,
+    stored_bytes,
 )
 from commonplace.erasure.select import Plan
 from commonplace.errors import IndexFaultError, StoreError
@@ -43,7 +43,7 @@ from commonplace.settings import Settings
 from commonplace.settings.paths import INDEX, LOGS, LONG_TERM_PAGE
 from commonplace.store.dialect import initial_sql
 from commonplace.store.ledger import LedgerReading
-from commonplace.store.schema import TABLES, texts_of
+from commonplace.store.schema import texts_of
 from commonplace.store.store import Store
 from commonplace.store.validate import STAMP_KEYS
 from commonplace.text.languages import natural_language
@@ -55,8 +55,6 @@ _TELLING: Final = 6
 """A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
 _RARE: Final = 8
 _BATCH_BYTES: Final = 1 << 22
-_OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
-"""The tables of the store's own records, which may contain a word that was deleted elsewhere."""
 
 
 def clear_logs(place: ErasureRuntime, plan: Plan, *, dry_run: bool = False) -> int:
@@ -98,7 +96,7 @@ def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading
         query = split_notes(issue.notes)[0].get("query")
         if issue.issue_type == GOLDEN and isinstance(query, str):
             said = (query, *(event.why for event in ledger.events(issue.id)))
-            if quoted.found(b"\0\0".join(_forms(said))):
+            if quoted.found(b"\0\0".join(forms_of(said))):
                 found.append(issue.id)
             else:
                 asked[issue.id] = _telling(query, plan)
@@ -182,7 +180,7 @@ def prove(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan, waiting: Se
     patterns, log_lines = plan.traces.patterns(), receipt.counts["log_lines"]
     scanned, stored = search(place, files_below(place.directory), patterns, waiting)
     if place.store.is_on_server:
-        scanned.sizes[place.store.place] = sum(map(len, _held(place.store)))
+        scanned.sizes[place.store.place] = sum(map(len, stored_bytes(place.store)))
     left = scanned.hits
     logs, files = {name for name in left if name.startswith(f"{LOGS}/")}, left.keys() & _database(place)
     wanted = patterns.only(scanned.all_hits())
@@ -259,7 +257,7 @@ def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
     the store describes itself: a tag may be the same word as the id, page or path that a receipt gives.
     """
     found, batch, size = set[bytes](), list[bytes](), 0
-    for piece in chain(_held(store), (None,)):
+    for piece in chain(stored_bytes(store), (None,)):
         # In large blocks, of which no pattern reaches over a border, for it holds no run of NUL. None ends the last.
         if piece is not None:
             batch.append(piece)
@@ -271,28 +269,9 @@ def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
                 return found
     runs = (json.loads(note.body) for kind in (RECEIPT, FORGETTING) for note in store.notes(None, kind))
     found |= patterns.found(own_words())
-    found |= patterns.found(b"\0\0".join(_forms(str(run.get("namespace", "")) for run in runs)))
+    found |= patterns.found(b"\0\0".join(forms_of(str(run.get("namespace", "")) for run in runs)))
     # What the store has of itself: receipts, what is pending, copies elsewhere, pages.
     notes = (note for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS) for note in store.notes(None, kind))
     noted = [f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in notes]
-    noted += _forms(page.page for namespace in store.namespaces() for page in store.pages(namespace))
+    noted += forms_of(page.page for namespace in store.namespaces() for page in store.pages(namespace))
     return found | patterns.of_kinds(LABEL).found(b"\0\0".join(noted))
-
-
-def _held(store: Store) -> Iterator[bytes]:
-    """Yield everything that is stored but what the store notes of itself."""
-    with store.snapshot():
-        # Table by table: of a server, all rows of all tables would be in memory at once.
-        for table in TABLES:
-            columns = [column for column in table.columns if column.is_erased and table.name not in _OF_ITSELF]
-            before: dict[str, Any] = {}
-            for _, row in store.rows_of([(table, {})]) if columns else ():
-                for column in columns:
-                    value = row[column.name]
-                    if value and value != before.get(column.name):  # of a kind or a tier, most rows have the same
-                        yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
-                        before[column.name] = value
-
-
-def _forms(texts: Iterable[str]) -> Iterator[bytes]:
-    return (form for text in texts for form in forms(text))
