@@ -8,7 +8,7 @@ second starts where it ended and reads a quarter of them, plain sentences (plain
 (memory_stores.txt) with the pairs of which both hold. What ships is the mean of both states (Wortsman et al. 2022),
 which keeps what the first part learned. Every tenth family and every fifth store is held out, and measured on.
 
-It needs PyTorch, which is no dependency of Commonplace, and takes about an hour on two cores.
+It needs PyTorch, which is no dependency of Commonplace, and takes half an hour on two cores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from commonplace.models.contract import TokenizedText
-from commonplace.models.cross_encoder import MANIFEST, MAX_TOKENS, SCHEMA, WEIGHTS
+from commonplace.models.cross_encoder import MANIFEST, SCHEMA, WEIGHTS
 from commonplace.models.minilm import END, START, MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
 
@@ -37,6 +37,8 @@ MEAN = 0.7
 """The share of the second part's corrections in what ships; their two factors are averaged each by itself."""
 BATCH = 32
 RATE = 1e-3
+MAX_TOKENS = 60
+"""So many tokens of either text are read here, twice as many as where the result is used."""
 SMOOTHING = 0.02
 """Marks are taken to be wrong this often, so that no odds grow without end."""
 NEAREST, OTHERS = 5, 2

@@ -386,10 +386,14 @@ class Runtime:
             self.store, lambda: self.searcher, self.namespace, self.tokens, self.now, self._pair_reader
         )
 
-    def _pair_reader(self) -> CrossEncoder | None:
+    @made_once
+    def _cross_encoder(self) -> CrossEncoder:
         from commonplace.models.cross_encoder import CrossEncoder
 
-        return CrossEncoder.load() if self.embedder.stamp.of("memory").name == MINILM else None
+        return CrossEncoder.load()
+
+    def _pair_reader(self) -> CrossEncoder | None:
+        return self._cross_encoder if self.embedder.stamp.of("memory").name == MINILM else None
 
     @property
     def is_judging(self) -> bool:

@@ -23,8 +23,8 @@ from commonplace.models.minilm import Adapter, MinilmEmbedder
 
 SCHEMA: Final = "commonplace-cross-encoder/1"
 MANIFEST, WEIGHTS = "cross_encoder.json", "cross_encoder.bin"
-MAX_TOKENS: Final = 60
-"""So many tokens of either text are read."""
+MAX_TOKENS: Final = 30
+"""So many tokens of either text are read; more would take longer, and what a memory is about stands in the first."""
 CACHE: Final = Bounds(max_entries=2_000, max_bytes=1 << 20, ttl_s=60 * 60)
 """A memory that changes what its neighbours' similarities mean has them judged anew, of the same words."""
 
@@ -60,7 +60,7 @@ class CrossEncoder:
         """Return how much tells that the second text of each pair overtakes the first, float32, shape (n,).
 
         Args:
-            pairs: token ids. Each pair takes some 10 milliseconds, 60 + 60 tokens take 50.
+            pairs: token ids. Each pair takes 10 to 20 milliseconds.
         """
         return np.array([self._read(older, newer) for older, newer in pairs], np.float32)
 

@@ -53,7 +53,7 @@ def asked(book: Engine) -> list[list[str]]:
 
 
 def test_without_what_reads_pairs_words_and_vectors_decide(
-    book: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damaged file must not cost what the rule knows by itself, and is told once."""
 
@@ -61,11 +61,12 @@ def test_without_what_reads_pairs_words_and_vectors_decide(
         raise ModelError("model data cross_encoder.bin is missing", remedy="reinstall Commonplace")
 
     monkeypatch.setattr(CrossEncoder, "load", load)
-    book.remember(NEWS, id="new-days")
-    book.remember("Nora likes figs.")
-    [link] = book.links()
-    assert (link.source, link.target) == ("new-days", "days")
-    assert "reads as news" not in link.reason
+    with commonplace.open(tmp_path / "store", clock=clock) as engine:
+        for text in (*SAID.values(), NEWS):
+            engine.remember(text)
+            clock.move(days=9)
+        [link] = engine.links()
+    assert link.reason == "they are alike (0.91), and the newer one has words of change"
     [record] = caplog.records
     assert "compared by their words and vectors alone" in record.getMessage()
     assert "cross_encoder.bin is missing" in record.getMessage()

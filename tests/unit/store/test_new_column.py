@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.erasure import verify
+from commonplace.erasure import scan
 from commonplace.erasure.scan import Collector
 from commonplace.erasure.select import Plan, add_rows
 from commonplace.erasure.verify import still_stored
@@ -45,7 +45,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
     def put(table: Table) -> None:
         tables = tuple(table if each.name == table.name else each for each in schema.TABLES)
         monkeypatch.setitem(SCHEMA, table.name, table)  # type: ignore[arg-type] # a dict
-        for module in (schema, check, dialect, memories, verify):
+        for module in (schema, check, dialect, memories, scan):
             monkeypatch.setattr(module, "TABLES", tables)
 
     return put
