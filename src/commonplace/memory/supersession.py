@@ -74,6 +74,8 @@ READING_OF_FEW: Final = 0.2
 MIN_ODDS: Final = -4.0
 MAX_ODDS: Final = 1.0
 """… which are kept between these: a reading denies more than it affirms."""
+DENIED: Final = -3.5
+"""What a reading gives fewer log-odds is never sure, however alike the two are, but still asked."""
 UNREAD: Final = 0.12
 """From what is not read so much is taken away."""
 MAX_READ: Final = 2
@@ -304,7 +306,9 @@ def read(
     older, newer = np.nonzero(is_read & is_candidate)
     pairs = zip(older.tolist(), newer.tolist(), strict=True)
     odds = log_odds([(texts[first], texts[second]) for first, second in pairs])
-    found[older, newer] = weights[older, newer] * np.clip(odds, MIN_ODDS, MAX_ODDS)
+    added = weights[older, newer] * np.clip(odds, MIN_ODDS, MAX_ODDS)
+    most = np.where(odds < DENIED, np.float32(SETTLING - 0.01) - values[older, newer], np.inf)
+    found[older, newer] = np.minimum(added, most)
     return found
 
 

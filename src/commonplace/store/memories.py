@@ -1,4 +1,4 @@
-"""Memories in the SQLite store: records, versions, links."""
+"""Memories in a store: records, versions, links."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from commonplace.memory.supersession import (
     RANK,
     READING,
     READING_OF_FEW,
+    SETTLING,
     SHARED,
     TALK,
     TOPIC,
@@ -167,7 +168,10 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     assert read(said, values, texts, odds(0.5))[0, 1] == pytest.approx(0.5 * READING_OF_FEW)
     assert asked == [(7, 8)]
     assert read(said, values, texts, odds(9))[0, 1] == pytest.approx(MAX_ODDS * READING_OF_FEW)
-    assert read(said, values, texts, odds(-9))[0, 1] == pytest.approx(MIN_ODDS * READING_OF_FEW)
+    middling = np.where(np.isfinite(values), np.float32(0.5), values)
+    assert read(said, middling, texts, odds(-9))[0, 1] == pytest.approx(MIN_ODDS * READING_OF_FEW)
+    high = np.where(np.isfinite(values), np.float32(5), values)
+    assert COMPETING < (high + read(said, high, texts, odds(-9)))[0, 1] < SETTLING, "what is denied is asked at most"
     news = about_two_things(times=[1.0, 2.0, 3.0], changes=[0, 1, 0], topics=[3, 2, 0])
     assert read(news, judge(news), texts, odds(-1))[0, 1] == pytest.approx(-READING)
     low = np.where(np.isfinite(values), np.float32(COMPETING - MAX_ODDS * READING_OF_FEW - 0.01), values)
