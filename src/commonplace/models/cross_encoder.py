@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.errors import ModelError
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.files import SHIPPED, ModelFiles, shared
 from commonplace.models.minilm import Adapter, MinilmEmbedder
@@ -43,7 +44,11 @@ class CrossEncoder:
         self._files.open()
         network = self._transformer.network
         count, width, rank = network.layers * network.squares, network.width, self._files.manifest
-        data = np.frombuffer(self._files.read(WEIGHTS, self._files.stated[WEIGHTS][0], 0), "<f2")
+        size, expected = self._files.stated[WEIGHTS][0], 2 * (2 * count * width * rank + 2 * width + 1)
+        if size != expected:
+            what = f"model data {directory / MANIFEST} states {size} bytes for rank {rank}, which has {expected}"
+            raise ModelError(what, remedy="reinstall Commonplace")
+        data = np.frombuffer(self._files.read(WEIGHTS, size, 0), "<f2")
         into, out, segment, score, bias = np.split(data, np.cumsum([count * width * rank] * 2 + [width] * 2))
         self._adapter = Adapter(
             into.reshape(count, width, rank), out.reshape(count, rank, width), segment.astype(np.float32)
@@ -65,13 +70,13 @@ class CrossEncoder:
         return np.array([self._read(older, newer) for older, newer in pairs], np.float32)
 
     def _read(self, older: NDArray[np.uint16], newer: NDArray[np.uint16]) -> float:
-        first, second = older[:MAX_TOKENS].tolist(), newer[:MAX_TOKENS].tolist()
-        key = (tuple(first), tuple(second))
+        first, second = older[:MAX_TOKENS], newer[:MAX_TOKENS]
+        key = (first.tobytes(), second.tobytes())
         found = self._known.get(key)
         if found is None:
-            state = self._transformer.read_pair(first, second, self._adapter)
+            state = self._transformer.read_pair(first.tolist(), second.tolist(), self._adapter)
             found = float(state @ self._score) + self._bias
-            self._known.put(key, found, 8 * (len(first) + len(second)))
+            self._known.put(key, found, 200 + first.nbytes + second.nbytes)
         return found
 
 

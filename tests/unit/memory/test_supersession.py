@@ -52,15 +52,16 @@ def asked(book: Engine) -> list[list[str]]:
     return [[side.id for side in each.sides] for each in book.questions() if each.kind == "overtaken"]
 
 
+@pytest.mark.parametrize("name", ["load", "log_odds"])
 def test_without_what_reads_pairs_words_and_vectors_decide(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    name: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damaged file must not cost what the rule knows by itself, and is told once."""
 
-    def load() -> CrossEncoder:
+    def fail(*_: object) -> None:
         raise ModelError("model data cross_encoder.bin is missing", remedy="reinstall Commonplace")
 
-    monkeypatch.setattr(CrossEncoder, "load", load)
+    monkeypatch.setattr(CrossEncoder, name, fail)
     with commonplace.open(tmp_path / "store", clock=clock) as engine:
         for text in (*SAID.values(), NEWS):
             engine.remember(text)

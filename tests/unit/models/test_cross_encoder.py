@@ -65,6 +65,7 @@ def test_of_long_texts_the_beginning_is_read() -> None:
     reader = CrossEncoder.load()
     long = np.resize(OLDER, MAX_TOKENS + 5)
     assert reader.log_odds([(long, NEWER)]) == reader.log_odds([(long[:MAX_TOKENS], NEWER)])
+    assert reader.log_odds([(OLDER, long)]) == reader.log_odds([(OLDER, long[:MAX_TOKENS])])
 
 
 def test_no_pair_has_no_odds() -> None:
@@ -76,6 +77,15 @@ def test_missing_weights_are_refused(name: str, tmp_path: Path) -> None:
     tiny_minilm.write(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(ModelError, match=name):
+        CrossEncoder(tmp_path)
+
+
+def test_a_manifest_of_another_rank_is_refused(tmp_path: Path) -> None:
+    """The parts would be cut in wrong places, and every odds be nonsense."""
+    tiny_minilm.write(tmp_path)
+    manifest = tmp_path / MANIFEST
+    manifest.write_text(manifest.read_text().replace('"rank": 3', '"rank": 2'))
+    with pytest.raises(ModelError, match="rank 2"):
         CrossEncoder(tmp_path)
 
 
