@@ -53,15 +53,12 @@ class ModelFiles(Generic[Manifest]):
         """Open every file.
 
         Raises:
-            ModelError: one is missing, cannot be opened, or has another size than the manifest says.
+            ModelError: one is missing, or has another size than the manifest says.
         """
         for name in self.stated:
             if problem := self._wrong_size(name):
                 raise ModelError(problem, remedy=_REMEDY)
-            try:
-                self._opened[name] = os.open(self.directory / name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-            except OSError as error:
-                raise ModelError(f"model data {self.directory / name} cannot be opened: {error}") from error
+            self._opened[name] = os.open(self.directory / name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
             weakref.finalize(self, os.close, self._opened[name])
 
     def read(self, name: str, count: int, offset: int) -> bytes:
