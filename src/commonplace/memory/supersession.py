@@ -77,7 +77,7 @@ MAX_ODDS: Final = 1.0
 DENIED: Final = -3.5
 """What a reading gives fewer log-odds is at most asked, however alike the two are."""
 UNREAD: Final = 0.12
-"""From what is not read so much is taken away."""
+"""Where nothing is read so much is taken away."""
 MAX_READ: Final = 2
 """Each takes some 15 milliseconds, and more change nothing."""
 COMPETING: Final = 0.2
@@ -288,8 +288,8 @@ def read(
 ) -> NDArray[np.float32]:
     """Return what a reading adds to the values of `judge`, float32, shape (n, n).
 
-    For each memory the likeliest `MAX_READ` are read of those that it may overtake; the others that may reach
-    `COMPETING` count as unread.
+    For each memory the likeliest `MAX_READ` are read of those that it may overtake; the others that might reach
+    `COMPETING` get −inf.
 
     Args:
         texts: the token ids of each.
@@ -299,7 +299,7 @@ def read(
         return np.full_like(values, -UNREAD)
     weights = np.where(_is_one_topic(said) | (len(values) > FEW), np.float32(READING), np.float32(READING_OF_FEW))
     is_candidate = values >= COMPETING - weights * MAX_ODDS
-    found = np.where(is_candidate, np.float32(-UNREAD), np.float32(0))
+    found = np.where(is_candidate, np.float32(-np.inf), np.float32(0))
     likeliest = np.argsort(np.where(is_candidate, -values, np.inf), axis=0, kind="stable")[:MAX_READ]
     is_read = np.zeros_like(is_candidate)
     np.put_along_axis(is_read, likeliest, True, axis=0)

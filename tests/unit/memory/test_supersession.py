@@ -14,7 +14,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import ModelError
 from commonplace.extract.model import SENSITIVE
-from commonplace.memory.supersession import MAX_OF_FORM, overtaken
+from commonplace.memory.supersession import MAX_OF_FORM, SETTLING, confidence, overtaken
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES
 
@@ -93,7 +93,7 @@ def test_what_surely_overtakes_is_followed_and_nobody_is_asked(book: Engine) -> 
     book.remember(NEWS, id="new-days")
     [link] = book.links()
     assert (link.source, link.type, link.target, link.origin) == ("new-days", SUPERSEDES, "days", RULE)
-    assert 0.58 < link.strength <= 1.0
+    assert confidence(SETTLING) < link.strength <= 1.0
     assert link.reason == (
         "they are alike (0.91), and the newer one has words of change and reads as news of the older one"
     )
@@ -144,7 +144,7 @@ def test_health_doses_money_and_access_are_asked_however_sure_it_is(book: Engine
     book.remember(newer, id="newer", at="2026-02-01")
     [link] = book.links("newer")
     assert (link.type, link.target) == (CONFLICTS, "older")
-    assert link.strength > 0.58
+    assert link.strength > confidence(SETTLING)
     assert link.reason.endswith(SENSITIVE)
     assert len(book.questions()) == 1
 

@@ -178,6 +178,22 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     assert not read(said, low, texts, odds(9)).any(), "no reading would lift it far enough"
 
 
+def test_of_all_that_a_memory_may_overtake_the_two_likeliest_are_read() -> None:
+    """A third must not be asked about because it alone was not denied."""
+    said = statements(*(f"The {word} is on Pier Street." for word in ("office", "studio", "archive", "press")))
+    values = np.full((4, 4), -np.inf, np.float32)
+    values[:3, 3] = [0.6, 0.8, 0.7]
+    asked = []
+
+    def odds(pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.float32]:
+        asked.extend(int(older[0]) for older, _ in pairs)
+        return np.zeros(len(pairs), np.float32)
+
+    added = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds)
+    assert sorted(asked) == [1, 2]
+    assert added[:3, 3].tolist() == [-np.inf, 0, 0]
+
+
 def test_without_a_reading_a_value_counts_for_less() -> None:
     said = about_two_things(times=[1.0, 2.0, 3.0])
     assert (read(said, judge(said), [], None) == np.float32(-UNREAD)).all()
