@@ -205,11 +205,11 @@ def test_what_is_named_to_be_imported_and_cannot_be_read_is_named_as_it_was_give
         ("x.json", "{}"),
     ],
 )
-def test_no_store_is_made_for_what_it_would_refuse(bare: Program, tmp_path: Path, name: str, content: str) -> None:
+def test_a_new_store_holds_nothing_of_what_is_refused(bare: Program, tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     place = tmp_path / "place"
     bare.run("import", str(tmp_path / name), "--store", str(place), code=1 if name == "new.jsonl" else 2)
-    assert not place.exists()
+    assert bare.json("list", "--store", str(place)) == []
 
 
 def test_one_problem_is_told_in_the_singular(bare: Program, mem0: str) -> None:

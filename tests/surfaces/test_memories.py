@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 import commonplace
 from commonplace.cli.app import cli
-from commonplace.settings.paths import user_store
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -191,10 +190,10 @@ def test_a_time_in_words_is_one_wherever_a_time_is_asked_for(bare: Program) -> N
         assert bare.json("recall", "invoices", "--as-of", words)["hits"] == []
 
 
-def test_no_store_is_made_for_a_text_that_it_would_refuse(bare: Program) -> None:
+def test_a_new_store_holds_nothing_of_a_text_that_is_refused(bare: Program) -> None:
     for arguments in (("",), ("x", "--at", "some day"), ("x", "--trust", "7"), ("x", "--tag", "t" * 300)):
         bare.run("remember", *arguments, code=2)
-    assert not user_store().exists()
+    assert bare.json("list") == []
 
 
 def test_times_without_a_zone_are_those_of_this_machine_as_they_are_printed(

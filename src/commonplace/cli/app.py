@@ -244,15 +244,19 @@ def opened(
 ) -> Iterator[Engine]:
     """Open the engine, with a progress bar where work is long; where it may make a store, say which it is or was."""
     loaded = loaded or invocation.settings()
-    notices = own_store_notice(loaded) if create else ()
-    if create and not notices and not invocation.has_store(loaded):
-        notices = (f"there was no store here; one was made in {loaded.store.path}",)
-    with (
-        progress_bars(invocation) if is_long else nullcontext() as progress,
-        invocation.open(loaded, create=create, progress=progress) as engine,
-    ):
-        yield engine
-    notify(notices, invocation)
+    where = own_store_notice(loaded) if create else ()
+    if create and not where and not invocation.has_store(loaded):
+        where = (f"there was no store here; one was made in {loaded.store.path}",)
+    notices: tuple[str, ...] = ()
+    try:
+        with (
+            progress_bars(invocation) if is_long else nullcontext() as progress,
+            invocation.open(loaded, create=create, progress=progress) as engine,
+        ):
+            notices = where  # a store that was made stays, even if what it was made for is refused
+            yield engine
+    finally:
+        notify(notices, invocation)
 
 
 _PLACES: Final = {name: place for section in (*SECTIONS.values(), SHORTCUTS) for name, place in section.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from time import time as now
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -109,7 +108,7 @@ def graph() -> None:
     """
 
 
-@command(graph, options.text_file, _group, options.origin)
+@ask(graph, options.text_file, _group, options.origin, creates=True)
 @click.argument("text", nargs=-1, metavar="[TEXT|-]...")
 @options.time("--at", "reference_time", is_start=True, help="When it was said or happened.")
 @click.option("--name", default="", metavar="TEXT", help="A name for the episode.")
@@ -117,7 +116,7 @@ def graph() -> None:
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
 @click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; replaces an episode that has it.")
-def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **values: Any) -> None:
+def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: Any) -> Answer:
     """Add TEXT as an episode, with the facts it states.
 
     An episode is a text with the time when it was said. A dash, or no text, reads standard input. Entities and facts
@@ -125,20 +124,15 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
-    from commonplace.engine.graph_api import checked_episode
-
-    settings = invocation.settings()
-    content = read_text(text, file, settings.memory.max_bytes)
+    content = read_text(text, file, engine.settings.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in values.items() if value is not None}
-    checked_episode(content, now(), settings.memory.max_bytes, given)  # before a store is made for it
-    with opened(invocation, settings, create=True) as engine:
-        added = engine.graph.add_episode(content, **given)
-    emit(invocation, added, _addition(added))
+    added = engine.graph.add_episode(content, **given)
+    return added, _addition(added)
 
 
-@command(graph, _group, options.reason)
+@ask(graph, _group, options.reason, creates=True)
 @click.argument("source")
 @click.argument("relation_type", metavar="TYPE")
 @click.argument("target")
@@ -147,20 +141,15 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 @click.option("--target-type", metavar="TYPE", help="Type of TARGET if it is new.")
 @options.time("--valid-from", is_start=True, help="Since when. [default: now]")
 @options.time("--valid-to", is_start=True, help="Up to when.")
-def fact(invocation: Invocation, /, source: str, relation_type: str, target: str, **values: Any) -> None:
+def fact(engine: Engine, /, source: str, relation_type: str, target: str, **values: Any) -> Answer:
     """Add a fact: SOURCE is related to TARGET by TYPE.
 
     SOURCE and TARGET are names or ids; an unknown name makes an entity. TYPE is DEPENDS_ON, PART_OF, …
 
     Example: commonplace graph fact auth.ts DEPENDS_ON token.ts --valid-from 2026-01-12
     """
-    from commonplace.engine.graph_api import checked_fact
-
-    settings = invocation.settings()
-    checked_fact(source, relation_type, target, now(), settings.graph, values)
-    with opened(invocation, settings, create=True) as engine:
-        added = engine.graph.add_triplet(source, relation_type, target, **values)
-    emit(invocation, added, _addition(added))
+    added = engine.graph.add_triplet(source, relation_type, target, **values)
+    return added, _addition(added)
 
 
 @ask(graph, _uuid)
@@ -478,12 +467,7 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
 
     Example: commonplace graph import graph.json --dry-run
     """
-    from commonplace.graph.graphiti.document import read_graphiti
-
-    settings = invocation.settings()
-    if not invocation.has_store(settings):
-        read_graphiti(file, now())  # before a store is made for it
-    with invocation.open(settings, create=not dry_run) as engine:
+    with invocation.open(create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
     found = holdings(done) or ("nothing new" if done.known else "an empty graph")
     head = Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")

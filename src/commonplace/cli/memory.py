@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from time import time as clock
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -130,34 +129,25 @@ _stored_tier = partial(options.choice, "--tier", of=options.STORED_TIERS)
 _TIERS: Final = "When it may be archived: short from 7 days without use, medium from 90, long never."
 
 
-@command(
-    None,
-    _text,
-    _stored_tier(help=f"{_TIERS} [default: short, or medium with --session]"),
-    _fields,
-    options.origin,
-)
+_tier_option = _stored_tier(help=f"{_TIERS} [default: short, or medium with --session]")
+
+
+@ask(None, _text, _tier_option, _fields, options.origin, creates=True)
 @click.option("--session", metavar="NAME", help="The conversation it belongs to.")
 @click.option("--id", metavar="ID", help="Your own id; a memory that has it gets a new version.")
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
-def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
+def remember(engine: Engine, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> Answer:
     """Store TEXT, or standard input, as a memory.
 
     Secrets are replaced. A duplicate is not stored again: the known memory counts as used.
 
     Example: commonplace remember "We chose Postgres for billing" --tag decision --source standup
     """
-    from commonplace.engine.memory_api import refuse_unfit_memory
-
-    loaded = invocation.settings()
-    content = read_text(text, file, loaded.memory.max_bytes)
+    content = read_text(text, file, engine.settings.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
-    given = _given(values)
-    refuse_unfit_memory({"content": content, **given}, loaded, clock(), force=force)  # before a store is made for it
-    with opened(invocation, loaded, create=True) as engine:
-        memory = engine.remember(content, force=force, **given)
-    emit(invocation, memory, _outcome(memory))
+    memory = engine.remember(content, force=force, **_given(values))
+    return memory, _outcome(memory)
 
 
 @ask(None, _id, _text, _stored_tier(help=_TIERS), _fields)

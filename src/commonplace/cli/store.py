@@ -290,17 +290,13 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
 
     Example: commonplace import memories.jsonl --dry-run
     """
-    from commonplace.engine.memory_api import refuse_unfit_import
-
     try:
         path.expanduser().stat()
     except OSError as error:
         remedy = "name a file or folder to import"
         raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
-    loaded, is_real = invocation.settings(), not values["dry_run"]
-    if is_real and not invocation.has_store(loaded):
-        refuse_unfit_import(path, loaded, format_=format_, skip_problems=values["skip_problems"])
-    with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
+    is_real = not values["dry_run"]
+    with progress_bars(invocation) as progress, invocation.open(create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **values)
     emit(invocation, report, _imported(report, path), has_notices=True)
 

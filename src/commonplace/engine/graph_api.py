@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
@@ -25,7 +25,6 @@ from commonplace.formats.fence import unfence
 from commonplace.graph import views
 from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
-from commonplace.graph.kinds import kinds_of
 from commonplace.graph.names import checked, normal
 from commonplace.graph.query import GraphReader, TextHits, Wanted
 from commonplace.graph.runtime import made_id
@@ -129,32 +128,37 @@ class Graph:
         """
         from commonplace.graph.model_extraction import Text, read
 
-        now = self._runtime.now()
-        options = {
-            "name": name,
-            "source_description": source_description,
-            "reference_time": reference_time,
-            "source": source,
-            "group_id": group_id,
-            "origin": origin,
-            "trust": trust,
-            "uuid": uuid,
-            "speaker": speaker,
-        }
-        given = checked_episode(content, now, self._runtime.settings.memory.max_bytes, options)
+        runtime, now = self._runtime, self._runtime.now()
+        kind = validate.one_of("source", source, SOURCES)
+        said, notices = _content(content, runtime.settings.memory.max_bytes, is_json=kind == "json")
+        if uuid is not None:
+            validate.reject_invalid_id(uuid)
+        by, when = validate.one_of("origin", origin, ORIGINS), _beginning("reference_time", reference_time, now)
+        episode = Episode(
+            id=uuid or made_id(),
+            content=said,
+            reference_time=now if when is None else when,
+            created_at=now,
+            name=_redacted("name", name),
+            source=kind,  # type: ignore[arg-type] # one of the choices
+            source_description=_redacted("source_description", source_description),
+            origin=by,  # type: ignore[arg-type] # likewise
+            trust=validate.TRUST[by] if trust is None else validate.fraction("trust", trust),  # type: ignore[index] # one of the origins
+            group=validate.short_text("group_id", group_id),
+        )
+        by_whom = _redacted("speaker", speaker)
         self._before()
-        episode = given.episode
-        known = self._runtime.graph_runtime(False).graph.episodes([uuid]).get(uuid) if uuid else None
-        if not given.is_timed and known is not None and known.content == episode.content:
+        known = runtime.graph_runtime(False).graph.episodes([uuid]).get(uuid) if uuid else None
+        if when is None and known is not None and known.content == said:
             # The same episode given again without a time is the same episode.
             episode = replace(episode, reference_time=known.reference_time)
         # Of what is known nothing is written, so no model need be paid for reading it.
         is_known = known is not None and replace(known, created_at=now) == episode
-        text = Text(episode.content, episode.reference_time, self._runtime.kinds, given.speaker)
-        model = self._runtime.settings.graph.extractor
+        text = Text(said, episode.reference_time, runtime.kinds, by_whom)
+        model = runtime.settings.graph.extractor
         by_rules = is_known or model == "rules"
-        understood = read(text, episode.source, None if by_rules else lambda: self._runtime.generator(model))
-        added = self._service.add_episode(episode, understood, notices=given.notices)
+        understood = read(text, episode.source, None if by_rules else lambda: runtime.generator(model))
+        added = self._service.add_episode(episode, understood, notices=notices)
         self._after()
         return self._sent(added)
 
@@ -187,17 +191,33 @@ class Graph:
             NotFoundError: an id is not there.
             UsageError: source and target are one, it ends before it begins, or a value is out of its range.
         """
-        now = self._runtime.now()
-        options = {
-            "fact": fact,
-            "source_type": source_type,
-            "target_type": target_type,
-            "valid_from": valid_from,
-            "valid_to": valid_to,
-            "group_id": group_id,
-            "reason": reason,
-        }
-        given = checked_fact(source, relation_type, target, now, self._runtime.settings.graph, options)
+        now, kinds = self._runtime.now(), self._runtime.kinds
+        type_ = kinds.relation("relation_type", relation_type)
+        ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
+        if normal(ends[0]) == normal(ends[1]):
+            raise itself(ends[0])
+        types = (("source_type", source_type), ("target_type", target_type))
+        of_source, of_target = ("" if value is None else kinds.entity(name, value) for name, value in types)
+        begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
+        if begins is not None and stops is not None and stops <= begins:
+            raise UsageError(
+                f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
+                remedy="give the later",
+                parameters=("valid_to", "valid_from"),
+            )
+        given = FactInput(
+            ends[0],
+            type_,
+            ends[1],
+            source_type=of_source,
+            target_type=of_target,
+            fact="" if fact is None else _redacted("fact", fact).strip(),
+            valid_from=begins,
+            valid_to=stops,
+            trust=validate.TRUST["agent"],
+            group=validate.short_text("group_id", group_id),
+            reason=_redacted("reason", reason),
+        )
         with self._writing() as service:
             added = service.add_fact(given, self._runtime.now())
         return self._sent(added)
@@ -223,7 +243,7 @@ class Graph:
         Raises:
             UsageError: both are one.
         """
-        why = redact(validate.short_text("reason", reason)).text
+        why = _redacted("reason", reason)
         with self._writing(keep, other) as service:
             return service.merge(keep, other, why)
 
@@ -240,7 +260,7 @@ class Graph:
             UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
         """
         chosen = validate.labels("names", names)
-        why = redact(validate.short_text("reason", reason)).text
+        why = _redacted("reason", reason)
         with self._writing(entity) as service:
             return service.split(entity, chosen, why)
 
@@ -256,7 +276,7 @@ class Graph:
         Raises:
             UsageError: it is not disputed, or is a dispute about several facts, which the error names.
         """
-        why = redact(validate.short_text("reason", reason)).text
+        why = _redacted("reason", reason)
         with self._writing(relation_uuid) as service:
             return service.settle(relation_uuid, why, validate.one_of("verdict", verdict, VERDICTS))
 
@@ -710,98 +730,8 @@ def _notices(delivery: Delivery) -> tuple[str, ...]:
     return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` sends everything")
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeInput:
-    """An episode as it is given, checked.
-
-    Attributes:
-        is_timed: whether the caller said when it was; otherwise that is now.
-    """
-
-    episode: Episode
-    speaker: str = ""
-    is_timed: bool = True
-    notices: tuple[str, ...] = ()
-
-
-def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[str, Any]) -> EpisodeInput:
-    """Return what a caller gave as an episode.
-
-    Args:
-        now: what times in words are relative to, seconds since the epoch.
-        given: the other arguments of `Graph.add_episode`, those that are not there are as if they were not given.
-
-    Raises:
-        AdmissionError: the content is nothing but what was recalled.
-        UsageError: a value is of the wrong kind, empty, too large or out of its range.
-    """
-    uuid, trust = given.get("uuid"), given.get("trust")
-    kind = validate.one_of("source", given.get("source", "text"), SOURCES)
-    text, notices = _content(content, max_bytes, is_json=kind == "json")
-    if uuid is not None:
-        validate.reject_invalid_id(uuid)
-    by = validate.one_of("origin", given.get("origin", "agent"), ORIGINS)
-    when = _beginning("reference_time", given.get("reference_time"), now)
-    episode = Episode(
-        id=uuid or made_id(),
-        content=text,
-        reference_time=now if when is None else when,
-        created_at=now,
-        name=_redacted("name", given),
-        source=kind,  # type: ignore[arg-type] # one of the choices
-        source_description=_redacted("source_description", given),
-        origin=by,  # type: ignore[arg-type] # likewise
-        trust=validate.TRUST[by] if trust is None else validate.fraction("trust", trust),  # type: ignore[index] # one of the origins
-        group=validate.short_text("group_id", given.get("group_id", "")),
-    )
-    return EpisodeInput(episode, _redacted("speaker", given), when is not None, notices)
-
-
-def checked_fact(
-    source: str, relation_type: str, target: str, now: float, settings: GraphSettings, given: Mapping[str, Any]
-) -> FactInput:
-    """Return what a caller gave as a fact.
-
-    Args:
-        now: what times in words are relative to, seconds since the epoch.
-        given: the other arguments of `Graph.add_triplet`, those that are not there are as if they were not given.
-
-    Raises:
-        UsageError: source and target are one, it ends before it begins, or a value is out of its range.
-    """
-    kinds = kinds_of(settings)
-    type_ = kinds.relation("relation_type", relation_type)
-    ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
-    if normal(ends[0]) == normal(ends[1]):
-        raise itself(ends[0])
-    types = [
-        "" if given.get(name) is None else kinds.entity(name, given[name]) for name in ("source_type", "target_type")
-    ]
-    valid_from, valid_to = given.get("valid_from"), given.get("valid_to")
-    begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
-    if begins is not None and stops is not None and stops <= begins:
-        raise UsageError(
-            f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
-            remedy="give the later",
-            parameters=("valid_to", "valid_from"),
-        )
-    return FactInput(
-        ends[0],
-        type_,
-        ends[1],
-        source_type=types[0],
-        target_type=types[1],
-        fact="" if given.get("fact") is None else _redacted("fact", given).strip(),
-        valid_from=begins,
-        valid_to=stops,
-        trust=validate.TRUST["agent"],
-        group=validate.short_text("group_id", given.get("group_id", "")),
-        reason=_redacted("reason", given),
-    )
-
-
-def _redacted(name: str, given: Mapping[str, Any]) -> str:
-    return redact(validate.short_text(name, given.get(name, ""))).text
+def _redacted(name: str, given: str) -> str:
+    return redact(validate.short_text(name, given)).text
 
 
 def _beginning(name: str, given: Moment | None, now: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Read pages, artifacts and memories, follow links, and check what is given before a store is made for it."""
+"""Read pages, artifacts and memories, and follow links."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError
-from commonplace.memory.validate import path_value, validate_memory
+from commonplace.memory.validate import path_value
 from commonplace.memory.view import Memory
 from commonplace.redaction import redact
 from commonplace.settings import Settings
@@ -24,28 +24,6 @@ MAX_DEPTH: Final = 4
 MAX_NEIGHBOURS: Final = 500
 
 LIVE: Final = ("active", "promoted")
-
-
-def refuse_unfit_memory(values: Mapping[str, Any], settings: Settings, now: float, *, force: bool) -> None:
-    """Refuse what `Engine.remember` would refuse, so that no store need be made for it.
-
-    Raises:
-        UsageError: a value is of the wrong kind, empty, too large or out of its range.
-    """
-    validate_memory(values, max_bytes=settings.memory.max_bytes, force=force, now=now)
-
-
-def refuse_unfit_import(path: Path, settings: Settings, *, format_: str = "auto", skip_problems: bool = False) -> None:
-    """Refuse what `Engine.import_` would refuse with nothing stored, so that no store need be made for it.
-
-    Raises:
-        NotFoundError: there is no such file.
-        StoreVersionError: a newer Commonplace wrote the export.
-        UsageError: the file is damaged, cut off or of an unknown format, or something in it cannot be kept.
-    """
-    from commonplace.exchange.import_ import refuse_unfit
-
-    refuse_unfit(source_of_import(path, format_, settings, 0.0), skip_problems=skip_problems)
 
 
 def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:

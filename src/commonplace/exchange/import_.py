@@ -300,15 +300,6 @@ def import_items(
     )
 
 
-def refuse_unfit(source: Source, *, skip_problems: bool) -> None:
-    """Refuse what no store accepts, before one is made for it.
-
-    Raises:
-        UsageError: something cannot be stored, and is not to be passed over.
-    """
-    _surveyed(source, Known(Store.in_memory(), ""), skip_problems=skip_problems)
-
-
 @dataclass(slots=True)
 class _Survey:
     """What a look at every item found, against the others and against the store; nothing is written.
