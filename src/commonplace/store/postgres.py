@@ -10,7 +10,6 @@ store, shared with other namespaces' writers. Who writes to all namespaces holds
 from __future__ import annotations
 
 import re
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,10 +23,8 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-import numpy as np
 import psycopg
 from psycopg import pq
-from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import NumericBinaryLoader
 from psycopg.types.string import StrBinaryDumper
@@ -140,33 +137,6 @@ class _Text(StrBinaryDumper):
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
-class _Numbers(bytes):
-    """An array of integers as the protocol has it."""
-
-
-_MANY: Final = 16
-_NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
-
-
-def _array(value: Any) -> Any:
-    """Return a value, a list of many integers as an array that is written at once: the driver takes 1 µs for each."""
-    if type(value) is not list or len(value) < _MANY or {*map(type, value)} != {int}:
-        return value
-    numbers = np.full(len(value), 8, _NUMBER)
-    numbers["value"] = value
-    return _Numbers(struct.pack("!iiiii", 1, 0, _NumbersDumper.item, len(value), 1) + numbers.tobytes())
-
-
-class _NumbersDumper(Dumper):
-    """Gives an array as it is."""
-
-    format = pq.Format.BINARY
-    oid, item = 1016, 20  # bigint[] and bigint
-
-    def dump(self, obj: Any) -> Any:
-        return obj
-
-
 class _Whole(NumericBinaryLoader):
     """Takes the sum of integers as the integer that it is."""
 
@@ -238,7 +208,7 @@ class Session:
                 self._ahead = [held for held in self._ahead if written.isdisjoint(named_in(held[0]))]
         absent = frozenset(name for name, value in values.items() if value is None)
         words, names = native(sql, absent)
-        given = [_array(values[name]) for name in names]
+        given = [values[name] for name in names]
         if self._scope != self._entered:
             self.connection.execute(rights.ENTER, [self._scope])
             self._entered = self._scope
@@ -351,7 +321,6 @@ class Address:
                 connect_timeout=max(2, round(self.timeout_s)),
             )
         connection.adapters.register_dumper(str, _Text)
-        connection.adapters.register_dumper(_Numbers, _NumbersDumper)
         connection.adapters.register_loader("numeric", _Whole)
         return connection
 
