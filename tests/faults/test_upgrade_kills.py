@@ -15,10 +15,10 @@ from commonplace.engine import Engine
 from commonplace.types import Document
 
 DOCUMENTS = 520
-SWITCHED = 12
-"""From this moment on: its begin, inside which it looks for what another one left, and three batches come before."""
-MOMENTS = 18
-"""Before and after each, these, the switch, the two steps of settling, and the new index."""
+SWITCHED = 10
+"""From this moment on: its begin and three batches come before."""
+MOMENTS = 12
+"""Before and after each, these, the switch and the new index."""
 
 
 def upgrade(path: Path, number: int) -> subprocess.CompletedProcess[str]:
@@ -59,7 +59,7 @@ def test_a_kill_loses_nothing(number: int, template: Path, tmp_path: Path) -> No
             is_switched = report.before == report.embedder
             assert is_switched == (number >= SWITCHED)
             assert report.passages + report.resumed == (0 if is_switched else DOCUMENTS + 1)
-            assert report.resumed == (0 if is_switched else min(DOCUMENTS, 256 * max(0, (number - 4) // 2)))
+            assert report.resumed == (0 if is_switched else min(DOCUMENTS, 256 * max(0, (number - 2) // 2)))
             assert finds(fresh)
             assert fresh.doctor().is_healthy
             assert fresh.index_status().upgrade is None

@@ -20,7 +20,6 @@ STEPS = (
     (Store, "begin_reembedding"),
     (Store, "put_reembedded"),
     (Store, "finish_reembedding"),
-    (Store, "settle_reembedding"),
 )
 
 

@@ -445,10 +445,6 @@ class ReferenceReembedding(ABC):
                     self._state.record(self._state.begin(space))
             return True
 
-    def settle_reembedding(self, limit: int) -> bool:
-        """Leave nothing to be done."""
-        return False
-
     def _drop(self) -> None:
         self._state.next_embedding = None
         self._state.next_vectors.clear()

@@ -15,7 +15,6 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import EmbedderMismatchError, ProviderError, StoreBusyError, UsageError
 from commonplace.locks import FileLock
 from commonplace.models import cross_encoder
@@ -164,27 +163,6 @@ class TestUpgrading:
         assert told.value.status == 503
         assert total > 512
         assert book.index_upgrade("hashing").resumed == 512
-
-    def test_what_a_run_leaves_that_is_ended_after_its_switch_is_done_by_the_doctor(
-        self, book: Engine, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Everything is right meanwhile: it is only where it was made. Who only looks writes nothing."""
-
-        def left() -> int:
-            with book._runtime.store._connections.reading() as db:
-                return int(db.execute("SELECT count(*) FROM next_vectors").fetchone()[0])
-
-        with monkeypatch.context() as ended:
-            ended.setattr(EmbedderApi, "_settle", lambda _self: None)
-            book.index_upgrade("hashing")
-        assert left() > 600
-        assert found(book, "Billing uses Postgres")[0] == "m"
-        assert book.knowledge.index_knowledge("TravelAgent", [{"cityName": "Seoul"}]).unchanged == 1
-        assert book.doctor(mend=False).is_healthy
-        assert left() > 600
-        assert book.doctor().is_healthy
-        assert left() == 0
-        assert found(book, "Billing uses Postgres")[0] == "m"
 
     def test_what_is_written_and_forgotten_meanwhile_is_right_afterwards(self, book: Engine, path: Path) -> None:
         """Another process goes on as ever; a forgotten text leaves no new vector behind."""

@@ -23,9 +23,6 @@ from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 INDEX_WAIT_S: Final = 60.0
 """How long the switch waits for a process that writes the index, before it looks again for passages to embed."""
 MAX_TRIES: Final = 10
-SETTLED_AT_ONCE: Final = 2_000
-SETTLING_PAUSE_S: Final = 0.05
-"""After the switch so many passages are put in order at a time, and others may write in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,6 @@ class EmbedderApi(Service):
                 passages, resumed = self._embedded_and_switched(target)
                 self._runtime.adopt(target)
                 self._runtime.maintenance.project()
-                self._settle()
         was, now = ("none yet" if each is None else each.described() for each in (before, target.stamp))
         return UpgradeReport(was, now, passages, resumed, time.perf_counter() - begun, given_up)
 
@@ -85,8 +81,6 @@ class EmbedderApi(Service):
             self._runtime.backlog.drain(self._runtime.progress)
         under_way = self._store.reembedding()
         if under_way is None:
-            if mend:
-                self._settle()  # what a run left that was ended after its switch: nothing is wrong with it
             return findings
         try:
             with self._alone():
@@ -103,11 +97,6 @@ class EmbedderApi(Service):
             f" {under_way.total:,} passages have their new vector; searches use the old ones"
         )
         return [*findings, Problem("embedder", interrupted, f"continue with {go_on}, or cancel with {give_up}")]
-
-    def _settle(self) -> None:
-        """Clean up after the switch in small steps; searches work meanwhile."""
-        while self._store.settle_reembedding(SETTLED_AT_ONCE):
-            time.sleep(SETTLING_PAUSE_S)
 
     def _target(self, asked: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> Embedder:
         """Return the new embedders: the one asked for, and the present ones for kinds that are not named."""

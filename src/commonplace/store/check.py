@@ -91,8 +91,7 @@ def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
 
 def _vector_problems(db: Database) -> list[str]:
     """Say which vectors do not have the length of their kind's embedder; an empty one is made later."""
-    is_switched = db.execute("SELECT 1 FROM meta WHERE key = 'switched_from'").fetchone()
-    own, coming = read_embedding(db), read_embedding(db, "" if is_switched else NEXT)
+    own, coming = read_embedding(db), read_embedding(db, NEXT)
     claims = (
         ("vectors of another length than the embedder's", SQL["lengths"], own, True),
         ("new vectors without an embedder, or of another length than its", SQL["next_lengths"], coming, False),

@@ -16,7 +16,6 @@ from commonplace.store.rows import Values, drop, insert_rows
 from commonplace.store.schema import SCHEMA, namespace_of, namespace_of_row, numbers_after
 from commonplace.store.statements import Statements
 from commonplace.store.validate import (
-    META,
     NEXT,
     STAMP_KEYS,
     read_embedding,
@@ -30,18 +29,7 @@ from commonplace.types import Embedding, IndexEntry, Reembedding
 Value = TypeVar("Value")
 SQL: Final = Statements("embeddings")
 
-
-_SWITCHED = {
-    "switched_from": "artifact",
-    "switched_to": "artifact",
-    "switched_from_knowledge": "knowledge",
-    "switched_to_knowledge": "knowledge",
-}
-"""The names under which `meta` keeps the old and the new stamps, which recipes of files and items of knowledge name,
-from the switch on until everything is settled."""
-
 _NEXT_KEYS: Final = [f"{NEXT}{key}" for key in STAMP_KEYS]
-_SETTLED_AT_ONCE: Final = 2_000
 
 
 class ReembeddingStore:
@@ -110,8 +98,6 @@ class ReembeddingStore:
         Raises:
             StoreError: the store's vectors are of that embedder.
         """
-        while self.settle_reembedding(_SETTLED_AT_ONCE):
-            pass
         with self._connections.writing() as db:
             if read_embedding(db) == embedding:
                 raise StoreError(f"the vectors of the store are made by {embedding} already")
@@ -122,8 +108,6 @@ class ReembeddingStore:
 
     def drop_reembedding(self) -> None:
         """Give up the change of embedder under way, if there is one, with all that was made for it."""
-        while self.settle_reembedding(_SETTLED_AT_ONCE):
-            pass
         with self._connections.writing() as db:
             db.execute("DELETE FROM next_vectors")
             drop(db, "meta", key=_NEXT_KEYS)
@@ -168,10 +152,7 @@ class ReembeddingStore:
                 insert_rows(db, SCHEMA["next_vectors"], rows)
 
     def finish_reembedding(self, embedding: Embedding) -> bool:
-        """Let all new vectors count in the place of the old ones and stamp the store, as one change.
-
-        It writes a few rows, however many passages there are: nobody who writes waits for it. What is to be done
-        besides is for `settle_reembedding`.
+        """Put all new vectors in the place of the old ones and stamp the store, as one change.
 
         Returns:
             False, and nothing is changed, where a passage has no new vector yet.
@@ -179,62 +160,19 @@ class ReembeddingStore:
         Raises:
             StoreError: another change of embedder is under way, or none.
         """
-        with self._connections.reading(EVERY) as db:
-            # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile comes with a change.
+        with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
             if db.execute(SQL["is_any_missing"]).fetchone()[0]:
                 return False
-            seen = {space: last for _, space, *last in db.execute(ALL_HEADS)}
-        with self._connections.writing() as db:
-            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            now = {space: last for _, space, *last in db.execute(ALL_HEADS)}
-            for space in (space for space, last in now.items() if last != seen.get(space)):
-                first = next_change(space, *seen.get(space, ()))["next_passage"]
-                values = {"space": space, "first": first, "end": numbers_after(space + 1)}
-                if db.execute(SQL["is_new_missing"], values).fetchone()[0]:
-                    return False
-            old = read_embedding(db)
-            for key, kind in _SWITCHED.items():
-                stamp = old if key.startswith("switched_from") else embedding
-                insert_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
+            db.execute(SQL["move"])
+            db.execute("DELETE FROM next_vectors")
+            if old := read_embedding(db):
+                for name, kind in (("rename_recipes", "artifact"), ("rename_stamps", "knowledge")):
+                    db.execute(SQL[name], {"old": str(old.of(kind)), "new": str(embedding.of(kind))})
             drop(db, "meta", key=_NEXT_KEYS)
             set_embedding(db, embedding)
-            insert_rows(db, SCHEMA["changes"], [next_change(space, *last) for space, last in now.items() if last[0]])
-        return True
-
-    def settle_reembedding(self, limit: int) -> bool:
-        """Put some of what a finished change left to be done where it belongs, in one short transaction.
-
-        New vectors go to where the old ones are, at most `limit` of them; so many recipes of files and records of
-        knowledge that name the old embedder's stamp name the new one's, each. Nothing that is read changes by it, and
-        it takes no change number. The next change of embedder does it first, where nobody did.
-
-        Returns:
-            False where nothing is left.
-        """
-        if self._connections.is_read_only:
-            return False
-        with self._connections.reading(EVERY) as db:
-            if "switched_from" not in dict(db.execute(META)):
-                return False
-        with self._connections.writing() as db:
-            meta = dict(db.execute(META))
-            if "switched_from" not in meta:
-                return False
-            old, new, old_knowledge, new_knowledge = (meta[key] for key in _SWITCHED)
-            values = {
-                "limit": limit, "old": old, "new": new, "old_knowledge": old_knowledge, "new_knowledge": new_knowledge
-            }  # fmt: skip
-            waiting = db.execute(SQL["waiting"], {"limit": limit}).fetchall()
-            for space, numbers in _by_space((number, space) for space, number in waiting).items():
-                db.execute(SQL["move"], {"space": space, "numbers": listed_numbers(numbers)})
-                drop(db, "next_vectors", namespace=space, number=list(numbers))
-            # What names no old stamp holds none: `instr` finds an empty text in everything.
-            renames = ("rename_recipes", "rename_stamps") if old else ()
-            renamed = sum(db.execute(SQL[name], values).rowcount for name in renames)
-            if not waiting and not renamed:
-                drop(db, "meta", key=list(_SWITCHED))
-                return False
+            heads = db.execute(ALL_HEADS).fetchall()
+            insert_rows(db, SCHEMA["changes"], [next_change(space, *last) for _, space, *last in heads if last[0]])
         return True
 
 

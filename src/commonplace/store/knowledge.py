@@ -15,15 +15,7 @@ _RECORD = form_of(KnowledgeRecord)
 _OWNER = form_of(Owner)
 _CONTEXT = form_of(ContextRecord)
 _WIDTH = 4 + len(_RECORD.columns)
-# After a change of embedder the stamps of items name the old one until they are settled.
-_LIVE_STAMP = """
-    CASE WHEN k.embedder != '' AND k.embedder = (SELECT value FROM meta WHERE key = 'switched_from_knowledge')
-        THEN (SELECT value FROM meta WHERE key = 'switched_to_knowledge') ELSE k.embedder END
-"""
-_COLUMNS = f"""
-    o.number, o.created_at, k.updated_at, o.expired_at,
-    {_RECORD.names("k").replace('k."embedder"', _LIVE_STAMP)}, {_OWNER.names("o")}
-"""
+_COLUMNS = f"o.number, o.created_at, k.updated_at, o.expired_at, {_RECORD.names('k')}, {_OWNER.names('o')}"
 
 
 def build_item(row: Row) -> StoredKnowledge:

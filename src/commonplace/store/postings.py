@@ -24,7 +24,6 @@ from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import Database
 from commonplace.store.owners import build_entry
 from commonplace.store.statements import Statements, named
-from commonplace.store.validate import META
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
 from commonplace.types import TokenEntry
@@ -73,7 +72,6 @@ def rebuild(session: Session) -> None:
     for name in TABLES:
         session.execute(f"DELETE FROM {name}")
     follow(session, [number for (number,) in session.execute("SELECT number FROM namespaces")])
-    session.execute(SQL["next_signs"])
     session.execute(SQL["stamp"], {"version": str(VERSION)})
 
 
@@ -272,8 +270,6 @@ class PostingsReader:
             held: how many passages the namespace has.
             is_ahead: what is found will be asked for again, and is not waited for.
         """
-        is_switched = self._is_switched()
-        signs = "coalesce(s.next_signs, s.signs)" if is_switched else "s.signs"
         values = {
             "namespace": namespace,
             "signs": signs_of(vector),
@@ -286,18 +282,15 @@ class PostingsReader:
         if held > exact and any(values[name] is not None for name in ("kinds", "owners", "passed_over")):
             if is_ahead:
                 return []
-            [(held,)] = self._connections.rows(SQL["how_many"].format(signs=signs), values)
+            [(held,)] = self._connections.rows(SQL["how_many"], values)
         values["limit"] = exact if held <= exact else limit
-        sql = SQL["vectors"].format(nearest=SQL["nearest"].format(signs=signs))
         if is_ahead:
-            self._connections.ahead([(sql, values)], namespace)
+            self._connections.ahead([(SQL["vectors"], values)], namespace)
             return []
-        return self._connections.rows(sql, values)
+        return self._connections.rows(SQL["vectors"], values)
 
     def indexed(self, namespace: str, vector: NDArray[np.float32], limit: int) -> list[tuple[int, int, bytes]] | None:
         """Return number, owner and vector of the nearest passages by an index of vectors; None where there is none."""
-        if self._is_switched():
-            return None
         searched = max(_SEARCHED, min(limit, 1_000))
         asked = {"namespace": namespace, "dimensions": str(len(vector)), "searched": str(searched)}
         for number, *_ in self._connections.rows(SQL["vector_index"], asked):
@@ -305,10 +298,6 @@ class PostingsReader:
             values = {"namespace": namespace, "vector": str(vector.tolist()), "limit": limit}
             return self._connections.rows(sql, values)
         return None
-
-    def _is_switched(self) -> bool:
-        """Return whether the vectors of another embedder wait to be moved."""
-        return "switched_from" in dict(self._connections.known(META, lambda: self._connections.rows(META)))
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[bytes, TokenEntry]]:
         """Yield term counts, token ids and vectors of the passages that exist in a namespace; b"" for a past one."""

@@ -308,10 +308,8 @@ TABLES: Final = (
         "next_vectors",
         _columns("key number=>passages namespace->namespaces | bytes vector"),
         ("namespace", "number"),
-        "vectors of the next embedder. When none is missing, one change writes the new stamp and `switched_from`,"
-        " `switched_to` (and `…_knowledge`) to `meta`; from then on these vectors, and the new stamp in"
-        " `file_stamps.recipe` and `knowledge_items.embedder`, count. Short transactions then move them and delete"
-        " these rows.",
+        "vectors of the next embedder. When none is missing, one change moves them to `passage_vectors` and writes the"
+        " new stamp, also in `file_stamps.recipe` and `knowledge_items.embedder`.",
     ),
     Table(
         "deletions",

@@ -32,7 +32,7 @@ WHERE o.kind IN ('entity', 'relation') AND NOT EXISTS (
 );
 
 -- lengths
-SELECT o.kind, length({vector}), count(*)
+SELECT o.kind, length(v.vector), count(*)
 FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner GROUP BY 1, 2;
 
 -- next_lengths

@@ -1,5 +1,5 @@
 -- pending
--- After a switch of embedder that is not settled the vector waits in `next_vectors`.
+-- What has a vector of the next embedder waits for the switch.
 FROM passage_vectors v INDEXED BY passage_vectors_pending
 WHERE length(v.vector) = 0
     AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number);
@@ -50,34 +50,20 @@ SELECT number FROM namespaces WHERE number >= :space ORDER BY number;
 SELECT number FROM passages NOT INDEXED
 WHERE namespace = :space AND number IN (SELECT j.value FROM json_each(:numbers) j);
 
--- without_new
-FROM passage_vectors v
-WHERE NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number);
-
 -- is_any_missing
-SELECT EXISTS (SELECT 1 {without_new});
-
--- is_new_missing
-SELECT EXISTS (SELECT 1 {without_new} AND v.namespace = :space AND v.number >= :first AND v.number < :end);
-
--- waiting
-SELECT namespace, number FROM next_vectors LIMIT :limit;
+SELECT EXISTS (
+    SELECT 1 FROM passage_vectors v
+    WHERE NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number)
+);
 
 -- move
 UPDATE passage_vectors SET vector = (
-    SELECT x.vector FROM next_vectors x WHERE x.namespace = :space AND x.number = passage_vectors.number
-)
-WHERE namespace = :space AND number IN (SELECT j.value FROM json_each(:numbers) j);
+    SELECT x.vector FROM next_vectors x
+    WHERE x.namespace = passage_vectors.namespace AND x.number = passage_vectors.number
+);
 
 -- rename_recipes
-UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
-WHERE (namespace, owner) IN (
-    SELECT namespace, owner FROM file_stamps WHERE instr(recipe, :old) > 0 AND instr(recipe, :new) = 0 LIMIT :limit
-);
+UPDATE file_stamps SET recipe = replace(recipe, :old, :new) WHERE instr(recipe, :old) > 0;
 
 -- rename_stamps
-UPDATE knowledge_items SET embedder = :new_knowledge
-WHERE (namespace, owner) IN (
-    SELECT namespace, owner FROM knowledge_items
-    WHERE embedder = :old_knowledge AND :old_knowledge != :new_knowledge LIMIT :limit
-);
+UPDATE knowledge_items SET embedder = :new WHERE embedder = :old;

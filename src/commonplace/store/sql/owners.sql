@@ -40,7 +40,7 @@ WHERE v.namespace = {space};
 SELECT {token} FROM json_each(:numbers) j {tokens_of};
 
 -- vectors
-SELECT v.number, {vector}
+SELECT v.number, v.vector
 FROM json_each(:numbers) j CROSS JOIN passage_vectors v ON v.number = j.value
 WHERE v.namespace = {space};
 
@@ -60,7 +60,7 @@ WHERE v.number >= {first} AND v.namespace = {space} AND v.is_past = 0
 ORDER BY v.number;
 
 -- entries
-SELECT {entry}, v.token_ids, {vector}
+SELECT {entry}, v.token_ids, v.vector
 FROM json_each(:numbers) j CROSS JOIN passages p ON p.number = j.value {entry_joins}
 WHERE n.name = :namespace;
 
@@ -71,7 +71,7 @@ SELECT {first}, coalesce((
 ), 0);
 
 -- entries_between
-SELECT {entry}, v.token_ids, {vector}
+SELECT {entry}, v.token_ids, v.vector
 FROM passages p NOT INDEXED {entry_joins}
 WHERE p.namespace = {space} AND p.number >= :first AND p.number < :last AND v.is_past = 0
 ORDER BY p.number

@@ -1,10 +1,6 @@
 -- stamp
 INSERT INTO meta VALUES ('recall', :version) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
--- next_signs
-UPDATE passage_signs s SET next_signs = signs_of(x.vector) FROM next_vectors x
-WHERE x.namespace = s.namespace AND x.number = s.number;
-
 -- gone
 WITH gone AS (
     SELECT d.namespace, d.number
@@ -111,7 +107,7 @@ UNION ALL
 
 -- in_scope
 FROM passage_signs s
-WHERE s.namespace = {space} AND length({{signs}}) = length(:signs::bit varying)
+WHERE s.namespace = {space} AND length(s.signs) = length(:signs::bit varying)
     AND (:kinds::text[] IS NULL OR s.kind = ANY(:kinds::text[]))
     AND (:owners::bigint[] IS NULL OR s.owner = ANY(:owners::bigint[]))
     AND (:passed_over::bigint[] IS NULL OR s.owner != ALL(:passed_over::bigint[]));
@@ -121,14 +117,14 @@ SELECT count(*) FROM (SELECT 1 {in_scope} LIMIT :exact + 1) s;
 
 -- nearest
 SELECT s.number, s.owner {in_scope}
-ORDER BY bit_count({{signs}} # :signs::bit varying), s.number LIMIT :limit;
+ORDER BY bit_count(s.signs # :signs::bit varying), s.number LIMIT :limit;
 
 -- vectors
-SELECT x.number, x.owner, {vector} FROM ({{nearest}}) x
+SELECT x.number, x.owner, v.vector FROM ({nearest}) x
     JOIN passage_vectors v ON v.namespace = {space} AND v.number = x.number;
 
 -- entries
-SELECT t.terms, v.number, v.owner, v.token_ids, {vector}, o.kind, o.at, o.session
+SELECT t.terms, v.number, v.owner, v.token_ids, v.vector, o.kind, o.at, o.session
 FROM passage_vectors v JOIN owners o ON o.namespace = v.namespace AND o.number = v.owner
     LEFT JOIN passage_terms t ON t.namespace = v.namespace AND t.number = v.number
 WHERE v.number = ANY(:numbers::bigint[]) AND v.namespace = {space};

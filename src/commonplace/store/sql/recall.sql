@@ -55,7 +55,8 @@ BEGIN
         UPDATE passage_signs SET next_signs = signs_of(NEW.vector)
         WHERE namespace = NEW.namespace AND number = NEW.number;
     ELSE
-        UPDATE passage_signs SET signs = signs_of(NEW.vector), next_signs = NULL
+        -- Of a live passage only the switch of embedder changes the vector, and its signs are known.
+        UPDATE passage_signs SET signs = coalesce(next_signs, signs_of(NEW.vector)), next_signs = NULL
         WHERE namespace = NEW.namespace AND number = NEW.number;
     END IF;
     RETURN NULL;

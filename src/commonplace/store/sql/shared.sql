@@ -1,29 +1,11 @@
--- vector
--- The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there.
-CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
-    THEN coalesce((
-        SELECT x.vector FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number
-    ), v.vector)
-    ELSE v.vector END;
-
--- old
-(SELECT value FROM meta WHERE key = 'switched_from');
-
--- new
-(SELECT value FROM meta WHERE key = 'switched_to');
-
--- recipe
--- The recipe of a file's stamp `s`, which names the old embedder till then.
-CASE WHEN {old} != '' AND instr(s.recipe, {new}) = 0 THEN replace(s.recipe, {old}, {new}) ELSE s.recipe END;
-
 -- stamp
-s.sha256, s.size, s.mtime_ns, {recipe};
+s.sha256, s.size, s.mtime_ns, s.recipe;
 
 -- passage
 p.number, p.id, p.owner, p.ordinal, {passages:p};
 
 -- token
-v.number, v.owner, v.token_ids, {vector}, o.kind, o.at, o.session;
+v.number, v.owner, v.token_ids, v.vector, o.kind, o.at, o.session;
 
 -- entry
 p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, {text:p};
