@@ -142,7 +142,6 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
 
 
 def _time(text: str, form: str) -> float | None:
-    """Read a time in UTC; None for what is not of the form."""
     try:
         return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
     except ValueError:

@@ -120,7 +120,6 @@ print(json.dumps({name: sizes.get(name, 0) for name in ("resident_bytes", "peak_
 
 
 def _processes(store: Path, embedder: str | None, questions: Sequence[str]) -> dict[str, Any]:
-    """Return `first_answer_ms` (median of five starts), `bare_python_ms`, and memory after all questions."""
     with TemporaryDirectory(prefix="commonplace-benchmark-") as name:
         one, many = Path(name) / "one.json", Path(name) / "many.json"
         one.write_text(json.dumps(questions[:1]), encoding="utf-8")

@@ -45,7 +45,6 @@ def _sheets(title: str, value: Mapping[str, Any]) -> Iterator[Sheet]:
 
 
 def _table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
-    """Yield one table of what the rows hold, a row each, and then the tables inside of them."""
     flat = {
         what: {name: _cell(name, each) for name, each in row.items() if not isinstance(each, Mapping | list)}
         for what, row in rows.items()

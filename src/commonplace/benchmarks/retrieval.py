@@ -122,7 +122,6 @@ def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
 
 
 def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[Answer]]) -> dict[str, Any]:
-    """Return the means of each measure, and the mean recall by how many hits are looked at, of each method."""
     methods, curves = {}, {}
     for method, answers in asked.items():
         judged = [(answer.ranking, query.grades) for query, answer in zip(queries, answers, strict=True)]
@@ -148,7 +147,6 @@ def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, f
 
 
 def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[Answer]]) -> None:
-    """Write one line for each query: what was wanted, and what every method made of it."""
     with file.open("w", encoding="utf-8") as stream:
         for number, query in enumerate(queries):
             found = {}

@@ -164,7 +164,6 @@ def mcp(invocation: Invocation, /, **given: Any) -> None:
 
 
 def _of_clone(name: str) -> Any:
-    """Return a module of the directory `benchmarks`, which is not installed."""
     clone = Path(commonplace.__file__).parents[2]
     if not (clone / "benchmarks" / f"{name}.py").is_file():
         what = "--vectors-cache" if name == "vectors" else "this benchmark"

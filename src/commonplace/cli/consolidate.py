@@ -85,8 +85,6 @@ class _Command(Command):
 
 
 class _Agents(_Command, Group):
-    """A group that takes the options of all agents, too."""
-
     command_class = _Command
 
 
@@ -102,8 +100,6 @@ def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
 
 
 def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]) -> None:
-    """Print what each agent found and did, with the texts of the memories that are shown."""
-
     def row(agent: str, found: tuple[Any, Outcome]) -> Rows:
         result, outcome = found
         fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
@@ -147,7 +143,6 @@ def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]
 
 
 def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
-    """Return what a result is called, and what is known of it."""
     match agent:
         case "decay":
             action, urgency = _DECAY_ACTIONS[result.action], f"urgency {result.urgency}"

@@ -48,7 +48,6 @@ _WARNING: Final = "yellow"
 
 
 def _fact(fact: views.RelationView) -> Rows:
-    """Yield the sentence of a fact, then its properties, with its id last."""
     yield Line(fact.fact, "dim" if fact.retracted or fact.expired_at is not None else "cyan")
     score = f"{fact.score:.2f}" if fact.score else ""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"

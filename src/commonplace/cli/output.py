@@ -48,8 +48,6 @@ class Caller:
 
 
 class _CallersStream(StringIO):
-    """Standard output or standard error of a caller, by its descriptor."""
-
     def __init__(self, caller: Caller, descriptor: int) -> None:
         super().__init__()
         self._caller, self._descriptor = caller, descriptor

@@ -63,11 +63,6 @@ _MAX_REFERENCES: Final = 5
 def _show(
     invocation: Invocation, result: SearchResult, form: str | None, receipts: Sequence[Receipt], *, of_memories: bool
 ) -> None:
-    """Print a result in the form that was asked for.
-
-    Args:
-        receipts: one for each hit where the form is "why", else none.
-    """
     if form in ("brief", "paths-only") and not result.hits:
         notice = "; ".join(filter(None, ["nothing relevant found", _held_back(result)]))
         result = replace(result, notices=(*result.notices, notice))
@@ -127,13 +122,11 @@ def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: 
 
 
 def _names(before: str, names: Sequence[str], style: str = "") -> Rows:
-    """Yield names behind a word, on as few lines as they fit on."""
     first, *rest = [styled(f"{name},", style=style) for name in names[:-1]] + [styled(names[-1], style=style)]
     return packed([styled((before, style), first), *rest], " ", _room())
 
 
 def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
-    """Yield what to try if nothing was found, unless a notice says it, and what is below the floor."""
     if not result.hits:
         yield Line(nothing, "bold")
         if result.trace.candidates:
@@ -142,7 +135,6 @@ def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
 
 
 def _held_back(result: SearchResult) -> str:
-    """Say how many hits are below the floor; "" if none are."""
     if result.best_held_back is None:
         return ""
     return f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}; --min-score 0 shows them"
@@ -188,7 +180,6 @@ def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
 
 
 def _head(rank: int, hit: Hit) -> list[Text]:
-    """Return the head of a hit in pieces: rank and place, score, and its symbol or heading."""
     from commonplace.search.result import location
 
     name = harmless_line(hit.heading if hit.path else hit.kind)
@@ -229,7 +220,6 @@ def _snippet(hit: Hit, query: str) -> Rows:
 
 
 def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:
-    """Explain the rank of a hit, if receipts were requested: a sentence, and what each signal added."""
     for receipt in receipts[rank - 1 : rank]:
         yield Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
         added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]

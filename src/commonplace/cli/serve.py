@@ -112,7 +112,6 @@ def _open(link: str) -> None:
 
 
 def _run(invocation: Invocation, address: Address, report: Callable[[str], None], **options: Any) -> None:
-    """Serve the store, and answer commands of this machine too, until SIGINT or SIGTERM."""
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import run
 

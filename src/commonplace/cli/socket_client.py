@@ -62,7 +62,6 @@ def answered(arguments: Sequence[str]) -> bool:
 
 
 def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tuple[int, str]] | None:
-    """Return the output in a server's answer; None if the command is left to this process."""
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # as the program prints by itself

@@ -174,8 +174,6 @@ def run(request: Mapping[str, Any], engine: Callable[[], Engine]) -> list[tuple[
 
 @dataclass(slots=True)
 class _Served(Invocation):
-    """A run of a command for another process, on the open store."""
-
     engine: Callable[[], Engine] | None = None
 
     def open(

@@ -96,11 +96,6 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
 
 
 def _input(given: str) -> dict[str, Any]:
-    """Return the input that an option holds or names.
-
-    Raises:
-        click.BadParameter: it is not a JSON object, or cannot be read.
-    """
     text, wrong = given, ""
     if not given.lstrip().startswith(("{", "[")):
         try:

@@ -286,7 +286,6 @@ def _plain(value: Any) -> Any:
 
 
 def _methods() -> Iterator[tuple[tuple[str, str], Operation]]:
-    """Yield the operation behind each method of the engine and its services."""
     for operation in OPERATIONS.values():
         call = operation.call if isinstance(operation.call, str) else operation.call.__name__
         service, _, name = call.rpartition(".")

@@ -115,7 +115,6 @@ class ConsolidationApi(Service):
         kinds: Sequence[Kind] | None = ("memory",) if query.issue else None
 
         def names(min_score: float | None) -> set[str]:
-            """Return the ids of memories and of their sources, and the paths."""
             hits = self._engine.search(query.query, golden.LOOKED_AT, kinds, min_score=min_score).hits
             found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
             memories = self._store.memories(self._namespace, Selection(ids=tuple(found))) if found else []

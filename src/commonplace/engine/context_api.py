@@ -146,7 +146,6 @@ class ContextApi(Service):
         return replace(result, hits=hits, agent=wishes.agent, notices=notices)
 
     def _opening(self, known: Collection[str] = ()) -> Context:
-        """Return the context of a session that has no task yet: long memories, then the newest others."""
         limit = int_in("limit", PASSAGES if self._limit is None else self._limit, 1, MAX_PASSAGES)
         self._runtime.before()
         now, policy = self._runtime.now(), self._runtime.retention

@@ -91,7 +91,6 @@ class Doctor(Service):
         return DoctorReport(checked, (*findings, *of_secrets))
 
     def _secrets(self, mend: bool) -> list[Problem]:
-        """Search everything stored for secrets, and update the Markdown pages."""
         engine, runtime = self._engine, self._runtime
 
         def sync(namespace: str) -> None:
@@ -219,7 +218,6 @@ class Doctor(Service):
 
 
 def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
-    """Return whether chunks match a text at their lines and together cover every line that is not blank."""
     lines = text.split("\n")
     covered = {number for each in chunks for number in range(each.start_line, each.end_line + 1)}
     return all(number in covered for number, line in enumerate(lines, 1) if line.strip()) and all(

@@ -1607,7 +1607,6 @@ class Engine:
 
 
 def _person() -> str:
-    """Return the name of the machine's user."""
     import getpass
 
     try:

@@ -598,7 +598,6 @@ class Graph:
         valid_at: Moment | None = None,
         include_past: bool = False,
     ) -> Iterator[tuple[GraphReader, views.Times]]:
-        """Give what reads from one state of the store, and of which time, with what happens before a call."""
         for each in ids:
             validate.reject_invalid_id(each)
         times = self._times(as_of, valid_at, include_past)
@@ -608,7 +607,6 @@ class Graph:
 
     @contextmanager
     def _writing(self, *ids: str) -> Iterator[GraphService]:
-        """Give what writes to what some ids name, with what happens around a call that does not fail."""
         for each in ids:
             validate.reject_invalid_id(each)
         self._before()
@@ -724,7 +722,6 @@ def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, known:
 
 
 def _notices(delivery: Delivery) -> tuple[str, ...]:
-    """Return what is to be said of a delivery to Graphiti."""
     if not delivery.waiting:
         return delivery.notices
     return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` sends everything")
@@ -739,7 +736,6 @@ def _beginning(name: str, given: Moment | None, now: float) -> float | None:
 
 
 def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tuple[str, ...]]:
-    """Return a text or JSON without secrets and without what was recalled, and what is to be said of that."""
     notices: list[str] = []
     kinds: list[str] = []
 

@@ -68,7 +68,6 @@ class IndexApi(Service):
         return self._index(self._selection(root, globs), self._runtime.progress, force=force, keep_most=keep_most)
 
     def _off(self) -> str:
-        """Return which setting keeps files from being indexed, "" for none."""
         origin = self._settings.origins.get("index.enabled", "default")
         return f"index.enabled is off ({origin})" if self._settings.index.enabled == "off" else ""
 
@@ -91,7 +90,6 @@ class IndexApi(Service):
         return Selection(self._runtime.project, root, include, own.max_file_bytes, excluded)
 
     def _index(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
-        """Index a selection, in a worker if there is one; see `index_root`."""
         worker, here = self._runtime.worker, partial(self.index_here, selection, progress, **options)
         if worker is None:
             return here()

@@ -101,7 +101,6 @@ class KnowledgeApi(Service):
         )
 
     def _with_models(self, given: KnowledgeRuntime, embedder: object, reranker: Reranker | None) -> KnowledgeRuntime:
-        """Add the embedder and the re-ranker that a configuration asks for."""
         config, own, why_not = given.config, for_kind(self._runtime.embedder, "knowledge"), ""
         if config.vector_enabled and isinstance(embedder, str):
             try:

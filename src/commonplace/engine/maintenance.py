@@ -267,7 +267,6 @@ class IndexMaintenance:
         return self._index.reader()
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> IndexUpdate | None:
-        """Bring the index up to date, in a worker if there is one and much to do."""
         here = partial(bring_up_to_date, self._store, self._index, timeout_s=timeout_s, progress=progress)
         if self._worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
             return here()

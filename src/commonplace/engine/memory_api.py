@@ -165,7 +165,6 @@ def read(runtime: Runtime, path: str, first: int, lines: int, *, touch: bool) ->
 
 
 def _text(runtime: Runtime, path: str) -> str | None:
-    """Return a page, what a memory says, or an artifact or document as its passages have it."""
     store, namespace = runtime.store, runtime.namespace
     if path.startswith(MEMORY_PREFIX):
         id_ = path.removeprefix(MEMORY_PREFIX)

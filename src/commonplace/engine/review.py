@@ -183,7 +183,6 @@ def refuse_agent(trusts: Iterable[float]) -> None:
 
 
 def _settle(engine: Engine, found: Question, given: str, place: int | None, reason: str, text: str) -> None:
-    """Settle a dispute of the graph and the same question about memories."""
     runtime, first = engine._runtime, found.sides[0].id
     said = disputes_of(runtime.store, engine.namespace).get(found.id, {})
     pairs = [each for each in overtaken(runtime.store, engine.namespace) if found.id in each.disputes]
@@ -229,7 +228,6 @@ def _correct(engine: Engine, found: Question, reason: str, text: str, *, is_kept
 
 
 def _supersede(engine: Engine, ids: Sequence[str], chosen: Set[str], given: str, text: str, reason: str) -> None:
-    """Link memories, newest first, as answered, and settle disputes of the graph between them."""
     if given == "edit" and ids:
         engine.update(ids[0], _written(text))
     others = [id_ for id_ in ids if id_ not in chosen]

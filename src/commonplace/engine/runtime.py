@@ -283,7 +283,6 @@ class Runtime:
             self.uses.count(ids, self.now())
 
     def _write_uses(self, uses: Sequence[Use]) -> None:
-        """Write that memories were used, those of this process too."""
         if write_uses(self.store, self.namespace, self.retention, uses) and self.keeps_journal:
             self.journal.written()
         if self.has_ultra:

@@ -128,7 +128,6 @@ class Tokens:
         return bool(self._store.notes(_WHOLE_STORE, _KIND))
 
     def _read(self) -> list[tuple[Token, str]]:
-        """Return the tokens, each with the digest of its text."""
         found = []
         for note in self._store.notes(_WHOLE_STORE, _KIND):
             stored = json.loads(note.body)

@@ -201,7 +201,6 @@ def _duplicates(store: Store, namespace: str, live: Iterable[StoredMemory]) -> I
 
 
 def _contradictions(graph: GraphReading) -> Iterator[Finding]:
-    """Find the facts of the graph that cannot all be true."""
     disputes: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for relation in graph.disputed():
         disputes[relation.dispute].append((relation.id, relation.fact))
@@ -212,7 +211,6 @@ def _contradictions(graph: GraphReading) -> Iterator[Finding]:
 
 
 def _stale(project: Path | None, live: Iterable[StoredMemory]) -> Iterator[Finding]:
-    """Find memories that speak of files which changed or went since."""
     if project is None:
         return
     became: dict[str, str] = {}
@@ -225,7 +223,6 @@ def _stale(project: Path | None, live: Iterable[StoredMemory]) -> Iterator[Findi
 
 
 def _orphans(notes: Mapping[str, str], everything: Sequence[StoredMemory]) -> Iterator[Finding]:
-    """Find promoted memories without their note, and notes without their memory."""
     known = {each.owner.id: each for each in everything}
     for each in everything:
         path = each.record.vault_path

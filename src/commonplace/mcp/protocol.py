@@ -275,7 +275,6 @@ def _server_form(registry: Registry) -> dict[str, str]:
 
 
 def _offer(registry: Registry) -> dict[str, Any]:
-    """Return the kinds of things that a server offers, and how to use them; no list is announced when it changes."""
     kinds: dict[str, Any] = {kind: {} for kind in ("tools", "resources", "prompts") if getattr(registry, kind)}
     return {"capabilities": kinds, **({"instructions": registry.instructions} if registry.instructions else {})}
 

@@ -218,8 +218,6 @@ class _Request:
 
 
 class _Batch:
-    """Collects the answers to the messages of one line, and sends them as one when the last has come."""
-
     def __init__(self, size: int, writer: LineWriter) -> None:
         self._missing = size
         self._answers: list[bytes] = []

@@ -174,7 +174,6 @@ def _about(engine: Engine, given: Arguments) -> _Known:
 
 
 def _answers(engine: Engine, given: Arguments) -> _Known:
-    """Return the facts and entities that answer a query, and what is linked to the memory that answers it best."""
     query, limit, times = given["query"], given.get("limit", _LIMIT), _times(given)
     facts = engine.graph.search_edges(query, limit, **times)
     entities = engine.graph.search_entities(query, limit, **times)
@@ -329,7 +328,6 @@ def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> di
 
 
 def _path(hit: Hit, place: PagePlace | None) -> str:
-    """Return by what name `memory_get` reads a hit."""
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
     from commonplace.settings.paths import is_page_name
 

@@ -398,7 +398,6 @@ def _answer(
 
 
 async def _transfer(service: Service, operation: Operation, request: Request, namespace: str) -> Response:
-    """Answer an export or an import by way of a temporary file."""
     arguments = _arguments(operation, request, {})
     directory = tempfile.TemporaryDirectory(prefix="commonplace-")
     file = Path(directory.name) / "lines.jsonl"

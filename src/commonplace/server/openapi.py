@@ -122,7 +122,6 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _described(schema: Schema) -> Schema:
-    """Return the schema of an object whose descriptions speak of JSON."""
     properties = {
         name: one | ({"description": _as_json(one["description"])} if "description" in one else {})
         for name, one in schema.get("properties", {}).items()

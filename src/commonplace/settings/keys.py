@@ -129,7 +129,6 @@ def _goes_on(value: object, prefixes: tuple[str, ...]) -> bool:
 
 
 def _value(kind: Kind, raw: object, textual: bool) -> object:
-    """Convert a value to its kind; raise TypeError or ValueError if it is of another."""
     text = str(raw).strip()
     if kind in ("globs", "names"):
         items = [part.strip() for part in text.split(",") if part.strip()] if textual else raw

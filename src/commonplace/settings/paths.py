@@ -212,7 +212,6 @@ def export_target(project: Path, store: Path, written: str, *, setting: str, ori
 
 
 def _forbidden(target: Path, project: Path, store: Path) -> str:
-    """Return why a settings file may not name a file for exports, or ""."""
     if not target.is_relative_to(project):
         return f"outside the project {project}"
     # In lower case, for file systems on which .GIT is .git.
@@ -229,7 +228,6 @@ def _forbidden(target: Path, project: Path, store: Path) -> str:
 
 
 def _is_export(path: Path) -> bool:
-    """Return whether a file begins as `index export` begins its index and its vectors, or is a list of no vectors."""
     if not path.is_file():
         return False
     try:

@@ -80,7 +80,6 @@ async def _enter(session: PageSession, request: Request) -> Response:
 
 
 async def _edit(service: Service, session: PageSession, request: Request) -> Response:
-    """Switch on or off that the page may change something."""
     service.access.check_visitor(request)
     editing = json_object(await service.body(request)).get("editing")
     if not isinstance(editing, bool):
@@ -96,7 +95,6 @@ async def _call(service: Service, operation: Operation, request: Request) -> Res
 
 
 def _store(engine: Engine) -> dict[str, Any]:
-    """Return the settings with their origins, the clients and the backups."""
     settings = engine.settings
     clients = [(each, each.place(Path.cwd(), Path.home())) for each in CLIENTS.values()]
     return {
