@@ -307,7 +307,7 @@ def test_a_namespace_has_its_own_graph(moved: Program) -> None:
 
 
 def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None:
-    done = moved.run("graph", "export", "graph.json", "--format", "graphiti")
+    done = moved.run("graph", "export", "graph.json")
     assert done.stdout.startswith("Wrote 3 episodes, 7 entities and 5 facts: ")
     assert moved.run("graph", "export", "-").stdout == (moved.project / "graph.json").read_text("utf-8")
     tried = moved.json("graph", "import", "graph.json", "--dry-run", "--namespace", "copy")

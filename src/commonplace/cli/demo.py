@@ -15,7 +15,6 @@ import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.options import read_text
 from commonplace.cli.output import notify, progress_bars
 from commonplace.cli.rows import Line, Rows, counted, emit, styled
 from commonplace.cli.search import hit_rows
@@ -50,7 +49,7 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
     store = invocation.store = invocation.store or str(own)
     roots = tuple(path.absolute() for path in paths) or (Path(commonplace.__file__).parent,)
     text = (files("commonplace.cli") / "demo.questions").read_text() if questions is None else None
-    lines = [line.strip() for line in (text or read_text((), questions, _MAX_BYTES) or "").splitlines()]
+    lines = [line.strip() for line in (text or options.read_text((), questions, _MAX_BYTES) or "").splitlines()]
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:
         raise UsageError(f"{questions} has no questions", remedy="write one question a line")

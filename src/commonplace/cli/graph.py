@@ -12,8 +12,7 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.options import read_text
-from commonplace.cli.output import notify, print_json, say, write_whole
+from commonplace.cli.output import notify, say, write_whole
 from commonplace.cli.rows import (
     MAX_LISTED,
     Answer,
@@ -23,6 +22,7 @@ from commonplace.cli.rows import (
     counted,
     counts_text,
     emit,
+    emit_text,
     holdings,
     listed,
     local_time,
@@ -91,10 +91,7 @@ _entity_types = options.text("--type", "entity_types", metavar="TYPE", many=True
 _relation_types = options.text("--type", "relation_types", metavar="TYPE", many=True, help="Only of this type.")
 _past = click.option("--past", "include_past", is_flag=True, help="Also facts that have ended or were retracted.")
 _found = options.group(options.query, options.limit("num_results", 10))
-_file = options.group(
-    click.argument("file", type=options.ANY_FILE),
-    click.option("--format", type=click.Choice(["graphiti"]), expose_value=False, help="Format of FILE."),
-)
+_file = click.argument("file", type=options.ANY_FILE)
 _name, _uuid, _entity_argument = map(click.argument, ("name", "uuid", "entity"))
 _ends = options.group(click.argument("source"), click.argument("target"))
 
@@ -123,7 +120,7 @@ def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: A
 
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
-    content = read_text(text, file, engine.settings.memory.max_bytes)
+    content = options.read_text(text, file, engine.settings.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in values.items() if value is not None}
@@ -257,13 +254,9 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
     """
     with opened(invocation) as engine:
         made = engine.graph.build_context(names, **values)
-    notify((*made.notices, *(f"there is no entity {name!r:.80}" for name in made.missing)), invocation)
-    if invocation.as_json:
-        print_json(made.to_dict())
-    elif made.text:
-        say(made.text)
-    elif not made.missing:
-        notify(("nothing is known about it, or the token budget is too small",), invocation)
+    notify((f"there is no entity {name!r:.80}" for name in made.missing), invocation)
+    nothing = () if made.missing else ("nothing is known about it, or the token budget is too small",)
+    emit_text(invocation, made, made.text, *nothing)
 
 
 @ask(graph, _name, options.as_of)

@@ -12,7 +12,6 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.options import can_ask
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say, write_whole
 from commonplace.cli.rows import (
     INDENT,
@@ -147,7 +146,7 @@ def _reports(
                 reports[str(place)] = engine.index(place, force=force, keep_most=place not in may_remove)
             engine.embed_pending()
     except RemovalError as error:
-        if not can_ask(invocation):
+        if not options.can_ask(invocation):
             raise
         # The store is closed while a person thinks, and no bar is drawn over the question.
         invocation.close()

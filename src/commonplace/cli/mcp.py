@@ -13,7 +13,6 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.options import refuse_unasked
 from commonplace.cli.output import hint, print_json, say, write_whole
 from commonplace.cli.rows import Line, emit
 from commonplace.errors import UsageError
@@ -89,7 +88,7 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         before = str(place) if old else "/dev/null"
         say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
     if not is_agreed:
-        refuse_unasked(invocation, "write the file")
+        options.refuse_unasked(invocation, "write the file")
         if not click.confirm("Write this?", default=True):
             hint("Nothing was written.")
             return FAILURE

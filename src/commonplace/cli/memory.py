@@ -15,7 +15,6 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.options import can_ask, read_text, refuse_unasked
 from commonplace.cli.output import notify, say
 from commonplace.cli.rows import (
     MAX_LISTED,
@@ -143,7 +142,7 @@ def remember(engine: Engine, /, text: tuple[str, ...], file: Path | None, force:
 
     Example: commonplace remember "We chose Postgres for billing" --tag decision --source standup
     """
-    content = read_text(text, file, engine.settings.memory.max_bytes)
+    content = options.read_text(text, file, engine.settings.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     memory = engine.remember(content, force=force, **_given(values))
@@ -159,7 +158,7 @@ def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None,
 
     Example: commonplace update 3f2a "We moved billing to SQLite" --tag storage
     """
-    content = read_text(text, file, engine.settings.memory.max_bytes) if text or file is not None else None
+    content = options.read_text(text, file, engine.settings.memory.max_bytes) if text or file is not None else None
     memory = engine.update(engine.resolve_id(id), content, **_given(values))
     return memory, _outcome(memory)
 
@@ -210,10 +209,9 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
         return Row(memory.id, known, memory.content)
 
     where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
-    none = "No such memories." if is_filtered else f"No memories{where}. Keep one with `commonplace remember`."
-    emit(invocation, found, listed(found, row, none=none))
-    if is_more:
-        notify((f"there are more; see them with --offset {passed}",), invocation)
+    none = f"No memories{where}. Keep one with `commonplace remember`."
+    emit(invocation, found, listed(found, row, none="No such memories." if is_filtered else none))
+    notify((f"there are more; see them with --offset {passed}",) if is_more else (), invocation)
 
 
 @click.group(cls=Group)
@@ -269,7 +267,7 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
             emit(invocation, done, Line(f"{done['id']} settled: {done['answer']}", "green"))
         elif ids:
             emit(invocation, *_for_each(engine, ids, engine.review))
-        elif can_ask(invocation):
+        elif options.can_ask(invocation):
             _ask_all(engine, reason)
         else:
             found = engine.questions()
@@ -496,7 +494,7 @@ def forget(
 
     is_named = bool(ids or given)  # or else the engine says what there is to forget by
     if is_named and not dry_run and not yes:
-        refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
+        options.refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
         _delete(invocation, act, dry_run=True)
         # The store is closed while a person thinks.
         invocation.close()

@@ -12,7 +12,6 @@ import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.options import read_bytes
 from commonplace.cli.output import print_json, say
 from commonplace.cli.rows import counted
 from commonplace.errors import CommonplaceError
@@ -99,7 +98,7 @@ def _input(given: str) -> dict[str, Any]:
     text, wrong = given, ""
     if not given.lstrip().startswith(("{", "[")):
         try:
-            name, data = read_bytes(given, MAX_INPUT_BYTES)
+            name, data = options.read_bytes(given, MAX_INPUT_BYTES)
             text = "" if data is None else data.decode("utf-8-sig")
             wrong = f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit" if data is None else ""
         except UnicodeDecodeError as error:
