@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import commonplace
-from commonplace.benchmarks.measures import percentile
 from commonplace.dataclasses import dataclass
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
+from commonplace.search.retrieval_log import percentile
 from commonplace.types import METHODS, Document, Hit, Method, Progress, Stage
 
 DEPTH = 100

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
+from commonplace.search.retrieval_log import percentile
+
 
 def ndcg(ranking: Sequence[str], grades: Mapping[str, float], k: int) -> float:
     """Return the normalised discounted cumulative gain of the first `k`, 0–1; 0 where nothing is relevant.
@@ -61,18 +63,6 @@ def first_relevant(ranking: Sequence[str], wanted: Collection[str]) -> int | Non
 def mean(values: Collection[float]) -> float:
     """Return the arithmetic mean, 0 for no values."""
     return math.fsum(values) / len(values) if values else 0.0
-
-
-def percentile(values: Collection[float], share: float) -> float:
-    """Return the smallest value that at least `share` (0–1) of the values do not exceed: the nearest rank.
-
-    Nothing is interpolated, so the answer is always a value that was measured; 0 for no values.
-    """
-    if not values:
-        return 0.0
-    # The small amount keeps 0.95 × 100 = 95.00000000000001 from becoming rank 96.
-    rank = math.ceil(share * len(values) - 1e-9)
-    return sorted(values)[max(rank, 1) - 1]
 
 
 def median(values: Collection[float]) -> float:

@@ -331,12 +331,10 @@ def logs(engine: Engine, /, since: str | None) -> Answer:
 
     Example: commonplace store logs --since yesterday
     """
-    from commonplace.dates.time import moment_of
-
     found = engine.retrievals(since)
     if found.first is None or found.last is None:
         return found, "No search is logged."
-    first, last = local_time(moment_of(found.first)), local_time(moment_of(found.last))
+    first, last = local_time(found.first), local_time(found.last)
 
     def rows() -> Rows:
         yield f"{counted(found.searches, 'search', 'searches')} from {first} to {last}"
@@ -349,7 +347,9 @@ def logs(engine: Engine, /, since: str | None) -> Answer:
             yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
         after = f"after {found.followed:.0%} of the searches that found something"
         yield f"Then opened or touched: {counted(found.uses, 'use')}, {after}"
-        yield from listed(found.most_found, lambda one: Line(f"{one[1]:,}  {one[0]}", level=1), "Found most often:")
+        yield from listed(
+            found.most_found, lambda one: Line(f"{one.searches:,}  {one.path}", level=1), "Found most often:"
+        )
 
     return found, rows()
 
@@ -402,10 +402,10 @@ def _health(found: Health, texts: Mapping[str, str]) -> Rows:
     if not found.findings:
         yield Line("\nNothing to look at.", "green")
     for answer in found.failed:
-        missing = ", ".join(name for name in answer.golden.relevant if name not in answer.found)
+        missing = ", ".join(name for name in answer.relevant if name not in answer.found)
         wrong = [f"does not find {missing}"] if missing else []
         wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
-        yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)
+        yield Line(f"golden query {answer.query!r} {' and '.join(wrong)}", "red", 1)
     if found.golden and not found.failed:
         queries = counted(len(found.golden), "golden query", "golden queries")
         yield Line(f"{queries}: each finds its expected results", "green", 1)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from commonplace.dataclasses import dataclass
-from commonplace.formats.json_values import plain
+from commonplace.formats.json_values import View
 from commonplace.graph.service import denial_of
 from commonplace.health.golden import GoldenAnswer
 from commonplace.memory.admission import what_became
@@ -38,7 +38,7 @@ BANDS: tuple[float, ...] = (0.05, 0.10, 0.25, 0.35, 0.65, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(View):
     """Something that a person may want to look at.
 
     Attributes:
@@ -50,17 +50,15 @@ class Finding:
     kind: Kind
     ids: tuple[str, ...]
     why: str
-
-    @property
-    def command(self) -> str:
-        return _COMMANDS.get(self.kind, "").format(self.ids[-1])
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Health(View):
     """The health of a namespace.
 
     Attributes:
+        counts: how many findings there are of each kind.
         tiers, statuses: how many memories there are of each; archived ones count in `statuses` alone.
         retention: how many active memories have a retention up to each upper end, and above the one before.
         findings: by kind, then by id.
@@ -73,29 +71,14 @@ class Health:
     statuses: Mapping[str, int]
     retention: Mapping[str, int]
     pending: Mapping[str, int]
+    counts: Mapping[str, int]
     findings: tuple[Finding, ...] = ()
     golden: tuple[GoldenAnswer, ...] = ()
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many findings there are of each kind."""
-        return {kind: sum(each.kind == kind for each in self.findings) for kind in KINDS}
 
     @property
     def failed(self) -> tuple[GoldenAnswer, ...]:
         """The golden queries that do not find all that they must, or show what they must not."""
         return tuple(answer for answer in self.golden if not answer.is_whole)
-
-    def to_dict(self) -> dict[str, Any]:
-        names = ("namespace", "memories", "tiers", "statuses", "retention", "pending", "counts")
-        return {
-            **{name: plain(getattr(self, name)) for name in names},
-            "findings": [{**plain(each), "command": each.command} for each in self.findings],
-            "golden": [
-                {**answer.golden.to_dict(), "found": list(answer.found), "shown": list(answer.shown)}
-                for answer in self.golden
-            ],
-        }
 
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
@@ -160,7 +143,7 @@ def examine(
         for older, newer, is_sure, disputes in overtaken(store, namespace):
             if not is_sure and not disputes:  # which are findings themselves
                 why = "the second may take the place of the first"
-                findings.append(Finding("overtaken", (older.owner.id, newer.owner.id), why))
+                findings.append(_finding("overtaken", (older.owner.id, newer.owner.id), why))
         findings += [*_stale(project, live), *_orphans(notes, everything), *_junk(live)]
     banded = Counter(
         BANDS[bisect_left(BANDS, retention.retention(each.record, now))]
@@ -174,9 +157,14 @@ def examine(
         statuses={status: sum(each.record.status == status for each in everything) for status in STATUSES},
         retention={f"{end:.2f}": banded[end] for end in BANDS},
         pending={agent: found["open"] for agent, found in issues.items() if agent and found.get("open")},
+        counts={kind: sum(each.kind == kind for each in findings) for kind in KINDS},
         findings=tuple(sorted(findings, key=lambda each: (KINDS.index(each.kind), each.ids))),
         golden=tuple(golden),
     )
+
+
+def _finding(kind: Kind, ids: tuple[str, ...], why: str) -> Finding:
+    return Finding(kind, ids, why, _COMMANDS.get(kind, "").format(ids[-1]))
 
 
 def _duplicates(store: Store, namespace: str, live: Iterable[StoredMemory]) -> Iterator[Finding]:
@@ -191,13 +179,13 @@ def _duplicates(store: Store, namespace: str, live: Iterable[StoredMemory]) -> I
         same[digests[number]].append(known[number].owner.id)
     for ids in same.values():
         if len(ids) > 1:
-            yield Finding("duplicate", tuple(sorted(ids)), "duplicates")
+            yield _finding("duplicate", tuple(sorted(ids)), "duplicates")
     shared = groupby(store.shared_bands(namespace, _MAX_IN_BAND), itemgetter(0))
     pairs = {pair for _, rows in shared for pair in combinations([number for _, number in rows], 2)}
     for one, other in pairs:
         first, second = known[one], known[other]
         if digests[one] != digests[other] and is_near_duplicate(first.record.content, second.record.content):
-            yield Finding("duplicate", tuple(sorted((first.owner.id, second.owner.id))), "they say nearly the same")
+            yield _finding("duplicate", tuple(sorted((first.owner.id, second.owner.id))), "they say nearly the same")
 
 
 def _contradictions(graph: GraphReading) -> Iterator[Finding]:
@@ -207,7 +195,7 @@ def _contradictions(graph: GraphReading) -> Iterator[Finding]:
     for facts in disputes.values():
         denial = denial_of(graph, facts[0][0]) if len(facts) == 1 else None
         said = " / ".join([*(fact for _, fact in facts), *([denial.text] if denial else ())])
-        yield Finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
+        yield _finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
 
 
 def _stale(project: Path | None, live: Iterable[StoredMemory]) -> Iterator[Finding]:
@@ -219,7 +207,7 @@ def _stale(project: Path | None, live: Iterable[StoredMemory]) -> Iterator[Findi
             if reference not in became:
                 became[reference] = what_became(reference, project)
         if changes := list(filter(None, map(became.get, each.owner.references))):
-            yield Finding("stale", (each.owner.id,), f"{', '.join(changes)} since it was written")
+            yield _finding("stale", (each.owner.id,), f"{', '.join(changes)} since it was written")
 
 
 def _orphans(notes: Mapping[str, str], everything: Sequence[StoredMemory]) -> Iterator[Finding]:
@@ -227,11 +215,11 @@ def _orphans(notes: Mapping[str, str], everything: Sequence[StoredMemory]) -> It
     for each in everything:
         path = each.record.vault_path
         if each.expired_at is None and path and path not in notes:
-            yield Finding("orphan", (each.owner.id,), f"its note {path} is not in the vault")
+            yield _finding("orphan", (each.owner.id,), f"its note {path} is not in the vault")
     for path, id_ in notes.items():
         memory = known.get(id_)
         if memory is None or memory.expired_at is not None or memory.record.vault_path != path:
-            yield Finding("orphan", (id_,), f"the note {path} is of no promoted memory")
+            yield _finding("orphan", (id_,), f"the note {path} is of no promoted memory")
 
 
 def _junk(live: Iterable[StoredMemory]) -> Iterator[Finding]:
@@ -240,4 +228,4 @@ def _junk(live: Iterable[StoredMemory]) -> Iterator[Finding]:
         if each.owner.session or each.record.use_count or each.record.status == "promoted":
             continue
         if why := suspicion(each.record.content):
-            yield Finding("junk", (each.owner.id,), why)
+            yield _finding("junk", (each.owner.id,), why)

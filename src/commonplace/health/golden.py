@@ -49,16 +49,15 @@ and of what they were made from, and paths."""
 
 
 @dataclass(frozen=True, slots=True)
-class GoldenAnswer:
+class GoldenAnswer(GoldenQuery):
     """What a golden query finds of what it must find, and shows of what it must not."""
 
-    golden: GoldenQuery
-    found: tuple[str, ...]
+    found: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
-        return len(self.found) == len(self.golden.relevant) and not self.shown
+        return len(self.found) == len(self.relevant) and not self.shown
 
 
 def read_golden(path: Path) -> list[GoldenQuery]:
@@ -103,15 +102,13 @@ def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
         found, shown = ask(each)
         right = tuple(name for name in each.relevant if name in found)
         wrong = tuple(name for name in each.irrelevant if name in shown)
-        answers.append(GoldenAnswer(each, right, wrong))
+        answers.append(GoldenAnswer(each.query, each.relevant, each.irrelevant, each.issue, right, wrong))
     return answers
 
 
 def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple[str, ...]:
     """Return the queries that do not find any more what they had found, in their order."""
-    return tuple(
-        old.golden.query for old, new in zip(before, after, strict=True) if not set(old.found) <= set(new.found)
-    )
+    return tuple(old.query for old, new in zip(before, after, strict=True) if not set(old.found) <= set(new.found))
 
 
 def kept(ledger: LedgerReading) -> list[GoldenQuery]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from commonplace.dataclasses import asdict, dataclass
-from commonplace.dates.time import iso, moment_of, parse
+from commonplace.dataclasses import dataclass
+from commonplace.dates.time import moment_of, parse
 from commonplace.errors import StoreError
 from commonplace.formats.json_values import View
 from commonplace.logs import RetrievalLog, query_hash
@@ -39,34 +39,36 @@ class MethodLatency:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalSummary:
+class FoundOften(View):
+    """How many searches found an artifact."""
+
+    path: str
+    searches: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSummary(View):
     """A summary of the log of searches.
 
     Attributes:
-        first, last: when the first and last of the searches ran, seconds since the epoch; None without any.
-        nothing: the share of searches that found nothing, 0–1; 0 without searches.
+        first, last: when the first and last of the searches ran; None without any.
+        nothing: the share of searches that found nothing, 0–1, to four digits; 0 without searches.
         degraded: the share of searches of which a part could not be used.
-        most_found: paths of artifacts and how many searches found them, most first, ties by path.
+        most_found: the most first, ties by path.
         uses: how often something was opened or touched that a search had found before.
         followed: the share of the searches that found something of which something was used later.
     """
 
     searches: int
-    first: float | None
-    last: float | None
+    first: datetime | None
+    last: datetime | None
     nothing: float
     degraded: float
     agents: Mapping[str, int]
     methods: Mapping[str, MethodLatency]
-    most_found: tuple[tuple[str, int], ...]
+    most_found: tuple[FoundOften, ...]
     uses: int
     followed: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; times are ISO 8601."""
-        shares = {name: round(getattr(self, name), 4) for name in ("nothing", "degraded", "followed")}
-        most = [{"path": path, "searches": number} for path, number in self.most_found]
-        return {**asdict(self), **shares, "first": iso(self.first), "last": iso(self.last), "most_found": most}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +160,19 @@ class RetrievalHistory:
             methods[method] = MethodLatency(len(own), percentile(took, 0.5), percentile(took, 0.95), medians)
         paths = (name for line in searches for name in line.found)
         most = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
+        ranked = sorted(most.items(), key=lambda item: (-item[1], item[0]))
         followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
         return RetrievalSummary(
             searches=len(searches),
-            first=min((line.at for line in searches), default=None),
-            last=max((line.at for line in searches), default=None),
-            nothing=(len(searches) - answered) / count,
-            degraded=sum(line.degraded for line in searches) / count,
+            first=moment_of(min(line.at for line in searches)) if searches else None,
+            last=moment_of(max(line.at for line in searches)) if searches else None,
+            nothing=round((len(searches) - answered) / count, 4),
+            degraded=round(sum(line.degraded for line in searches) / count, 4),
             agents=dict(sorted(Counter(line.agent for line in searches if line.agent).items())),
             methods=methods,
-            most_found=tuple(sorted(most.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
+            most_found=tuple(FoundOften(*each) for each in ranked[:MAX_FOUND]),
             uses=sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)),
-            followed=followed / max(1, answered),
+            followed=round(followed / max(1, answered), 4),
         )
 
     def _lines(self) -> list[_Line]:
@@ -223,6 +226,10 @@ _PLAIN: Final[Mapping[str, Any]] = {
 """The kinds of a line's plain values; one that is not there is empty, or 0."""
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least this share of the values does not exceed; 0 of no values."""
-    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0.0
+def percentile(values: Collection[float], share: float) -> float:
+    """Return the smallest value that at least `share` (0–1) of the values do not exceed: the nearest rank.
+
+    Nothing is interpolated, so the answer is always a value that was measured; 0 for no values.
+    """
+    # The small amount keeps 0.95 × 100 = 95.00000000000001 from becoming rank 96.
+    return sorted(values)[max(0, math.ceil(share * len(values) - 1e-9) - 1)] if values else 0.0

@@ -167,10 +167,7 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
             "task: str; agent_type: str | None; text: str; references: list[str]; tokens: int; left_out: int; "
             "hits: list[Hit]; degraded: bool; notices: list[str]; latency_ms: int"
         ),
-        "Health": "...; counts: dict[str, int]",
-        "GoldenAnswer": "...; -golden; query: str; relevant: list[str]; irrelevant: list[str]; issue: str",
         "MemoryPlace": "path: str; first_line: int; last_line: int; text: str",
-        "Finding": "...; command: str",
         "Issue": (
             "...; -rest; -dependencies; -comments; created_at: datetime; updated_at: datetime; "
             "closed_at: datetime | None; retry_at: datetime | None; claimed_at: datetime | None; "
@@ -178,8 +175,6 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         "KnowledgeReport": "...; items: int",
         "Retrieval": "...; knowledge: list[str]; reranked_by: str | None",
-        "RetrievalSummary": "...; first: datetime | None; last: datetime | None; most_found: list[FoundOften]",
-        "FoundOften": "path: str; searches: int",
         "RunReport": "...; results: dict[str, list[Result]]; lost?: list[str]",
         "MemoryPage": "memories: list[Memory]; next_cursor: str | None; counts: MemoryCounts",
         "Answered": "id: str; kind: str; answer: str; reason: str",

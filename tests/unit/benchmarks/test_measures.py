@@ -12,12 +12,12 @@ from commonplace.benchmarks.measures import (
     mean,
     median,
     ndcg,
-    percentile,
     precision,
     recall,
     reciprocal_rank,
     relevant,
 )
+from commonplace.search.retrieval_log import percentile
 
 GRADES = {"x": 3.0, "y": 2.0, "z": 1.0, "no": 0.0}
 

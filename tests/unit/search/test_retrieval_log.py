@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from commonplace.dates.time import moment_of
 from commonplace.logs import RetrievalLog, query_hash
-from commonplace.search.retrieval_log import RetrievalHistory, RetrievalSummary, percentile
+from commonplace.search.retrieval_log import FoundOften, RetrievalHistory, RetrievalSummary, percentile
 
 
 class _Log(RetrievalLog):
@@ -47,18 +48,18 @@ def test_searches_are_counted_by_method_agent_and_outcome() -> None:
         line(32, ["b.md"], namespace="theirs"),
     ]
     told = summarise(lines)
-    assert (told.searches, told.first, told.last) == (22, 1.0, 31.0)
-    assert (told.nothing, told.degraded) == (2 / 22, 1 / 22)
+    assert (told.searches, told.first, told.last) == (22, moment_of(1.0), moment_of(31.0))
+    assert (told.nothing, told.degraded) == (0.0909, 0.0455)
     assert told.agents == {"poet": 2}
     two, bm25 = told.methods["two-stage"], told.methods["bm25"]
     assert (two.searches, two.p50_ms, two.p95_ms, two.stages) == (20, 10, 19, {"lexical": 5.0})
     assert (bm25.searches, bm25.p50_ms, bm25.p95_ms, bm25.stages) == (2, 7, 9, {})
-    assert told.most_found == (("a.md", 20),)
+    assert told.most_found == (FoundOften("a.md", 20),)
 
 
 def test_artifacts_found_most_come_first_and_memories_are_not_named() -> None:
     lines = [line(1, ["b.md", "memory:5eed"]), line(2, ["a.md", "b.md"]), line(3, ["c.md"])]
-    assert summarise(lines).most_found == (("b.md", 2), ("a.md", 1), ("c.md", 1))
+    assert summarise(lines).most_found == (FoundOften("b.md", 2), FoundOften("a.md", 1), FoundOften("c.md", 1))
     many = [line(1, [f"{number:02}.md" for number in range(10)]), line(2, ["10.md"])]
     assert len(summarise(many).most_found) == 10
 
@@ -67,7 +68,7 @@ def test_a_use_counts_for_the_searches_before_it_that_found_it() -> None:
     lines = [use(0, "a.md"), line(1, ["a.md"]), line(2, ["b.md", "a.md"]), use(3, "a.md"), use(4, "z.md")]
     lines += [line(5, ["a.md"]), line(6, [])]
     told = summarise(lines)
-    assert (told.uses, told.followed) == (1, 2 / 3)
+    assert (told.uses, told.followed) == (1, 0.6667)
 
 
 def test_the_uses_of_one_memory_are_the_searches_that_found_it_and_what_used_it() -> None:
@@ -88,7 +89,7 @@ def test_the_uses_of_one_memory_are_the_searches_that_found_it_and_what_used_it(
 
 def test_only_what_is_not_earlier_counts() -> None:
     lines = [line(1, ["a.md"]), line(5, ["b.md"])]
-    assert summarise(lines, since=5.0).most_found == (("b.md", 1),)
+    assert summarise(lines, since=5.0).most_found == (FoundOften("b.md", 1),)
     assert summarise(lines, since=6.0).searches == 0
 
 
@@ -105,7 +106,7 @@ def test_lines_that_are_none_of_ours_do_no_harm() -> None:
         line(5, ["b.md"]),
     ]
     told = summarise(lines)
-    assert (told.searches, told.nothing, told.most_found) == (1, 0.0, (("b.md", 1),))
+    assert (told.searches, told.nothing, told.most_found) == (1, 0.0, (FoundOften("b.md", 1),))
     assert told.methods["two-stage"].p95_ms == 10
 
 
