@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.maintenance import MAX_WAIT_S
@@ -26,16 +25,14 @@ from commonplace.models.static import verify_data
 from commonplace.store.check import COUNTS, LOOSE_ENDS
 from commonplace.store.drafts import clear_drafts
 from commonplace.text.similarity import digest as digest_of_text
-from commonplace.types import Chunk, Filter, Passage
+from commonplace.types import Chunk, Filter
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
 
-_AT_ONCE: Final = 500
 _MAX_TEXTS: Final = 20
 _UNREADABLE: Final = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 _BACKUP: Final = "restore a backup"
-_T = TypeVar("_T", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,51 +132,48 @@ class Doctor(Service):
         for namespace in self._store.namespaces():
             place = "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
             with self._store.snapshot():
-                memories = self._store.memory_digests(namespace)
-                ids = {number: id_ for number, id_, _ in memories}
                 live = set(self._store.matching_owners(namespace, Filter(kinds=("memory",))))
-                for number, wrong in _in_parts(memories, partial(self._differing, namespace)):
-                    update = f"write it as it should be with `commonplace update {shlex.quote(ids[number])} TEXT`, or "
-                    remedy = (update if number in live else "") + _BACKUP
-                    found.append(Problem("store", f"memory {ids[number]!r:.80}{place} {wrong}", remedy))
-                items = self._store.matching_owners(namespace, Filter(kinds=("knowledge",)))
-                for number, wrong in _in_parts([(each,) for each in items], partial(self._with_other_maps, namespace)):
-                    remedy = f"index the knowledge of that agent again, or {_BACKUP}"
-                    found.append(Problem("store", f"knowledge item {number}{place} {wrong}", remedy))
+                for number, id_, digest in self._store.memory_digests(namespace):
+                    if wrong := _read(partial(self._wrong_memory, namespace, number, digest)):
+                        update = f"write it as it should be with `commonplace update {shlex.quote(id_)} TEXT`, or "
+                        remedy = (update if number in live else "") + _BACKUP
+                        found.append(Problem("store", f"memory {id_!r:.80}{place} {wrong}", remedy))
+                for number in self._store.matching_owners(namespace, Filter(kinds=("knowledge",))):
+                    if wrong := _read(partial(self._wrong_item, namespace, number)):
+                        remedy = f"index the knowledge of that agent again, or {_BACKUP}"
+                        found.append(Problem("store", f"knowledge item {number}{place} {wrong}", remedy))
         if len(found) > _MAX_TEXTS:
             rest = len(found) - _MAX_TEXTS
             found[_MAX_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", _BACKUP)]
         return found
 
-    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> Iterator[tuple[int, str]]:
-        """Yield the numbers of memories, by number, id and digest, and what is wrong with their texts.
+    def _wrong_memory(self, namespace: str, number: int, digest: str) -> str:
+        """Return what is wrong with the text of a memory, or "".
 
-        The passages of a memory are to be cut from its text, leave none of it out, and have their own tokens.
+        Its passages are to be cut from its text, leave none of it out, and have their own tokens.
         """
-        numbers = [number for number, _, _ in digests]
-        passages: dict[int, list[Passage]] = defaultdict(list)
-        found_by = self._store.passages_of(namespace, numbers)
-        for passage in self._store.passages(namespace, found_by).values():
-            passages[passage.owner_number].append(passage)
-        tokens, tokenize = self._store.tokens(namespace, found_by), self._runtime.tokens.tokenize
-        stored = self._store.memory_records(namespace, numbers)
-        for number, _, digest in digests:
-            if (memory := stored.get(number)) is None:
-                continue
-            text, title, chunks = memory.record.content, memory.owner.title, [each.chunk for each in passages[number]]
-            if digest and digest_of_text(text) != digest:
-                yield number, "has other words than it was written with"
-            elif not _is_cut_from(normalise(text), chunks) or any(
-                tokenize(passage_text(title, each.chunk.heading, each.chunk.text)).astype("<u2", copy=False).tobytes()
-                != tokens[each.number].token_ids
-                for each in passages[number]
-            ):
-                yield number, "is found by other words than it has"
+        memory = self._store.memory_records(namespace, [number]).get(number)
+        if memory is None:
+            return ""
+        text, title = memory.record.content, memory.owner.title
+        if digest and digest_of_text(text) != digest:
+            return "has other words than it was written with"
+        numbers = self._store.passages_of(namespace, [number])
+        passages = self._store.passages(namespace, numbers).values()
+        tokens, tokenize = self._store.tokens(namespace, numbers), self._runtime.tokens.tokenize
+        if not _is_cut_from(normalise(text), [each.chunk for each in passages]) or any(
+            tokenize(passage_text(title, each.chunk.heading, each.chunk.text)).astype("<u2", copy=False).tobytes()
+            != tokens[each.number].token_ids
+            for each in passages
+        ):
+            return "is found by other words than it has"
+        return ""
 
-    def _with_other_maps(self, namespace: str, numbers: Sequence[tuple[int]]) -> Iterator[tuple[int, str]]:
-        for item in self._store.knowledge(namespace).of_numbers([number for (number,) in numbers]).values():
+    def _wrong_item(self, namespace: str, number: int) -> str:
+        for item in self._store.knowledge(namespace).of_numbers([number]).values():
             if digest_of(item.record.agent, item.record.metadata) != item.record.digest:
-                yield item.number, f"of the agent {item.record.agent!r:.80} has another map than it was written with"
+                return f"of the agent {item.record.agent!r:.80} has another map than it was written with"
+        return ""
 
     def _index(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
@@ -225,18 +219,9 @@ def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
     )
 
 
-def _in_parts(
-    items: Sequence[_T], check: Callable[[Sequence[_T]], Iterator[tuple[int, str]]]
-) -> Iterator[tuple[int, str]]:
-    """Check items in batches; if a batch cannot be read, check each of its items alone."""
-    for begin in range(0, len(items), _AT_ONCE):
-        some = items[begin : begin + _AT_ONCE]
-        try:
-            yield from list(check(some))
-        except _UNREADABLE:
-            for each in some:
-                try:
-                    yield from list(check([each]))
-                except _UNREADABLE as error:
-                    why = error.args[0] if isinstance(error, CommonplaceError) else error
-                    yield each[0], f"cannot be read ({why})"
+def _read(check: Callable[[], str]) -> str:
+    """Return what a check says, or why what it reads cannot be read."""
+    try:
+        return check()
+    except _UNREADABLE as error:
+        return f"cannot be read ({error.args[0] if isinstance(error, CommonplaceError) else error})"
