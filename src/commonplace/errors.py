@@ -80,7 +80,7 @@ class SettingsError(UsageError):
 class ConfigError(UsageError):
     """Correct the configuration document at `path` (dotted, from its root)."""
 
-    def __init__(self, message: str, *, path: str, remedy: str = "") -> None:
+    def __init__(self, message: str, *, path: str = "", remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
         self.path = path
 

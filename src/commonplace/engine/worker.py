@@ -79,11 +79,7 @@ class Worker:
                     elif kind == "done":
                         return values[0]  # type: ignore[no-any-return]
                     elif kind == "refused":
-                        # Rebuilt without calling its class, which may need other arguments than those it keeps.
-                        error_class, its_arguments, state = values
-                        error = error_class.__new__(error_class, *its_arguments)
-                        error.__dict__.update(state)
-                        raise error
+                        raise values[0]
                     else:
                         what, traceback = values
                         _log.error("the process that was to %s failed:\n%s", task, traceback)
@@ -176,7 +172,7 @@ def main() -> None:
         with open_engine(path, namespace, None, settings=settings, progress=progress) as engine:
             result = _TASKS[task](engine, progress, arguments)
     except CommonplaceError as error:
-        tell("refused", type(error), error.args, error.__dict__)
+        tell("refused", error)
     except Exception as error:
         tell("failed", f"{type(error).__name__}: {error}".rstrip(": "), "".join(format_exception(error)))
     else:
