@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.index.files import MISSING
-from commonplace.index.generations import Generation, Index
+from commonplace.index.generations import Generation
 from commonplace.ingest.index_update import IndexUpdate, bring_up_to_date
 from commonplace.journal.folder import DEFAULT
 from commonplace.redaction import redact
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
-from commonplace.store.store import UPTO_DATE, Store
+from commonplace.store.store import UPTO_DATE
 from commonplace.text.tokens import clear_cache
 from commonplace.types import LEFT_OUT, FileProblem, IndexReport, LeftOut, Note, Progress, Reembedding
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
-    from commonplace.engine.worker import Worker
+    from commonplace.engine.runtime import Runtime
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
@@ -82,28 +82,16 @@ class IndexStatus:
 class IndexMaintenance:
     """Projects a store into its index and looks after both, for one namespace. Safe for threads."""
 
-    def __init__(
-        self,
-        directory: Path,
-        namespace: str,
-        store: Store,
-        index: Index,
-        progress: Progress | None,
-        worker: Worker | None = None,
-    ) -> None:
-        self._directory = directory
-        self._namespace = namespace
-        self._store = store
-        self._index = index
-        self._progress = progress
-        self._worker = worker
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime, self._store, self._index = runtime, runtime.store, runtime.index
+        self._directory, self._namespace = runtime.directory, runtime.namespace
         self._ahead = threading.Lock()
 
     def project(self) -> tuple[str, ...]:
         """Bring the index up to date, waiting for another process that writes it; return notices."""
         if self._store.is_on_server:
             return ()
-        report = bring_up_to_date(self._store, self._index, timeout_s=MAX_WAIT_S, progress=self._progress)
+        report = bring_up_to_date(self._store, self._index, timeout_s=MAX_WAIT_S, progress=self._runtime.progress)
         clear_cache()
         if report is None:
             return ("another process is writing the index; what was stored is found all the same",)
@@ -134,7 +122,7 @@ class IndexMaintenance:
         pending = max(self._store.pending(self._namespace, self.held(generation)))
         if self._fault(generation) or pending > PENDING_LIMIT:
             return False
-        worker = self._worker
+        worker = self._runtime.worker
         if worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
             return True
 
@@ -168,7 +156,7 @@ class IndexMaintenance:
             self._index.condemn(fault, generation)
         wait_s = MAX_WAIT_S if pending > PENDING_LIMIT else 0.0
         try:
-            report = self._bring_up_to_date(pending, wait_s, self._progress)
+            report = self._bring_up_to_date(pending, wait_s, self._runtime.progress)
         except CommonplaceError as error:
             return (f"the index cannot be written, the store was searched directly: {error}",), True
         clear_cache()
@@ -268,9 +256,9 @@ class IndexMaintenance:
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> IndexUpdate | None:
         here = partial(bring_up_to_date, self._store, self._index, timeout_s=timeout_s, progress=progress)
-        if self._worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
+        if self._runtime.worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
             return here()
-        return self._worker.run("project", here, timeout_s=timeout_s)
+        return self._runtime.worker.run("project", here, timeout_s=timeout_s)
 
     def is_first(self, generation: Generation) -> bool:
         """Return whether a missing index is normal: a store of memories alone is made without one."""

@@ -115,7 +115,7 @@ class Runtime:
     def __post_init__(self) -> None:
         directory, store = self.directory, self.store
         self.searcher = self.searcher_over(store, self.index)
-        self.maintenance = IndexMaintenance(directory, self.namespace, store, self.index, self.progress, self.worker)
+        self.maintenance = IndexMaintenance(self)
         self.backlog = EmbeddingBacklog(store, directory / EMBEDDING_LOCK, self.follow, self._filled)
         self._generators: dict[str, Generator] = {} if self.shares is None else self.shares._generators
         self.uses = UseCounter(self._write_uses)
