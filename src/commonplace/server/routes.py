@@ -440,7 +440,7 @@ def import_lines(
     Args:
         format: "commonplace", or another system's name; "auto" looks at the lines.
         dry_run: check everything and report what would be done, but write nothing.
-        on_conflict: "refuse" the whole import, "skip" what is imported, or "replace" what is here.
+        on_conflict: "refuse" the whole import, or "skip" what is here with other content.
         skip_problems: leave out what cannot be kept, and list it in the report.
     """
     return engine.import_(file, format=format, dry_run=dry_run, on_conflict=on_conflict, skip_problems=skip_problems)
