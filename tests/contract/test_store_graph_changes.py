@@ -324,11 +324,10 @@ def test_times_without_end_are_times(store: Store) -> None:
 
 
 class TestLooseEnds:
-    def test_what_hangs_on_nothing_is_dropped_and_the_rest_stays(self, store: Store) -> None:
+    def test_what_hangs_on_nothing_is_reported(self, store: Store) -> None:
         """Whoever wrote a graph by other means may have left it so."""
         put(store, episode("e"), entity("a"), relation("r", "a", "a"))
         put(store, Alias("a", "A", "a", 1.0), Mention("e", "entity", "a", 0, 1), Happening("relation", "r", 1.0, "x"))
-        before = whole(store.graph("n"), ("e", "a", "r", "gone"))
         put(
             store,
             Alias("gone", "A", "a", 1.0),
@@ -337,8 +336,3 @@ class TestLooseEnds:
         )
         put(store, Happening("entity", "gone", 1.0, "x"), Happening("relation", "a", 1.0, "x"))
         assert len(store.check()) == 4
-        with store.change_memories("n") as under_way:
-            assert under_way.graph.drop_loose_ends() == 5
-            assert under_way.graph.drop_loose_ends() == 0
-        assert store.check() == []
-        assert whole(store.graph("n"), ("e", "a", "r", "gone")) == before

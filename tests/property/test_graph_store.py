@@ -97,7 +97,6 @@ steps = st.lists(
         step("drop", st.just(Happening), kind=st.sampled_from(GRAPH_KINDS), subject=ids),
         step("relations_of", id_lists, filters),
         step("named", some_words),
-        step("drop_loose_ends"),
         step("counts"),
     ),
     max_size=10,

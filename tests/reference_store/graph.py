@@ -12,7 +12,7 @@ from commonplace.store.graph import is_all, text_owner
 from commonplace.store.rows import check_times, checked
 from commonplace.store.schema import texts_of
 from commonplace.store.validate import check_write
-from commonplace.types import GRAPH_KINDS, OwnerWrite
+from commonplace.types import OwnerWrite
 from commonplace.types.graph import Alias, Edge, Episode, GraphCounts, Happening, Mention
 
 if TYPE_CHECKING:
@@ -357,37 +357,6 @@ class ReferenceGraphChange(ReferenceGraph):
         """Delete relations with their texts, mentions and what happened to them; return how many there were."""
         self._erase_all_of("relation", ids)
         return self._drop(self._graph.relations, ids)
-
-    def drop_loose_ends(self) -> int:
-        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went."""
-        graph = self._graph
-        records: dict[Subject, Collection[str]] = {"entity": graph.entities, "relation": graph.relations}
-        gone = self._drop(graph.aliases, [key for key in graph.aliases if key[0] not in graph.entities])
-        loose = {
-            each
-            for each in graph.mentions
-            if each.episode not in graph.episodes or each.subject not in records[each.kind]
-        }
-        self._drop_mentions(loose)
-        kept = [each for each in graph.happenings if each.subject in records[each.kind]]
-        gone += len(loose) + len(graph.happenings) - len(kept)
-        if len(kept) < len(graph.happenings):
-            graph.happenings = kept
-            self._transaction.mark()
-        for kind in GRAPH_KINDS:
-            gone += self._drop_stray(kind, records[kind])
-        return gone
-
-    def _drop_stray(self, kind: Subject, known: Collection[str]) -> int:
-        """Delete the texts of what is gone."""
-        texts = texts_of(self._transaction.namespace, kind)
-        if not self._transaction.has(texts):
-            return 0
-        with self._transaction.inside(texts) as change:
-            stray = [id_ for of, id_ in change.space.by_id if of == kind and id_ not in known]
-        for id_ in stray:
-            self._drop_texts(kind, id_)
-        return len(stray)
 
     @property
     def _graph(self) -> GraphState:

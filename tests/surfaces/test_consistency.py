@@ -281,16 +281,16 @@ def test_a_long_rewriting_keeps_the_index_up_and_a_first_build_does_not(
     assert behind == [256, 256, 256, 32]
 
 
-def test_what_hangs_on_nothing_in_a_graph_is_let_go_of(tmp_path: Path) -> None:
-    """A fact whose end is gone says something; what names nothing does not."""
+def test_what_hangs_on_nothing_in_a_graph_is_told_of(tmp_path: Path) -> None:
+    """Only a damaged store, or another program, leaves it so."""
     with commonplace.open(tmp_path / "store") as book:
         book.graph.add_episode("Ann lives in Oslo.", uuid="said", reference_time="2026-01-05")
         with book._runtime.store.change_memories("default") as change:
             change.graph.put(Mention("gone", "entity", "gone", 0, 3))
         looked = book.doctor(mend=False).findings
-        assert [(each.part, each.mended) for each in looked] == [("store", False)] * 2
-        assert [each.mended for each in book.doctor().findings] == [True] * 2
-        assert book.doctor().findings == ()
+        assert [(each.part, each.mended, each.remedy) for each in looked] == [("store", False, "restore a backup")] * 2
+    with commonplace.open(tmp_path / "other") as book:
+        book.graph.add_episode("Ann lives in Oslo.", uuid="said", reference_time="2026-01-05")
         with book._runtime.store.change_memories("default") as change:
             [oslo] = change.graph.named(["oslo"])["oslo"]
             change.graph.erase_entities([oslo.id])

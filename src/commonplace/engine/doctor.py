@@ -22,7 +22,7 @@ from commonplace.ingest.read import normalise
 from commonplace.journal.folder import DEFAULT
 from commonplace.knowledge.maps import digest_of
 from commonplace.models.static import verify_data
-from commonplace.store.check import COUNTS, LOOSE_ENDS
+from commonplace.store.check import COUNTS
 from commonplace.store.drafts import clear_drafts
 from commonplace.text.similarity import digest as digest_of_text
 from commonplace.types import Chunk, Filter
@@ -99,27 +99,19 @@ class Doctor(Service):
         return Secrets(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
 
     def _rows(self, mend: bool) -> list[Problem]:
-        """Return what is wrong with the stored data.
-
-        What hangs on nothing in a graph is let go of, and what a server's searches read is made anew, no more.
-        """
+        """Return what is wrong with the stored data; what a server's searches read is made anew, no more."""
         problems = self._store.check()
         reader = self._store.postings
-        loose = {problem for problem in problems if any(claim in problem for claim in LOOSE_ENDS)}
         stale = {problem for problem in problems if reader and any(claim in problem for claim, _ in reader.claims)}
         left, remedy = problems, "run `commonplace doctor` where the store can be written"
-        if mend and (loose or stale) and not self._store.is_read_only:
+        if mend and reader and stale and not self._store.is_read_only:
             try:
-                if reader and stale:
-                    reader.rebuild()
-                for namespace in self._store.namespaces() if loose else ():
-                    with self._store.change_memories(namespace) as change:
-                        change.graph.drop_loose_ends()
+                reader.rebuild()
                 left = self._store.check()
             except CommonplaceError as error:
                 remedy = str(error)
         return [
-            Problem("store", problem, remedy if problem in loose | stale else _BACKUP, problem not in left)
+            Problem("store", problem, remedy if problem in stale else _BACKUP, problem not in left)
             for problem in dict.fromkeys((*problems, *left))
         ]
 

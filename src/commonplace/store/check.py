@@ -12,14 +12,6 @@ from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Colum
 from commonplace.store.statements import Statements, named
 from commonplace.store.validate import NEXT, read_embedding
 
-LOOSE_COLUMNS: Final = (
-    ("aliases", "entity"),
-    ("mentions", "subject"),
-    ("mentions", "episode"),
-    ("happenings", "subject"),
-)
-"""What of a graph may hang on something that is gone, and is deleted then."""
-
 _MAX_PROBLEMS = 20
 SQL: Final = Statements("check")
 
@@ -77,11 +69,6 @@ def _has_none(name: str, parent: Table, key: str = "") -> str:
 
 
 STRAY_TEXTS: Final = "texts of entities or relations that are gone"
-LOOSE_ENDS: Final = (
-    *(gone(*each) for each in LOOSE_COLUMNS),
-    STRAY_TEXTS,
-)
-"""What `GraphChange.drop_loose_ends` mends, as it is called in the sentences."""
 
 
 def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:

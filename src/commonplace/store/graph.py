@@ -19,10 +19,10 @@ from typing import Final, TypeVar
 from commonplace.store.change import ChangingSpace, GraphMemo, SpaceReading
 from commonplace.store.dialect import listed
 from commonplace.store.rows import Form, Row, Values, check_times, checked, form_of
-from commonplace.store.schema import SCHEMA, TABLE_OF_KIND, table_of, texts_of
+from commonplace.store.schema import table_of, texts_of
 from commonplace.store.statements import Statements
 from commonplace.store.validate import check_write
-from commonplace.types import GRAPH_KINDS, NewPassage, Owner, OwnerWrite
+from commonplace.types import NewPassage, Owner, OwnerWrite
 from commonplace.types.graph import (
     Alias,
     Edge,
@@ -463,34 +463,6 @@ class GraphChange(ChangingSpace, GraphReading):
         """Delete relations with their texts, mentions and what happened to them; return how many there were."""
         self._erase_all_of("relation", ids)
         return self._change.drop("relations", id=list(ids)).rowcount
-
-    def drop_loose_ends(self) -> int:
-        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went.
-
-        Mentions in episodes that are gone are among them; relations with an end that is no entity are not.
-        """
-        from commonplace.store.check import LOOSE_COLUMNS, is_gone
-
-        change = self._change
-        if change.namespace not in change.spaces:
-            return 0
-        gone, change.graph = 0, GraphMemo()
-        for table, column in LOOSE_COLUMNS:
-            sql = f"DELETE FROM {table} AS t WHERE t.namespace = :space AND ({is_gone(SCHEMA[table][column])})"
-            gone += change.execute(sql, {"space": change.space}).rowcount
-        for kind in GRAPH_KINDS:
-            texts = change.spaces.get(texts_of(self._namespace, kind))
-            sql = f"""
-                SELECT id FROM owners WHERE namespace = :texts AND kind = :kind
-                    AND id NOT IN (SELECT id FROM {TABLE_OF_KIND[kind]} WHERE namespace = :space)
-            """
-            stray = change.execute(sql, {"texts": texts, "kind": kind, "space": change.space}).fetchall()
-            for (id_,) in stray:
-                self._drop_texts(kind, id_)
-            gone += len(stray)
-        if gone:
-            change.mark()
-        return gone
 
     def _holds(self, normal: str, limit: int | None) -> bool:
         """Return whether so many entities of a name are known."""
