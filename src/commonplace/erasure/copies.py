@@ -135,7 +135,6 @@ def remove_pages(
     Args:
         vault_paths: where notes were written of them, as far as that is still known.
     """
-
     waiting = list[Waiting]()
     with _deferred(waiting, "memory"):
         if place.pages is not None and (pending.ids or pending.is_namespace):
@@ -162,7 +161,6 @@ def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
     Args:
         thorough: rewrite the whole database.
     """
-
     waiting = list[Waiting]()
     with _deferred(waiting, INDEX):
         if not place.store.is_on_server:
@@ -250,11 +248,7 @@ def memory_of_note(path: Path) -> str | None:
 
 
 def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
-    """Blank the log lines at these offsets of each log; return how many there are.
-
-    Raises:
-        StoreError: a log cannot be read or written.
-    """
+    """Blank the log lines at these offsets of each log; return how many there are."""
     try:
         return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
     except OSError as error:
@@ -293,14 +287,7 @@ def settle(
 
 
 def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]:
-    """Finish what earlier runs could not; an empty list where nothing is unfinished.
-
-    Args:
-        mend: else only report what there is.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Finish what earlier runs could not, or without `mend` only report what there is; [] where nothing is."""
     runs = pending_runs(place.store)
     if not runs:
         return []

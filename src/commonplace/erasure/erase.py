@@ -62,11 +62,6 @@ def forget(
     Args:
         in_process: memories of this process that match as well; the caller removes them.
         dry_run: return the receipt of what would go, and change nothing.
-
-    Raises:
-        NotFoundError: nothing matches. Nothing was changed.
-        StoreBusyError: another process forgets, or holds the store.
-        StoreError: the store cannot be written.
     """
     if dry_run:
         with place.store.snapshot():
@@ -93,13 +88,7 @@ def forget(
 
 
 def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
-    """Forget everything that a namespace holds, and its name.
-
-    Raises:
-        NotFoundError: there is no such namespace.
-        StoreBusyError: another process forgets, or holds the store.
-        StoreError: the store cannot be written.
-    """
+    """Forget everything that a namespace holds, and its name; see `Engine.forget_namespace`."""
     with nullcontext() if dry_run else _alone(place, namespace):
         with place.store.snapshot():
             plan = all_of(place.store, namespace, place.is_served)

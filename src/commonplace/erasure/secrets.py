@@ -81,7 +81,6 @@ class Cleaner(redact.Cleaner):
     kept: frozenset[str] = frozenset()
 
     def secrets(self, text: str) -> list[Secret]:
-        """Return the secrets in a text, in order, none overlapping another."""
         found: list[Secret] = []
         for secret in sorted([*find_secrets(text), *self.known(text)], key=lambda each: (each.start, -each.end)):
             is_apart = secret.start >= (found[-1].end if found else 0)
@@ -140,12 +139,7 @@ class Found:
     named: set[str] = field(default_factory=set)
 
     def look(self, where: str, clean: Callable[[Cleaner], object], *, kept: Collection[str] = (), **about: Any) -> None:
-        """Take in what a cleaner finds in something, if it finds anything.
-
-        Args:
-            where: how people name it.
-            about: what else its `Holder` says.
-        """
+        """Take in what a cleaner finds in something, if it finds anything, as its `Holder`."""
         cleaner = Cleaner(known=self.known, kept=frozenset(kept))
         clean(cleaner)
         if cleaner.kinds:
@@ -161,11 +155,7 @@ class Found:
         self.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
 
     def problems(self, *, mended: bool, but: Collection[str] = ()) -> Iterator[Problem]:
-        """Yield what holds secrets, or held them.
-
-        Args:
-            but: what still does, as people name it.
-        """
+        """Yield what holds secrets, or held them; `but` are those that still do."""
         for holder in self.holders:
             is_mended = mended and not holder.is_name and holder.where not in but
             is_file = isinstance(holder.item, OwnerItem) and bool(holder.item.owner.path)

@@ -76,7 +76,6 @@ class Plan:
         memories: ids, those requested first.
         derived: how many of them are copies of those.
         owners: artifacts, documents and knowledge by number.
-        contexts: names of agents.
         revived: ids of the memories that become active again, since what they were merged into goes.
         parts: of the graph, those requested, and the episodes of these memories.
         gone: all parts of the graph that go.
@@ -140,14 +139,7 @@ class Plan:
 
 
 def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[StoredMemory] = ()) -> Plan:
-    """Return what goes.
-
-    Args:
-        in_process: memories of this process that match as well.
-
-    Raises:
-        NotFoundError: nothing matches, or one of the ids is of nothing.
-    """
+    """Return what goes; see `erase.forget`."""
     graph = store.graph(namespace)
     if wanted.archived_by is not None:
         archived = tuple(archived_by(store, namespace, wanted.archived_by))
@@ -242,11 +234,8 @@ def _listed(names: Sequence[str]) -> str:
 def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
     """Return everything in a namespace.
 
-    Args:
-        is_served: whoever asks may not know of other namespaces.
-
     Raises:
-        NotFoundError: there is no such namespace.
+        NotFoundError: there is none; unless the store is served, the others are named.
     """
     known = [name for name in store.namespaces() if name]
     if namespace not in known:

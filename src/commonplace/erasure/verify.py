@@ -58,14 +58,7 @@ _BATCH_BYTES: Final = 1 << 22
 
 
 def clear_logs(place: ErasureRuntime, plan: Plan, *, dry_run: bool = False) -> int:
-    """Blank the log lines that quote what is deleted, or name it by id, hash or a word that nothing else has.
-
-    Returns:
-        How many lines there are.
-
-    Raises:
-        StoreError: a log cannot be read or written.
-    """
+    """Blank, and count, the log lines that quote what is deleted, or name it by id, hash or a word of its own."""
     quoting = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
     # On a server each namespace has its own words, and those of others are none of what goes.
     spaces = sorted(plan.passages) if place.store.is_on_server else place.store.namespaces(with_texts=True)

@@ -141,8 +141,6 @@ def back_up(
 
     Args:
         namespace: where the note about the backup is kept.
-        now: seconds since the epoch.
-        progress: called with bytes.
     """
     from importlib.metadata import version
 
@@ -223,13 +221,7 @@ def _markdown(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
 def _write_archive(
     file: IO[bytes], sources: Sequence[tuple[str, Path]], about: Manifest, count: Callable[[int], object]
 ) -> Manifest:
-    """Pack files, then the manifest over what was packed; a file that is gone meanwhile is left out.
-
-    Args:
-        sources: (path in the archive, file).
-        about: the manifest without members.
-        count: called with how many bytes more were packed.
-    """
+    """Pack files, by their paths in the archive, then the manifest; a file that is gone meanwhile is left out."""
     members = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path, source in sources:
@@ -400,11 +392,7 @@ def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[No
 
 
 def refuse_occupied(target: Path) -> None:
-    """Refuse a path for a new file that exists, or whose directory does not.
-
-    Raises:
-        StoreError: naming it.
-    """
+    """Refuse a path for a new file that exists, or whose directory does not."""
     if os.path.lexists(target):
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
     with file_errors(f"cannot write {target}"):
@@ -417,11 +405,7 @@ def refuse_occupied(target: Path) -> None:
 
 @contextmanager
 def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
-    """Convert errors of a temporary database, whose name means nothing to users, into errors of the operation.
-
-    Args:
-        shown: what to call it where the error is about what it holds.
-    """
+    """Convert errors of a temporary database, whose name means nothing to users, into errors of the operation."""
     try:
         yield
     except (StoreBusyError, StoreDamagedError, StoreVersionError) as error:
@@ -434,11 +418,7 @@ def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
 
 
 def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:
-    """Check a store that nobody else has open; return its id and change.
-
-    Raises:
-        StoreDamagedError: it is damaged, in the words that are given.
-    """
+    """Check a store that nobody else has open; return its id and change, or raise in the words that are given."""
     with closing(Store.open(database, create=False)) as store:
         problems = store.check()
         if problems:

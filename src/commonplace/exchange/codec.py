@@ -119,11 +119,7 @@ def encoded(entries: Mapping[str, Any], *, name: str = "the line") -> bytes:
 
 
 def decoded(line: bytes) -> dict[str, Any]:
-    """Return the entries of a line.
-
-    Raises:
-        UsageError: it is no JSON object.
-    """
+    """Return the entries of a line, which is to be a JSON object."""
     try:
         found = read_json(line)
     except (ValueError, RecursionError) as error:
@@ -160,11 +156,7 @@ def built(cls: type[T], given: object, told: Mapping[str, str] | None = None, *,
 
 
 def refuse_other_entries(what: str, given: Mapping[str, Any], known: tuple[str, ...], required: frozenset[str]) -> None:
-    """Refuse an object with unknown entries, or without one of those that it must have.
-
-    Raises:
-        UsageError: naming the entry.
-    """
+    """Refuse an object with unknown entries, or without one of those that it must have."""
     for name in given:
         if name not in known:
             raise UsageError(f"{what} has the unknown entry {name!r:.80}", remedy=f"it may have {', '.join(known)}")
@@ -174,14 +166,7 @@ def refuse_other_entries(what: str, given: Mapping[str, Any], known: tuple[str, 
 
 
 def _value(name: str, type_: str, given: object, told: Mapping[str, str]) -> Any:
-    """Return the value of a field.
-
-    Args:
-        type_: its type, as the dataclass names it.
-
-    Raises:
-        UsageError: it is of another type.
-    """
+    """Return the value of a field of a type, as the dataclass names it; refuse one of another type."""
     if type_ == "str":
         wanted = "" if isinstance(given, str) else "text"
     elif type_.endswith(" | None"):

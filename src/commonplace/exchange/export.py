@@ -138,9 +138,6 @@ def new_file(path: Path, directory: Path | None) -> Iterator[Callable[[bytes], o
 
     Args:
         directory: of the store whose content it is.
-
-    Raises:
-        StoreError: it exists already, its directory does not, or it cannot be written.
     """
     refuse_occupied(path)
     if directory is not None:

@@ -240,10 +240,6 @@ def import_items(
 
     Args:
         on_conflict: one of `ON_CONFLICT`.
-
-    Raises:
-        UsageError: something cannot be stored, or is there with other content, and is not to be passed over. Nothing
-            was written.
     """
     begun = time.perf_counter()
     survey = _surveyed(source, Known(into.store, into.namespace), skip_problems=skip_problems)

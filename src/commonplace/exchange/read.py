@@ -65,9 +65,6 @@ class Source:
 def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
     """Yield what an export holds, each memory with all its versions, checked and without secrets.
 
-    Args:
-        max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
-
     Raises:
         StoreVersionError: a newer Commonplace wrote it.
         UsageError: it is no export, cut off, or damaged.
@@ -199,10 +196,6 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
         kinds: the types of entities and facts that there are.
         now: from when on memories that name no time are known, seconds since the epoch.
         max_bytes: the most bytes of UTF-8 that the content of a memory may have.
-
-    Raises:
-        NotFoundError: there is nothing.
-        UsageError: it cannot be read, the format is unknown, or it is none that is known.
     """
     one_of("format", format_, FORMATS)
     try:
@@ -232,8 +225,6 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
 
     Args:
         format_: the source of memories that name none.
-        kinds: the types of entities and facts that there are.
-        max_bytes: the most bytes of UTF-8 that the content of a memory may have.
     """
     for problem in foreign.problems:
         yield Problem(problem.path, "", problem.reason)

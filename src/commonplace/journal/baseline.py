@@ -132,9 +132,6 @@ def differences(
 
     A time and a section that are still as they were agreed on are no difference, though this machine may have gone to
     another time zone since.
-
-    Args:
-        own_sections: a person's own sections of the long-term page.
     """
     changes: dict[str, Any] = {}
     content = content_of(entry, stored)

@@ -106,12 +106,7 @@ class EditImport:
         return True
 
     def take_edits(self, ids: Collection[str], within_budget: Collection[str]) -> None:
-        """Decide who is right about memories, and let the store follow where it is the page.
-
-        Args:
-            ids: of memories that the store has.
-            within_budget: the ids of the long-term memories that the long-term page has room for.
-        """
+        """Decide who is right about memories of the store, and let the store follow where it is the page."""
         known = [(id_, stored) for id_ in sorted(set(ids) - self.accepted) if (stored := self._at.memory(id_))]
         for id_, stored in known:
             if id_ in self._at.blocks:

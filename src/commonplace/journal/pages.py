@@ -78,12 +78,7 @@ def heading_and_text(content: str) -> tuple[str, str]:
 
 
 def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sections: Iterable[str] = ()) -> Entry:
-    """Return a memory as a page has it.
-
-    Args:
-        links: as the page is to write them.
-        own_sections: the names of a person's own sections of the long-term page.
-    """
+    """Return a memory as a page has it, with these links; see `section_of` for a person's own sections."""
     topic, text = heading_and_text(stored.record.content)
     when = local(stored.at)
     is_long = kind == "long"

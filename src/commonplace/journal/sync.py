@@ -85,7 +85,6 @@ class Tally:
         self._notices[text] = None
 
     def report(self) -> SyncReport:
-        """Return what was counted."""
         counts: dict[str, Any] = {**self.counts, "pages_read": len(self.read)}
         return SyncReport(**counts, conflicts=tuple(self.conflicts), notices=tuple(self._notices))
 
@@ -171,18 +170,7 @@ class JournalSync:
             self._pass_by(_CLOSE_WAIT_S)
 
     def sync(self, accept: str | Path | None = None) -> SyncReport:
-        """Bring every page and the store together now, and say what was done.
-
-        Args:
-            accept: a page to take in as a person left it, however much is missing from it, or a damaged one that was
-                kept.
-
-        Raises:
-            NotFoundError: `accept` names neither a page nor a damaged one that was kept.
-            UsageError: what it names holds NUL characters.
-            StoreBusyError: another process was at it for longer than a minute.
-            StoreError: the page cannot be written.
-        """
+        """Bring every page and the store together now, and say what was done; see `Engine.sync`."""
         tally = Tally()
         if self._runtime.store.is_read_only:
             tally.notice("the store is read-only; pages and memories were left as they are")
@@ -215,25 +203,14 @@ class JournalSync:
         return self._report(tally)
 
     def forget(self, namespace: str, ids: Sequence[str]) -> int:
-        """Remove the blocks of memories and the conflict copies that name one of them; return how many went.
-
-        What else is on a page stays as it is, also what was not taken in yet. Nothing is written to the store.
-
-        Raises:
-            StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
-            StoreError: a page cannot be written.
-        """
+        """Remove the blocks of memories from the pages; see `write_pages.forget`."""
         from commonplace.journal.write_pages import forget
 
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             return forget(Folder(self._runtime.directory, namespace), ids)
 
     def drop_all(self, namespace: str) -> int:
-        """Remove all pages and conflict copies of a namespace that is deleted; return how many files went.
-
-        Raises:
-            StoreBusyError, StoreError: as of `forget`.
-        """
+        """Remove all pages of a namespace that is deleted; see `write_pages.drop_all`."""
         from commonplace.journal.write_pages import drop_all
 
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():

@@ -215,8 +215,9 @@ class PageWriter:
 def forget(folder: Folder, ids: Sequence[str]) -> int:
     """Remove every block of these memories, copies of it too, and the files beside the pages; return how many went.
 
-    A conflict copy goes that names one of them; a damaged page that was kept, also where its page names one: what it
-    has of a memory may have lost its mark.
+    What else is on a page stays as it is, also what was not taken in yet. Nothing is written to the store. A conflict
+    copy goes that names one of them; a damaged page that was kept, also where its page names one: what it has of a
+    memory may have lost its mark.
     """
     if not ids or folder.fault():
         return 0

@@ -104,9 +104,7 @@ class Change:
     is made by the first write.
 
     Attributes:
-        namespace: its name.
         spaces: the numbers of this namespace and of those with the texts of its graph, as far as they are there.
-        is_over: its block has ended.
         last_event: the number of the last event on an issue that it wrote, 0 before the first.
     """
 
@@ -470,7 +468,14 @@ class SpaceReading:
 
 
 class ChangingSpace(SpaceReading):
-    """A namespace inside a transaction that changes it."""
+    """A namespace inside a transaction that changes it; it reads its own writes.
+
+    What cannot be written is refused before anything of it is.
+
+    Raises:
+        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
+        UsageError: a number or a text does not fit a store, or an owner is of another kind or of a file.
+    """
 
     def __init__(self, change: Change) -> None:
         super().__init__(change, change.namespace)

@@ -273,7 +273,6 @@ class _Pool:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the writing connection inside a transaction; see `Connections.writing`."""
         refuse_write(in_snapshot=False, in_change=self._writing_thread == threading.get_ident())
         if self.is_read_only:
             raise StoreError(
@@ -300,7 +299,6 @@ class _Pool:
                 self._writing_thread = None
 
     def compact(self, *, thorough: bool) -> bool:
-        """Empty the log; see `Connections.compact`."""
         with self._lock.hold(self.timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:
@@ -404,7 +402,6 @@ class PrivateConnections(Connections):
             raise
 
     def close(self) -> None:
-        """Let the database go."""
         pool, self._pool = self._pool, None
         if isinstance(pool, _PrivatePool):
             pool.close()
@@ -422,17 +419,14 @@ class _PrivatePool:
         self._is_writing = False
 
     def take_reader(self, *, is_whole: bool) -> sqlite3.Connection:  # noqa: ARG002 - nobody else writes meanwhile
-        """Return the connection, or one to the state before what is being written."""
         self._mutex.acquire()
         return self._before or self._db
 
     def give_back(self, db: sqlite3.Connection) -> None:  # noqa: ARG002 - there is one
-        """Let others use the connection."""
         self._mutex.release()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection inside a transaction; see `Connections.writing`."""
         with self._mutex, driver_errors(self._path):
             refuse_write(in_snapshot=False, in_change=self._is_writing)
             if self._keeps_before:
@@ -454,11 +448,9 @@ class _PrivatePool:
                     self._before = None
 
     def compact(self, *, thorough: bool) -> bool:  # noqa: ARG002 - it is never worth it
-        """Do nothing: the database goes as a whole."""
         return True
 
     def close(self) -> None:
-        """Close the connection when nobody uses it any more."""
         with self._mutex:
             self._db.close()
 

@@ -227,9 +227,7 @@ class GraphReading(SpaceReading):
     def relations_of(
         self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
     ) -> dict[str, list[Relation]]:
-        """Return the relations that start or end at each entity: newest knowledge first, ties by id.
-
-        A relation of an entity with itself comes once.
+        """Return the relations that start or end at each entity, one with itself once: newest first, ties by id.
 
         Args:
             limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where the filter
@@ -354,15 +352,11 @@ def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[R
 
 
 class GraphChange(ChangingSpace, GraphReading):
-    """The graph of one namespace inside one write transaction; it reads its own writes.
+    """The graph of one namespace inside one write transaction.
 
-    Whatever is written or deleted takes a change number, that of all that is done in the transaction. What cannot be
-    written is refused before anything of it is. Ids are not followed: a relation may be written before its ends, and
-    what is erased may be named by others; `Store.check` reports ids that lead nowhere.
-
-    Raises:
-        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
-        UsageError: a number does not fit a store.
+    Whatever is written or deleted takes a change number, that of all that is done in the transaction. Ids are not
+    followed: a relation may be written before its ends, and what is erased may be named by others; `Store.check`
+    reports ids that lead nowhere.
     """
 
     def make_id(self, id_: str, kind: Subject) -> str:
@@ -385,7 +379,6 @@ class GraphChange(ChangingSpace, GraphReading):
             memo.entities.update((each.id, each) for each in bearers)
 
     def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
-        """Return the live entities of some names; see `GraphReading.named`."""
         memo = self._memo
         if not all(self._holds(normal, limit) for normal in normals):
             return super().named(normals, limit=limit)
@@ -393,13 +386,11 @@ class GraphChange(ChangingSpace, GraphReading):
         return {normal: [memo.entities[id_] for id_ in some] for normal, some in ids.items() if some}
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
-        """Return entities by id; see `GraphReading.entities`."""
         memo = self._memo
         is_known = all(id_ in memo.made and id_ in memo.entities for id_ in ids)
         return {id_: memo.entities[id_] for id_ in ids} if is_known else super().entities(ids)
 
     def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
-        """Return all relations of one source and type; see `GraphReading.facts`."""
         return [] if source in self._memo.untold else super().facts(source, type_, target, said)
 
     def put(self, *records: Episode | Alias | Mention | Happening) -> None:

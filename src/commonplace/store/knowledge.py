@@ -78,14 +78,9 @@ class KnowledgeReading(SpaceReading):
 
 
 class KnowledgeChange(ChangingSpace, KnowledgeReading):
-    """The knowledge of one namespace inside one write transaction; it reads its own writes.
+    """The knowledge of one namespace inside one write transaction.
 
-    What comes, goes or is deleted takes a change number; a context takes none. What cannot be written is refused before
-    anything of it is.
-
-    Raises:
-        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
-        UsageError: a number does not fit a store, or an owner is of another kind or of a file.
+    What comes, goes or is deleted takes a change number; a context takes none.
     """
 
     def put(

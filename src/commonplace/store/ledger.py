@@ -118,12 +118,7 @@ class LedgerReading(SpaceReading):
 
 
 class LedgerChange(ChangingSpace, LedgerReading):
-    """The ledger of one namespace inside one write transaction; it reads its own writes. It takes no change number.
-
-    Raises:
-        StoreError: it is used after its block has ended.
-        UsageError: a number or a text does not fit a store.
-    """
+    """The ledger of one namespace inside one write transaction; it takes no change number."""
 
     def put_issue(self, issue: Issue) -> None:
         """Write an issue in the place of the one with its id."""

@@ -91,21 +91,16 @@ class Statement(NamedTuple):
 
 
 class MemoryChange(ChangingSpace):
-    """Memories of one namespace inside one write transaction; it reads its own writes.
+    """Memories of one namespace inside one write transaction.
 
     It is committed as one change when its block ends and rolled back when that raises; nothing that is read in it can
     be changed by others meanwhile. Whatever adds, replaces, revises or expires a memory makes its Markdown due; a link
     does so for the memory where it starts, when it comes and when it goes. Numbers that are no version here are passed
-    over. What cannot be written is refused before anything of it is, and the change may go on without it.
+    over. After a refusal the change may go on.
 
     Attributes:
         graph: the graph of the same namespace, in the same transaction; likewise the `knowledge` of its agents, and its
             `ledger`.
-
-    Raises:
-        StoreError: it is used after its block has ended.
-        UsageError: a number does not fit a store (a time that is not a number, an integer beyond 64 bits), or an owner
-            is of another kind or of a file.
     """
 
     def __init__(self, change: Change) -> None:

@@ -149,7 +149,6 @@ class _Cursor(psycopg.RawCursor[Any]):
 
     @property
     def rowcount(self) -> int:
-        """How many rows the statement wrote, which in a pipeline is waited for."""
         try:
             self.fetchone()
         except psycopg.ProgrammingError as error:
@@ -162,7 +161,6 @@ class _Connection(psycopg.Connection[Any]):
     """A connection to a store; one that is kept is always in a pipeline."""
 
     def keep(self) -> None:
-        """Begin the pipeline, which ends with the connection."""
         self._pipeline = psycopg.Pipeline(self)
         self._pipeline.__enter__()
 
@@ -416,7 +414,6 @@ class Lease(Lock):
         self._ended: threading.Event | None = None
 
     def acquire(self, timeout_s: float) -> bool:
-        """Take the lease; see `Lock.acquire`."""
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=max(0.0, timeout_s)):
             return False
@@ -499,7 +496,6 @@ class PostgresConnections(Connections):
 
     @contextmanager
     def reading(self, namespace: str | None = None) -> Iterator[Database]:
-        """Give a connection inside a read transaction; see `Connections.reading`."""
         scope = None if namespace is None else rights.scope_of(namespace)
         with self.address.errors():
             inside = self._taken.get(threading.get_ident())
@@ -526,7 +522,6 @@ class PostgresConnections(Connections):
                 return inside.execute(sql, values).fetchall()
 
     def ahead(self, reads: Sequence[Read], namespace: str) -> None:
-        """Send what will be read of a namespace in this snapshot; see `Connections.ahead`."""
         inside = self._taken.get(threading.get_ident())
         if inside is not None:
             with self.address.errors(), inside.within(rights.scope_of(namespace)):
@@ -536,7 +531,6 @@ class PostgresConnections(Connections):
     def snapshot(
         self, first: Callable[[Database], dict[object, Any]] = settings, namespace: str | None = None
     ) -> Iterator[None]:
-        """Let every `reading` of this thread inside the block see one state; refuse `writing`."""
         thread = threading.get_ident()
         if thread in self._taken:
             yield
@@ -552,7 +546,6 @@ class PostgresConnections(Connections):
 
     @contextmanager
     def writing(self, namespace: str | None = None, ahead: Sequence[Read] = ()) -> Iterator[Database]:
-        """Give a connection inside a transaction that is committed at the end, or rolled back on error."""
         thread = threading.get_ident()
         refuse_write(in_snapshot=thread in self._taken, in_change=thread in self._writing)
         self._refuse_closed()
@@ -627,7 +620,6 @@ class PostgresConnections(Connections):
         return True
 
     def lock(self, path: Path) -> Lock:
-        """Return a lock between machines; see `Connections.lock`."""
         return Lease(self.address, path.name)
 
     def close(self) -> None:
@@ -758,15 +750,7 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
 
 
 def make(address: Address, grant_to: str = "", partitions: int = 0) -> bool:
-    """Make a store where there is none, and what is lacking in one; return whether there was none.
-
-    Args:
-        grant_to: a role that is to read and write it, and to change no table.
-        partitions: so many of each table by namespace; 0 is none, or what a store has that is there.
-
-    Raises:
-        UsageError: a store is there, with another number of partitions.
-    """
+    """Make a store where there is none, and what is lacking in one; see `Store.make_on_server`."""
     with address.errors(), address.connect() as connection:
         is_new = _make(connection, address, grant_to, partitions)
         postings.make_vector_indexes(connection)
