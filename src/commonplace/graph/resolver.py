@@ -3,7 +3,7 @@
 The same assertions in the same order give the same facts. After a deletion, merge or split the remaining assertions are
 resolved again from scratch.
 
-A key may have thousands of facts, of which a new assertion overlaps few: cost depends on those few, except where noted.
+A key may have thousands of facts, of which a new assertion overlaps few: only those few are compared.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf, nan
 from typing import Final
 
-import numpy as np
-
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import SENSITIVE, UNSURE
 from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, fact_of, first_said, judge, overlap, relation_of
@@ -23,52 +21,45 @@ from commonplace.types.graph import Relation
 
 DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
 """Namespace of the UUIDv5 of disputes, named by their oldest fact."""
-MAX_OVERLAPPING: Final = 512
-"""A fact meets so many that end, that begin and that have no end: the nearest in time, the last that came."""
+MAX_MET: Final = 512
+"""A fact meets so many that hold when it begins, that begin next, and that hold still."""
 
 
 class KeyFacts:
     """Facts in the order in which they came. Whoever changes when one holds calls `note`."""
 
     def __init__(self, facts: Iterable[Fact], *, has_topics: bool = False) -> None:
-        """Take over facts.
-
-        Args:
-            has_topics: only those about the same meet each other.
-        """
+        """Take over facts; with topics, only those about the same meet each other."""
         self._has_topics = has_topics
-        self._facts: list[Fact] = []
-        self._places: dict[str, int] = {}
+        self._facts: dict[str, Fact] = {}
         self._pairs: dict[frozenset[str], list[Fact]] = {}
-        self._topics: dict[str, int] = {}
-        self._times = np.full((3, 16), nan)  # by places: beginnings, ends, numbers of topics
+        self._times: dict[str, dict[str, tuple[float, float]]] = {}  # by topic, then by fact: when it holds
         for fact in facts:
             self.add(fact)
-        for fact in self._facts:
-            fact.rivals &= self._places.keys()
+        for fact in self:
+            fact.rivals &= self._facts.keys()
 
     def __iter__(self) -> Iterator[Fact]:
-        return iter(self._facts)
+        return iter(self._facts.values())
 
     def __contains__(self, id_: str) -> bool:
-        return id_ in self._places
+        return id_ in self._facts
 
     def __getitem__(self, id_: str) -> Fact:
-        return self._facts[self._places[id_]]
+        return self._facts[id_]
 
     def add(self, fact: Fact) -> None:
-        place = self._places[fact.id] = len(self._facts)
-        self._facts.append(fact)
+        self._facts[fact.id] = fact
         self._pairs.setdefault(frozenset((fact.source, fact.target)), []).append(fact)
-        if place == self._times.shape[1]:
-            self._times = np.concatenate((self._times, np.full_like(self._times, nan)), axis=1)
         self.note(fact)
 
     def note(self, fact: Fact) -> None:
-        """Take note of when a fact holds now; what meets no others has times that compare with none."""
-        topic, (begins, ends) = self._topic(fact), _bounds(fact)
-        number = nan if topic is None else self._topics.setdefault(topic, len(self._topics))
-        self._times[:, self._places[fact.id]] = nan if topic is None else (begins, ends, number)
+        """Take note of when a fact holds now; what is retracted, denied or added meets no others."""
+        is_alone = fact.is_retracted or fact.is_denied or fact.is_added or (self._has_topics and not fact.topic)
+        begins = -inf if fact.valid_from is None else fact.valid_from
+        ends = inf if fact.valid_to is None else fact.valid_to
+        # What is not a number compares with no time.
+        self._times.setdefault(self._topic(fact), {})[fact.id] = (nan, nan) if is_alone else (begins, ends)
 
     def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
         """Return the facts of two entities, whichever is the source, that are not retracted and end after a time."""
@@ -81,19 +72,14 @@ class KeyFacts:
 
         Those that hold when it begins come first, in order; then those that begin while it holds, the first first.
         """
-        topic, (at, until) = self._topic(fact), _bounds(fact)
-        if topic is None:
-            return []
-        begins, ends, topics = self._times[:, : len(self._facts)]
-        is_same = topics == self._topics.get(topic, -1)
-        nearest = set(np.flatnonzero(is_same & (ends == inf))[-MAX_OVERLAPPING:])
-        for times, are_near in ((ends, (ends > at) & (ends < inf)), (begins, begins >= at)):
-            places = np.flatnonzero(is_same & are_near)
-            nearest.update(places[np.argsort(times[places], kind="stable")][:MAX_OVERLAPPING])
-        ordered = sorted(nearest - {self._places.get(fact.id, -1)})
-        earlier = [place for place in ordered if begins[place] < at]
-        inside = sorted((place for place in ordered if at <= begins[place] < until), key=begins.__getitem__)
-        return [self._facts[place] for place in (*earlier, *inside)]
+        times = self._times[self._topic(fact)]
+        at, until = times[fact.id]
+        earlier = [id_ for id_, (begins, ends) in times.items() if begins < at < ends]
+        inside = [id_ for id_, (begins, _) in times.items() if at <= begins < until and id_ != fact.id]
+        inside.sort(key=lambda id_: times[id_][0])
+        # However many begin in between, it meets those that hold still.
+        far = [id_ for id_ in inside[MAX_MET:] if times[id_][1] == inf]
+        return [self[id_] for id_ in (*earlier[-MAX_MET:], *inside[:MAX_MET], *far[-MAX_MET:])]
 
     def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
         """Give these facts and those that they are in dispute with one id, that of the oldest; "" to undisputed ones.
@@ -121,16 +107,8 @@ class KeyFacts:
                 each.dispute, each.disputed_at = name, each.disputed_at if is_disputed else None
         return changed
 
-    def _topic(self, fact: Fact) -> str | None:
-        """Return the topic of which a fact meets others, "" where topics do not count; None if it meets none."""
-        if fact.is_retracted or fact.is_denied or fact.is_added:
-            return None
-        return (fact.topic or None) if self._has_topics else ""
-
-
-def _bounds(fact: Fact) -> tuple[float, float]:
-    begins, ends = fact.span
-    return -inf if begins is None else begins, inf if ends is None else ends
+    def _topic(self, fact: Fact) -> str:
+        return fact.topic if self._has_topics else ""
 
 
 MAX_DISPUTED: Final = 16
@@ -201,7 +179,7 @@ def resolve_facts(known: Iterable[Relation], assertions: Sequence[Assertion], ru
 
 
 class FactResolver:
-    """The facts of one key, to which assertion after assertion is added; one costs the same however many facts it has.
+    """The facts of one key, to which assertion after assertion is added; only those are compared that may hold at once.
 
     Attributes:
         facts: in the order in which they came.
