@@ -27,11 +27,12 @@ from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
 from commonplace.graph.names import checked, normal
 from commonplace.graph.query import GraphReader, TextHits, Wanted
+from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import made_id
 from commonplace.graph.service import GraphService
 from commonplace.memory import validate
 from commonplace.ranking.calibration import text_scores
-from commonplace.redaction import cleaned_json, redact
+from commonplace.redaction import redact
 from commonplace.search.request import Request
 from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS
 from commonplace.text.characters import MENDED, storable
@@ -736,14 +737,7 @@ def _beginning(name: str, given: Moment | None, now: float) -> float | None:
 
 
 def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tuple[str, ...]]:
-    notices: list[str] = []
-    kinds: list[str] = []
-
-    def clean(part: str) -> str:
-        redacted = redact(part)
-        kinds.extend(redacted.kinds)
-        return redacted.text
-
+    notices, cleaner = list[str](), Cleaner()
     if is_json:
         try:
             value = json.loads(given) if isinstance(given, str) else given
@@ -751,7 +745,7 @@ def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tupl
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or keep it as text") from error
         validate.reject_invalid(written, max_bytes=max_bytes)
-        text = json.dumps(cleaned_json(json.loads(written), clean), ensure_ascii=False)
+        text = json.dumps(cleaner.value(json.loads(written)), ensure_ascii=False)
     else:
         validate.reject_invalid(given, max_bytes=max_bytes)
         assert isinstance(given, str)
@@ -763,7 +757,7 @@ def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tupl
             if not opened.text.strip():
                 raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
             notices.append(f"what was recalled from memory was skipped: {len(opened.recalled)}")
-        text = clean(opened.text)
-    if kinds:
+        text = cleaner.text(opened.text)
+    if kinds := cleaner.taken():
         notices.append(f"what looks like a secret was replaced: {', '.join(dict.fromkeys(kinds))}")
     return text, tuple(notices)

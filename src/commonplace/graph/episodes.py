@@ -116,7 +116,7 @@ def add_episode(
     return Added(
         episode,
         tuple(dict.fromkeys(entity.id for entity in meant)),
-        run.changed,
+        run.facts.changed,
         "added" if known is None else "replaced",
         tuple(dict.fromkeys(run.notices)),
     )
@@ -126,14 +126,13 @@ class _Adding:
     """Writes what one episode says, part by part."""
 
     def __init__(self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str) -> None:
-        self.changed = Changed()
         self.notices: list[str] = []
         self._graph = graph
         self._runtime = runtime
         self._episode = episode
         self._content = content
         self._entities = Entities(graph, runtime)
-        self._facts = FactKeys(graph, runtime)
+        self.facts = FactKeys(graph, runtime)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
         """Return the entities that an episode names, and record where each of their names occurs first."""
@@ -182,7 +181,7 @@ class _Adding:
             known = self._graph.facts(source.id, claim.type, target.id)
             aspects = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
         for aspect in sorted(aspects) or [""]:
-            self._facts.say(replace(said, aspect=aspect), self.changed)
+            self.facts.say(replace(said, aspect=aspect))
 
     def _assertion(self, said: Claim | Departure, **values: Any) -> Assertion:
         by, (start, end) = self._episode, said.span
@@ -215,10 +214,10 @@ class _Adding:
                 doubt=doubt,
                 type=each.type,
             )
-            self._facts.say(ended, self.changed)
+            self.facts.say(ended)
             if successor and successor not in (each.source, target.id) and doubt != UNSURE:
                 begun = replace(ended, saying="said", valid_from=gone.valid_to, valid_to=None)
-                self._facts.say(replace(begun, home=self._runtime.new_id(), target=successor), self.changed)
+                self.facts.say(replace(begun, home=self._runtime.new_id(), target=successor))
 
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
@@ -245,14 +244,11 @@ MAX_FACTS: Final = 1_000
 """An episode that says more is a document, and its parts say more of each thing."""
 
 
-Bounded = tuple[Extraction, tuple[str, ...]]
-"""What of an extraction goes into the graph, and what is to be said of the rest."""
-
-
-def bounded(extraction: Extraction) -> Bounded:
+def bounded(extraction: Extraction) -> tuple[Extraction, tuple[str, ...]]:
     """Return the first facts of an extraction, with what they are about, and the entities that are named most often.
 
-    What is kept stays in its order; of entities that are named equally often the first come first.
+    With it comes what is to be said of the rest. What is kept stays in its order; of entities that are named equally
+    often the first come first.
     """
     entities, claims = extraction.entities, extraction.claims
     if len(entities) <= MAX_ENTITIES and len(claims) <= MAX_FACTS:
@@ -285,9 +281,9 @@ class Readings:
     """What memories say, by content and time, read before the transaction that writes them."""
 
     runtime: GraphRuntime
-    found: dict[_Key, Bounded] = field(default_factory=dict)
+    found: dict[_Key, tuple[Extraction, tuple[str, ...]]] = field(default_factory=dict)
 
-    def read(self, owner: Owner, record: MemoryRecord) -> Bounded:
+    def read(self, owner: Owner, record: MemoryRecord) -> tuple[Extraction, tuple[str, ...]]:
         """Return what a memory says, read once, and embed what that will write."""
         key = _key(owner, record)
         if key not in self.found:
@@ -387,7 +383,7 @@ class MemoryFeed:
             doubt="",
             of=stated[0].episode,
         )
-        FactKeys(graph, runtime).say(said, Changed())
+        FactKeys(graph, runtime).say(said)
 
     def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
         """Take back that what an older memory states ended with the link between the two."""
@@ -530,9 +526,9 @@ def add_fact(graph: GraphChange, runtime: GraphRuntime, given: FactInput, now: f
         reason=given.reason,
         type=given.type,
     )
-    changed = Changed()
-    FactKeys(graph, runtime).say(said, changed)
-    return Added(giver, (source.id, target.id), changed)
+    facts = FactKeys(graph, runtime)
+    facts.say(said)
+    return Added(giver, (source.id, target.id), facts.changed)
 
 
 def _end(graph: GraphChange, entities: Entities, name: str, type_: str, likely: str, giver: Episode) -> Entity:

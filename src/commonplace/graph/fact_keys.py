@@ -80,16 +80,17 @@ class _Places:
 
 
 class FactKeys:
-    """The facts of a graph under change, key by key."""
+    """The facts of a graph under change, key by key; `changed` is what became of them by what was said."""
 
     def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
         self._graph = graph
         self._runtime = runtime
+        self.changed = Changed()
         self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
-    def say(self, said: Assertion, changed: Changed) -> None:
-        """Add an assertion, write what becomes of facts by it, and add that to what has changed."""
+    def say(self, said: Assertion) -> None:
+        """Add an assertion, and write what becomes of facts by it."""
         if said.type in _LYING_IN:
             self._places.read.clear()
         key = key_among(self._runtime.kinds, said.source, said.type, said.target, said.aspect)
@@ -117,9 +118,9 @@ class FactKeys:
         )
         for each in effects:
             if each.is_own:
-                changed.said[each.relation] = None
+                self.changed.said[each.relation] = None
             if each.what in ("ended", "disputed", "retracted"):
-                getattr(changed, each.what)[each.relation] = None
+                getattr(self.changed, each.what)[each.relation] = None
 
     def revise(
         self,

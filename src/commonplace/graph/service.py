@@ -13,7 +13,7 @@ from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, Merger, known_by
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
-from commonplace.graph.fact_keys import Changed, FactKeys
+from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, all_merged, fact_text, merged_into, roots
@@ -32,11 +32,6 @@ from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.outbox import Outbox
     from commonplace.graph.model_extraction import Understood
-
-_MAX_NAMED = 5
-
-ANY_TYPE = "concept"
-"""The type under which a name is looked up where nobody says of what it is."""
 
 
 class GraphService:
@@ -111,10 +106,13 @@ class GraphService:
         return Splitting(kept, tuple(others), self._views.relations(relations), reason)
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
-        changed = Changed()
         with self._runtime.change() as change:
             graph = change.graph
-            fact = _disputed(graph, relation)
+            fact, facts = find_relation(graph, relation), FactKeys(graph, self._runtime)
+            if not fact.dispute:
+                raise UsageError(
+                    f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
+                )
             now = told = max(self._runtime.now(), fact.created_at)
             saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
             if verdict == "ended":
@@ -123,9 +121,9 @@ class GraphService:
                     raise UsageError(f"nothing says that {fact.id!r:.80} has ended", remedy="say which fact is right")
                 told = denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
-            FactKeys(graph, self._runtime).say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type), changed)
+            facts.say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type))
         [right] = self._views.relations([fact.id])
-        ended, retracted = map(self._views.relations, (changed.ended, changed.retracted))
+        ended, retracted = map(self._views.relations, (facts.changed.ended, facts.changed.retracted))
         return Settlement(right, ended, retracted, reason)
 
     def _addition(self, added: Added) -> Addition:
@@ -156,29 +154,11 @@ def find_entity(graph: GraphReading, name: str) -> Entity:
         raise NotFoundError(f"{name!r:.80} may mean {len(own)} entities, {ids}", remedy="name one by its id")
     if own:
         return own[0]
-    for type_ in (ANY_TYPE, "person", "file"):
+    for type_ in ("concept", "person", "file"):
         near = known_by(graph, name, type_)
         if near is not None:
             return near
     raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`")
-
-
-def _disputed(graph: GraphReading, id_: str) -> Relation:
-    """Return a disputed fact by its id, or by that of its dispute where that is about it alone."""
-    fact = graph.relations([id_]).get(id_)
-    if fact is None:
-        of_dispute = [each for each in graph.disputed() if each.dispute == id_]
-        if len(of_dispute) > 1:
-            named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in of_dispute[:_MAX_NAMED])
-            more = f"; or one of {len(of_dispute) - _MAX_NAMED:,} more" if len(of_dispute) > _MAX_NAMED else ""
-            raise UsageError(
-                f"{id_!r:.80} is a dispute about {len(of_dispute):,} facts",
-                remedy=f"name the one that is right: {named}{more}",
-            )
-        fact = of_dispute[0] if of_dispute else find_relation(graph, id_)
-    if not fact.dispute:
-        raise UsageError(f"the fact {id_!r:.80} is not disputed", remedy="see `commonplace graph disputes`")
-    return fact
 
 
 def denial_of(graph: GraphReading, relation: str) -> Assertion | None:
