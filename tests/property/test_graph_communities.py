@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.communities import communities
+from commonplace.graph.traversal import communities
 
 IDS = st.sampled_from("abcdefghijkl")
 EDGES = st.lists(st.tuples(IDS, IDS), max_size=30)

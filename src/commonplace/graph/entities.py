@@ -26,7 +26,7 @@ from commonplace.graph.names import (
     shown_names,
     stored_keys,
 )
-from commonplace.graph.runtime import GraphRuntime, all_merged, merged_into, with_merged
+from commonplace.graph.runtime import GraphRuntime, all_merged, made_id, merged_into, with_merged
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
@@ -47,7 +47,7 @@ class Entities:
         name, at = cleaned(name)[:MAX_NAME_CHARACTERS], episode.reference_time
         known = known_by(self._graph, name, type_)
         if known is None:
-            id_ = self._graph.make_id(self._runtime.new_id(), "entity")
+            id_ = self._graph.make_id(made_id(), "entity")
             new = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
             return self._with_names(replace(new, valid_from=at), (name, *aliases), episode, [])
         # The better of two names and types is kept, and the earliest time at which it is known to be.
@@ -252,7 +252,7 @@ class Merger(Entities):
         mentions = self._leaving_mentions(entity, known, forms)
         new = replace(
             with_merged(entity, []),
-            id=self._runtime.new_id(),
+            id=made_id(),
             name=next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name),
             created_at=self._now,
             summary="",

@@ -18,7 +18,7 @@ from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension
-from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text, roots
+from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, made_id, names_text, roots
 from commonplace.ingest.passages import Destination
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.store.graph import GraphChange
@@ -165,7 +165,7 @@ class _Adding:
             return
         said = self._assertion(
             claim,
-            home=self._graph.make_id(self._runtime.new_id(), "relation"),
+            home=self._graph.make_id(made_id(), "relation"),
             source=source.id,
             target=target.id,
             saying="denied" if claim.is_end else "once" if claim.is_former else "said",
@@ -217,7 +217,7 @@ class _Adding:
             self.facts.say(ended)
             if successor and successor not in (each.source, target.id) and doubt != UNSURE:
                 begun = replace(ended, saying="said", valid_from=gone.valid_to, valid_to=None)
-                self.facts.say(replace(begun, home=self._runtime.new_id(), target=successor))
+                self.facts.say(replace(begun, home=made_id(), target=successor))
 
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
@@ -329,13 +329,13 @@ class MemoryFeed:
         extraction, _ = readings.read(owner, record)
         if not extraction.entities:
             return
-        episode = self._episode(memory, readings.runtime)
+        episode = self._episode(memory)
         add_episode(change.graph, readings.runtime, episode, extraction, record.content, is_new=True)
 
-    def _episode(self, memory: StoredMemory, runtime: GraphRuntime) -> Episode:
+    def _episode(self, memory: StoredMemory) -> Episode:
         owner, record = memory.owner, memory.record
         return Episode(
-            runtime.new_id(),
+            made_id(),
             "",
             _told(owner, record),
             memory.created_at,
@@ -364,7 +364,7 @@ class MemoryFeed:
             return  # it would be disputed, and who has just answered one question be asked another
         runtime = self.read().runtime
         known = graph.episodes_of_memory(newer)
-        episode = known[-1] if known else self._episode(memory, runtime)
+        episode = known[-1] if known else self._episode(memory)
         if not known:
             graph.put(episode)
         said = replace(
@@ -512,7 +512,7 @@ def add_fact(graph: GraphChange, runtime: GraphRuntime, given: FactInput, now: f
         raise itself(source.name)
     text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
     said = Assertion(
-        runtime.new_id(),
+        made_id(),
         source.id,
         target.id,
         "said",

@@ -17,7 +17,6 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
-from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
 from commonplace.graph.facts import FactKey, facts_of, key_of
 from commonplace.graph.kinds import Kinds
@@ -25,7 +24,7 @@ from commonplace.graph.names import names_among
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
-from commonplace.graph.traversal import Adjacent, outward, shortest_path
+from commonplace.graph.traversal import Adjacent, communities, outward, shortest_path
 from commonplace.graph.views import (
     Community,
     Dispute,

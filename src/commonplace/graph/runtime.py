@@ -37,13 +37,11 @@ class GraphRuntime:
     Attributes:
         texts: makes the texts of what is written, with the destination.
         now: the time, seconds since the epoch.
-        new_id: makes ids.
     """
 
     texts: Texts
     kinds: Kinds
     now: Callable[[], float]
-    new_id: Callable[[], str] = made_id
 
     @property
     def destination(self) -> Destination:

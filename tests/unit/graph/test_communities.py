@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-from commonplace.graph.communities import communities
+from commonplace.graph.traversal import communities
 
 Edges = list[tuple[str, str]]
 
