@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import overload
 
-from commonplace.dates import mentions, moment_ago, without
+from commonplace.dates import mentions, without
 from commonplace.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -115,6 +115,8 @@ def moment_in_words(
         return now
     period = _period(moment)
     if period is None:
+        from commonplace.dates.resolve import moment_ago
+
         try:
             known: float | None = seconds(name, moment)
         except UsageError:

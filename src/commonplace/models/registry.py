@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import CommonplaceError, ModelError, UsageError
 from commonplace.models.client import Budget, JsonClient
 from commonplace.models.contract import Embedder, TokenizedText
@@ -156,6 +156,7 @@ def by_space(embedder: Embedder) -> list[Embedder]:
     return [for_kind(embedder, kinds[space]) for space in embedder.stamp.spaces]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class AbsentEmbedder:
     """Lets a store be read, searched by words and mended where the embedder that made its vectors is missing.
 
@@ -164,9 +165,8 @@ class AbsentEmbedder:
         error: why nothing can make more of them, and what to do about it.
     """
 
-    def __init__(self, stamp: Embedding, error: CommonplaceError) -> None:
-        self.stamp = stamp
-        self.error = error
+    stamp: Embedding
+    error: CommonplaceError
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return no rows of no texts; raise what opening the embedder raised where there are texts."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError
 from commonplace.formats.escaping import visible
 from commonplace.models.client import batches_of
@@ -53,7 +54,6 @@ _BATCH: Final = (
 
 
 def _closed(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object that has these properties and no other."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -72,17 +72,13 @@ def make_reranker(generator: Generator, mode: RerankMode, total_s: float = TOTAL
     return SingleReranker(generator, total_s) if mode == "single" else BatchReranker(generator, total_s)
 
 
+@dataclass
 class _ModelReranker(ABC):
-    def __init__(
-        self, generator: Generator, total_s: float = TOTAL_S, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Take a model, and the seconds for one re-ranking."""
-        self._generator = generator
-        self._total_s = total_s
-        self._clock = clock
+    _generator: Generator
+    _total_s: float = TOTAL_S
+    _clock: Callable[[], float] = time.monotonic
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
-        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given."""
         if top_k <= 0 or not candidates:
             return []
         scores = self._scores(_cut(query), [_cut(text) for text in candidates], self._clock() + self._total_s)
@@ -132,7 +128,7 @@ class SingleReranker(_ModelReranker):
         number = _lone_number(answer)
         if number is None:
             raise self._useless("no score from 0 to 10")
-        return _clamped(number / 10)
+        return min(1.0, max(0.0, number / 10))
 
 
 class BatchReranker(_ModelReranker):
@@ -152,7 +148,7 @@ class BatchReranker(_ModelReranker):
                 raise self._useless("no list of scores")
             for index, score in entries:
                 if 0 <= index < end - start:
-                    found.setdefault(start + index, _clamped(score))
+                    found.setdefault(start + index, min(1.0, max(0.0, score)))
         if not found:
             raise self._useless("no score for any candidate")
         return [found.get(place, 0.0) for place in range(len(candidates))]
@@ -200,7 +196,3 @@ def _number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-def _clamped(score: float) -> float:
-    return min(1.0, max(0.0, score))
