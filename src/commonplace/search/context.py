@@ -20,14 +20,11 @@ from commonplace.search.result import SearchResult, hit_json, label, reference, 
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
+from commonplace.text.sentences import stretches
 from commonplace.types import Hit
 
 GAP: Final = "\n\n[…]\n\n"
-_SENTENCE_END: Final = lazy_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
-_NO_END: Final = lazy_pattern(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
-"""What ends with a full stop and is no sentence: the number of a list's item, an initial, an abbreviation."""
 _HEADING: Final = lazy_pattern(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
-_FENCE: Final = lazy_pattern(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _RULE: Final = lazy_pattern(r"\s*([=\-~^\"*#+])\1{2,}\s*")
 _MAX_SHARED: Final = 4_000
 """Characters that two neighbouring passages have in common at most."""
@@ -83,15 +80,10 @@ def shortened(text: str, room: int, count: CountTokens, *, is_code: bool = False
     """
     if count(text) <= room:
         return text
-    ends = [match.end() for match in (re.finditer("\n", text) if is_code else _SENTENCE_END.finditer(text))]
-    if not is_code:
-        ends = [end for end in ends if not _NO_END.search(text[max(0, end - 8) : end])]
+    ends = [match.end() for match in re.finditer("\n", text)] if is_code else [each.end for each in stretches(text)]
     fitting = bisect_right(ends, room, key=lambda end: count(text[:end]))
     piece = text[: ends[fitting - 1]].rstrip() if fitting else ""
-    if is_code:
-        return piece
-    fences = list(_FENCE.finditer(piece))
-    return _without_last_heading(piece[: fences[-1].start()].rstrip() if len(fences) % 2 else piece)
+    return piece if is_code else _without_last_heading(piece)
 
 
 def is_cut_by_lines(path: str) -> bool:

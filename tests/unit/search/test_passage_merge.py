@@ -87,7 +87,7 @@ def test_passages_without_lines_share_nothing_where_others_stand_between_them() 
         ("Do so:\n\n```sh\nmake tea. now\nmake more\n```\n\nThen rest.", 6, "Do so:"),
         ("Do so:\n\n```sh\nmake tea\n```\n\nThen rest. And wait.", 8, "Do so:\n\n```sh\nmake tea\n```\n\nThen rest."),
         ("## Only a heading\n\nText that is long.", 4, ""),
-        ("- one item\n- another item", 4, ""),
+        ("- one item\n- another item", 4, "- one item"),
     ],
 )
 def test_prose_ends_with_a_sentence_and_not_with_a_heading(text: str, room: int, piece: str) -> None:
