@@ -197,7 +197,6 @@ class Index:
         rebuild: bool = False,
         purge: bool = False,
         progress: Callable[[int], None] = lambda _done: None,
-        checkpoint: Callable[[str], None] = lambda _step: None,
         again: Callable[[str, int], Iterable[IndexEntry]] = lambda _namespace, _number: (),
     ) -> tuple[int, int]:
         """Publish a generation with these changes; return how many passages were added and how many deleted.
@@ -210,7 +209,6 @@ class Index:
             rebuild: begin with nothing instead of the current generation.
             purge: leave nothing of a deleted passage in any file, of what was deleted before either.
             progress: called now and then with the number of passages added.
-            checkpoint: called with the name of every step before it is taken.
             again: gives a passage that is held; a purge asks it for those with a word whose key another word had too.
 
         Raises:
@@ -222,10 +220,7 @@ class Index:
 
         try:
             base = self._empty if rebuild else self._read_manifest()
-            return update(
-                self._directory, base, entries, deleted, heads, purge=purge, progress=progress, checkpoint=checkpoint,
-                again=again,
-            )  # fmt: skip
+            return update(self._directory, base, entries, deleted, heads, purge=purge, progress=progress, again=again)
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
 

@@ -211,7 +211,7 @@ class DenseWriter:
 _PROGRESS_STEP = 500
 
 
-def update(  # noqa: PLR0913 - what `Index.update` was given
+def update(
     directory: Path,
     base: Manifest,
     entries: Iterable[IndexEntry],
@@ -220,7 +220,6 @@ def update(  # noqa: PLR0913 - what `Index.update` was given
     *,
     purge: bool,
     progress: Callable[[int], None],
-    checkpoint: Callable[[str], None],
     again: Callable[[str, int], Iterable[IndexEntry]],
 ) -> tuple[int, int]:
     """Build and publish the generation after `base`; return how many passages were added and deleted.
@@ -237,7 +236,6 @@ def update(  # noqa: PLR0913 - what `Index.update` was given
     draft = generation_path(directory, manifest.generation)
     _remove_leftovers(directory)
     try:
-        checkpoint("link")
         before = generation_path(directory, base.generation)
         OpenFiles(before, base.files)
         (draft / "dense").mkdir(parents=True)
@@ -247,9 +245,7 @@ def update(  # noqa: PLR0913 - what `Index.update` was given
             except OSError:
                 # Some file systems have no links. The time must stay the recorded one.
                 shutil.copy2(before / name, draft / name)
-        checkpoint("open")
         dense = DenseWriter(draft, manifest)
-        checkpoint("add")
         dropped = dense.delete(sorted(gone))
         changed = chain(() if first is None else (first,), coming)
         if purge:
@@ -258,16 +254,12 @@ def update(  # noqa: PLR0913 - what `Index.update` was given
             changed = chain(changed, chain.from_iterable(again(codes[code], number) for code, number in unsure))
         with many_words():
             manifest, added, replaced = _add(dense, manifest, changed, gone, progress)
-            checkpoint("dense")
             chunks, counted, statistics = dense.finish(purge=purge)
         documents = manifest.documents + added - replaced - dropped
         counted = documents if purge else counted
         manifest = replace(manifest, documents=documents, counted=counted, statistics=statistics, chunks=chunks)
-        checkpoint("record")
         manifest = replace(manifest, files=_record(draft, base))
-        checkpoint("publish")
         replace_file(directory / CURRENT, encode(manifest))
-        checkpoint("sweep")
     finally:
         _remove_leftovers(directory)
     return added, dropped

@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
-from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
-from commonplace.index.generations import Index
+from commonplace.index.contract import Scope, Scored
+from commonplace.index.generations import Generation, Index
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
@@ -63,14 +63,8 @@ _READ_AT_ONCE: Final = 500
 _NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-class Parts(Protocol):
-    """The parts of an index, which hold every change of a namespace up to `head`: a `Generation`, or a database."""
-
-    @property
-    def lexical(self) -> LexicalIndex: ...
-    @property
-    def dense(self) -> DenseIndex: ...
-    def head(self, namespace: str, /) -> Head: ...
+Parts: TypeAlias = "Generation | DatabaseState"
+"""The parts of an index, which hold every change of a namespace up to its `head`."""
 
 
 @dataclass(frozen=True, slots=True)
