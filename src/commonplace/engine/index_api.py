@@ -17,6 +17,7 @@ from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
 from commonplace.memory.validate import series
+from commonplace.ranking.arrays import restore, units
 from commonplace.settings import Settings
 from commonplace.settings.paths import directory_of, index_watch_lock
 from commonplace.store.filters import path_matcher
@@ -146,12 +147,11 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
     change = store.change(namespace)
     for entry in store.entries_since(namespace, 0, change):
         if entry.kind == "artifact":
-            vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
-            sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
+            sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + restore([entry.vector])
     artifacts = [
         {
             "path": owner.path,
-            "embedding": [round(float(value), 6) for value in _unit(sums[number])] if number in sums else [],
+            "embedding": [round(value, 6) for value in units(sums[number])[0].tolist()] if number in sums else [],
             "type": owner.type,
             "last_modified": iso(owner.at),
             "metadata": {
@@ -175,8 +175,3 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
         },
         "artifacts": artifacts,
     }
-
-
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    norm = float(np.linalg.norm(vector))
-    return (vector / np.float32(norm)).astype(np.float32) if norm else vector

@@ -93,9 +93,7 @@ class IndexMaintenance:
             return ()
         report = bring_up_to_date(self._store, self._index, timeout_s=MAX_WAIT_S, progress=self._runtime.progress)
         clear_cache()
-        if report is None:
-            return ("another process is writing the index; what was stored is found all the same",)
-        return ()
+        return () if report else ("another process is writing the index; what was stored is found all the same",)
 
     def keep_up(self) -> None:
         """During a long writing, bring the index up to date now and then, so that others have little to score directly.
@@ -302,9 +300,8 @@ class IndexMaintenance:
         if generation.fault:
             return generation.fault if self._store.change(self._namespace) else ""
         held = generation.head(self._namespace)
-        if self._store.token(self._namespace, held.change) != held.token:
-            return "belongs to another history of its store"
-        return ""
+        is_ours = self._store.token(self._namespace, held.change) == held.token
+        return "" if is_ours else "belongs to another history of its store"
 
 
 def size(path: Path) -> int:

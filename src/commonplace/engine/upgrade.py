@@ -143,14 +143,13 @@ class EmbedderApi(Service):
         """
         store, index = self._store, self._runtime.index
         try:
-            done = reembed(store, target, self._runtime.progress)
-            made, tries = done.made, 0
+            (made, resumed), tries = reembed(store, target, self._runtime.progress), 0
             while True:
                 # Nobody may write an index of the old vectors while they become new ones.
                 if index.claim(INDEX_WAIT_S):
                     try:
                         if store.finish_reembedding(target.stamp):
-                            return made, done.resumed
+                            return made, resumed
                     finally:
                         index.release()
                 elif (tries := tries + 1) == MAX_TRIES:
@@ -158,7 +157,7 @@ class EmbedderApi(Service):
                         f"the index was being written for {MAX_TRIES * INDEX_WAIT_S:g} s",
                         remedy="run it again: what was embedded is kept",
                     )
-                made += reembed(store, target, self._runtime.progress).made
+                made += reembed(store, target, self._runtime.progress)[0]
         except ProviderError as error:
             now = store.reembedding()
             how_far = f", {now.done:,} of {now.total:,} passages have their new vector" if now is not None else ""

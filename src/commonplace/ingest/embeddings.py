@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
@@ -24,16 +23,11 @@ BATCH: Final = 256
 """Passages embedded between two transactions; a killed process loses no more than these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reembedded:
-    """What was done: passages that got their vector now, and those that had it from a run before."""
-
-    made: int
-    resumed: int
-
-
-def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) -> Reembedded:
+def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) -> tuple[int, int]:
     """Give every passage that lacks one a vector of the next embedder, until none does at that moment.
+
+    Returns:
+        How many passages got their vector now, and how many had it from a run before.
 
     Raises:
         ModelError: the data of the embedder are missing or damaged.
@@ -41,9 +35,7 @@ def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) 
         StoreError: the store cannot be written, or another process changes it to another embedder.
     """
     store.begin_reembedding(embedder.stamp)
-    begun = store.reembedding()
-    resumed = begun.done if begun else 0
-    made = 0
+    begun, made = store.reembedding(), 0
     while entries := store.unembedded(BATCH):
         held = store.embedding()
         vectors: dict[int, bytes] = {}
@@ -61,7 +53,7 @@ def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) 
         made += len(entries)
         if progress is not None and (now := store.reembedding()) is not None:
             progress("embedding passages", now.done, now.total)
-    return Reembedded(made, resumed)
+    return made, begun.done if begun else 0
 
 
 def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int, bytes]:
