@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
@@ -62,18 +62,22 @@ def address_of(text: str, what: str = "the address") -> Address:
     Raises:
         UsageError: it is no address, or holds a user name, a query or a fragment, which could be keys.
     """
-    found = _split(text)
-    if found is None or found.scheme not in _PORTS or not found.hostname:
-        shown = repr(text) if found is None or "@" not in found.netloc else "malformed"
+    try:
+        found = urlsplit(text.strip() if text.isprintable() and " " not in text.strip() else "")
+        host = found.hostname
+    except ValueError:
+        found, host = urlsplit(""), None
+    if found.scheme not in _PORTS or not host:
+        shown = "malformed" if "@" in found.netloc else repr(text)
         raise UsageError(f"{what} is {shown}", remedy="give it as https://host/path")
     if "@" in found.netloc or found.query or found.fragment:
         raise UsageError(
-            f"{what}, of {found.hostname}, holds a user name, a query or a fragment",
+            f"{what}, of {host}, holds a user name, a query or a fragment",
             remedy="give it as https://host/path; keys come from the environment",
         )
     try:
         port = found.port or _PORTS[found.scheme]
-        host = found.hostname.encode("idna").decode()  # refuses parts that are empty or too long, as every network does
+        host = host.encode("idna").decode()  # refuses parts that are empty or too long, as every network does
     except ValueError as error:
         raise UsageError(f"{what} is {text!r}: {error}", remedy="give it as https://host:port/path") from None
     return Address(found.scheme, host, port, quote(found.path.rstrip("/"), safe=_SAFE))
@@ -96,17 +100,6 @@ def _number(host: str) -> IPv4Address | IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
-
-
-def _split(text: str) -> SplitResult | None:
-    if not text.isprintable() or " " in text.strip():
-        return None
-    try:
-        found = urlsplit(text.strip())
-        _ = found.hostname
-    except ValueError:
-        return None
-    return found
 
 
 PROVIDERS: Final = ("openai", "anthropic", "ollama")

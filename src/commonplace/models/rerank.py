@@ -125,8 +125,15 @@ class SingleReranker(_ModelReranker):
 
     def _score(self, query: str, text: str, deadline: float) -> float:
         answer = self._ask(_SINGLE, {"query": query, "candidate": text}, _SINGLE_SCHEMA, deadline)
-        number = _lone_number(answer)
-        if number is None:
+        try:
+            value = json_of(answer)
+        except ProviderError:
+            # Of a sentence its only number, as in `Score: 7/10`; of JSON that has not ended any number may be half of
+            # one. Folded first: of a long run of blanks, which some models end in, the pattern would try every part.
+            text = "" if _BEGUN.search(answer) else " ".join(answer.split())
+            numbers = _NUMBERS.findall(_OF_TEN.sub("", text))
+            value = numbers[0] if len(numbers) == 1 else None
+        if (number := _number(value.get("score") if isinstance(value, Mapping) else value)) is None:
             raise self._useless("no score from 0 to 10")
         return min(1.0, max(0.0, number / 10))
 
@@ -156,19 +163,6 @@ class BatchReranker(_ModelReranker):
 
 def _cut(text: str) -> str:
     return visible(text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
-
-
-def _lone_number(answer: str) -> float | None:
-    """Return the score that an answer holds: in JSON, or as the only number of a sentence, as in `Score: 7/10`."""
-    try:
-        value = json_of(answer)
-    except ProviderError:
-        if _BEGUN.search(answer):  # and not ended: its first number may be any, and its last one half of one
-            return None
-        # Folded first: of a long run of blanks, which some models end in, the pattern would try every part.
-        numbers = _NUMBERS.findall(_OF_TEN.sub("", " ".join(answer.split())))
-        value = numbers[0] if len(numbers) == 1 else None
-    return _number(value.get("score") if isinstance(value, Mapping) else value)
 
 
 def _entries(answer: Any) -> list[tuple[int, float]] | None:

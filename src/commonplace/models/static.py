@@ -128,7 +128,9 @@ class StaticEmbedder:
         ids = [text.token_ids for text in texts]
         if len(texts) >= TEXTS_WORTH_THE_TABLE:
             self._tokenizer.expect_many()
-            table, places = self._whole_table(), ids
+            with self._loading:
+                table = self._table = self._data.table() if self._table is None else self._table
+            places = ids
         else:
             known = distinct(np.concatenate(ids)) if ids else np.empty(0, np.uint16)
             table = self._data.rows(known)
@@ -163,9 +165,3 @@ class StaticEmbedder:
         with self._loading:
             self._table = None
         self._tokenizer.forget()
-
-    def _whole_table(self) -> NDArray[np.int8]:
-        with self._loading:
-            if self._table is None:
-                self._table = self._data.table()
-            return self._table

@@ -65,10 +65,16 @@ class StaticReranker:
         asked = distinct(self._model.tokenize(words))
         # Of scripts without spaces the model sees single characters, which say little: there, shared terms decide.
         unspaced = np.float32(characters / max(1, characters + len(asked)))
-        shared = _shares_of_terms(analyse(query), candidates)
-        coverage, literal = self._shares(asked, [text.token_ids for text in texts])
-        coverage = (1 - unspaced) * coverage + unspaced * shared
-        held = np.maximum(literal, shared)
+        terms = frozenset(analyse(query))
+        counts = [len(terms.intersection(analyse(text))) if terms else 0 for text in candidates]
+        shared = np.array(counts, dtype=np.float32) / np.float32(max(1, len(terms)))
+        # How much of the query each text covers, and how much it holds literally, by weight.
+        similar, weights = self._model.similarities(asked), self._model.weights(asked)
+        columns = similar.columns.take(np.concatenate([np.empty(0, np.uint16), *(text.token_ids for text in texts)]))
+        lengths = np.array([len(text.token_ids) for text in texts], dtype=np.int64)
+        best = find_matches(similar.cosines, columns, lengths).best()
+        coverage = (1 - unspaced) * weighted_share(best, weights) + unspaced * shared
+        held = np.maximum(weighted_share((best >= _LITERAL).astype(np.float32), weights), shared)
         question = TokenizedText(query, self._model.tokenize(query))
 
         def judged(name: str, vectors: NDArray[np.float32], of: NDArray[np.intp]) -> NDArray[np.float32]:
@@ -79,10 +85,10 @@ class StaticReranker:
         scores = judged(self._model.stamp.name, self._model.embed([question, *texts]), np.arange(len(texts)))
         if self._embedder is None:
             return scores
-        best = np.argsort(-scores, kind="stable")[:MEANT]
+        first = np.argsort(-scores, kind="stable")[:MEANT]
         scores = np.zeros_like(scores)
-        vectors = self._meant(self._embedder, [question, *(texts[place] for place in best.tolist())])
-        scores[best] = judged(self._embedder.stamp.name, vectors, best)
+        vectors = self._meant(self._embedder, [question, *(texts[place] for place in first.tolist())])
+        scores[first] = judged(self._embedder.stamp.name, vectors, first)
         return scores
 
     def _meant(self, embedder: Embedder, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
@@ -95,21 +101,3 @@ class StaticReranker:
             known[key] = vector
             self._meanings.put(key, vector, vector.nbytes + len(key))
         return np.array([known[key] for key in keys], dtype=np.float32)
-
-    def _shares(
-        self, asked: NDArray[np.uint16], texts: list[NDArray[np.uint16]]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return how much of the query each text covers, and how much it holds literally, by weight; float32, (n,)."""
-        lengths = np.array([len(text) for text in texts], dtype=np.int64)
-        similar = self._model.similarities(asked)
-        columns = similar.columns.take(np.concatenate([np.empty(0, np.uint16), *texts]))
-        best = find_matches(similar.cosines, columns, lengths).best()
-        weights = self._model.weights(asked)
-        return weighted_share(best, weights), weighted_share((best >= _LITERAL).astype(np.float32), weights)
-
-
-def _shares_of_terms(terms: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return which share of the terms each text holds, float32, shape (n,)."""
-    wanted = frozenset(terms)
-    held = [len(wanted & frozenset(analyse(text))) if wanted else 0 for text in texts]
-    return np.array(held, dtype=np.float32) / np.float32(max(1, len(wanted)))
