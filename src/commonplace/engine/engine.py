@@ -622,18 +622,7 @@ class Engine:
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
-        return search(
-            self._runtime,
-            query,
-            wishes,
-            wanted,
-            now,
-            method=method,
-            stage1_limit=stage1_limit,
-            per_owner=per_owner,
-            also=also,
-            rerank=rerank,
-        )
+        return search(self._runtime, query, wishes, wanted, now, method, stage1_limit, per_owner, also, rerank)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,

@@ -39,7 +39,7 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
         NotFoundError: there is no such file or directory.
         UsageError: a glob is malformed, or matches no file.
     """
-    from commonplace.ingest.discover import Selection, unmatched_globs
+    from commonplace.ingest.discover import Selection, discover
 
     for root in roots:
         if not root.expanduser().exists():
@@ -49,13 +49,12 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
     if not include:
         return
     limit, store = settings.index.max_file_bytes, (directory_of(settings.store.path),)
-    unmatched = unmatched_globs(
-        [Selection(settings.project, root.expanduser().absolute(), include, limit, store) for root in roots]
-    )
-    if unmatched:
+    places = (root.expanduser().absolute() for root in roots)
+    unmatched = [discover(Selection(settings.project, place, include, limit, store)).unmatched for place in places]
+    if missing := sorted(set.intersection(*unmatched)):
         where = ", ".join(map(str, roots))
         raise UsageError(
-            f"no file below {where} that may be indexed matches {unmatched[0]!r}",
+            f"no file below {where} that may be indexed matches {missing[0]!r}",
             remedy="correct the glob, which is relative to that directory as in .gitignore",
         )
 

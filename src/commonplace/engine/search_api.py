@@ -23,13 +23,12 @@ FACTOR: Final = 3
 """A language model chooses among this many times the requested number of hits."""
 
 
-def search(  # noqa: PLR0913 - the options of a facade
+def search(  # noqa: PLR0913, PLR0917 - the options of a facade
     runtime: Runtime,
     query: str,
     wishes: Wishes,
     wanted: Filter,
     now: float,
-    *,
     method: Method | None,
     stage1_limit: int | None,
     per_owner: int,

@@ -89,7 +89,7 @@ def index_root(
     begun = time.perf_counter()
     run = _Run(destination, selection, force=force, clock=clock)
     found = run.found
-    if spares_all and not found.files and run.holds_any:
+    if spares_all and not found.files and any(owner.root == found.root for _, owner in run.stored.values()):
         raise NotFoundError(
             f"none of the files of {str(selection.root)!r} is visible any more, so nothing was removed from the store",
             remedy="bring them back, or run `commonplace index build`, which removes what is gone",
@@ -131,31 +131,26 @@ class _Run:
         self._recipe = recipe(destination)
         self._asked = self._recipe + _ASKED
         self._project = "" if selection.project is None else os.path.realpath(selection.project)
-        self._stored = {
+        self.stored = {
             owner.path: (number, owner) for number, owner in destination.store.artifacts(destination.namespace)
         }
         self.found: Discovery = discover(selection)
         self._paths: Set[str] = {file.path for file in self.found.files}
-        self._known: Set[str] = self._paths | self._stored.keys()
+        self._known: Set[str] = self._paths | self.stored.keys()
         self._restamped: list[tuple[str, str, FileStamp]] = []
         self._gone: list[int] = []
         self.writer = PassageWriter(destination)
         self.counts: Counter[str] = Counter()
         # How many files the store lacks, and how many of them the batch that is being filled brings.
-        self._missing = sum(file.path not in self._stored for file in self.found.files)
+        self._missing = sum(file.path not in self.stored for file in self.found.files)
         self._coming = 0
-
-    @property
-    def holds_any(self) -> bool:
-        """Whether the store holds artifacts of this root."""
-        return any(owner.root == self.found.root for _, owner in self._stored.values())
 
     def loss(self) -> tuple[int, int]:
         """Return how many artifacts this run would remove, and how many there are of this root or inside it."""
         below = os.path.realpath(self._selection.root)
         indexed = [
             (path, owner)
-            for path, (_, owner) in self._stored.items()
+            for path, (_, owner) in self.stored.items()
             if owner.root == self.found.root or _holds(below, self._location(path))
         ]
         return sum(self._is_gone(path, owner) for path, owner in indexed), len(indexed)
@@ -176,7 +171,7 @@ class _Run:
             self.writer.flush()
             for begin in range(0, len(self._restamped), _BATCH):
                 store.restamp_artifacts(namespace, self._restamped[begin : begin + _BATCH])
-            self._gone.extend(number for path, (number, owner) in self._stored.items() if self._is_gone(path, owner))
+            self._gone.extend(number for path, (number, owner) in self.stored.items() if self._is_gone(path, owner))
             for begin in range(0, len(self._gone), _BATCH):
                 store.delete_owners(namespace, self._gone[begin : begin + _BATCH])
             self.counts["removed"] = len(self._gone)
@@ -193,7 +188,7 @@ class _Run:
 
     def _take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""
-        stored = self._stored.get(file.path)
+        stored = self.stored.get(file.path)
         self._coming += stored is None
         # The stamp of passages that this run would make in the same way.
         known = stored[1].stamp if stored and not self._force else None

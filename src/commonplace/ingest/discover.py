@@ -13,7 +13,7 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -105,12 +105,6 @@ def artifact_path(location: str, project: str | None) -> str:
 def is_secret(name: str) -> bool:
     """Return whether a file of this name usually holds passwords or keys."""
     return bool(_BY_NAME["secret"].match(name.lower()))
-
-
-def unmatched_globs(selections: Sequence[Selection]) -> list[str]:
-    """Return the globs that match no file of any selection which may be indexed; see `discover` for its errors."""
-    missing = [discover(selection).unmatched for selection in selections]
-    return sorted(set.intersection(*missing)) if missing else []
 
 
 def discover(selection: Selection) -> Discovery:
