@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from pathspec import RegexPattern
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.files import open_file
 from commonplace.store.filters import path_matcher, pattern_of
 from commonplace.text.hashes import blake2b
@@ -313,18 +313,21 @@ _DIGEST_BITS: Final = (1 << 8 * _DIGEST_BYTES) - 1
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was chosen at one time; equal looks are the same files.
+    """What was chosen at one time; equal looks are the same files, or the same fault.
 
     Attributes:
-        root: device and inode of the root.
+        root: device and inode of the root. Of another one, or a new disk in it, the system reports nothing.
         seconds: how long it took; it is not compared.
+        fault: why nothing could be looked at, "" where it could; `error` is what was raised.
     """
 
-    files: int
-    digest: int
-    devices: frozenset[int]
-    root: tuple[int, int]
+    files: int = 0
+    digest: int = 0
+    devices: frozenset[int] = frozenset()
+    root: tuple[int, int] = (0, 0)
     seconds: float = field(default=0.0, compare=False)
+    fault: str = ""
+    error: CommonplaceError | None = field(default=None, compare=False)
 
 
 def look(selection: Selection, clock: Callable[[], float] = time.perf_counter) -> Look:

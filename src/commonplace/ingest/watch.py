@@ -72,7 +72,7 @@ class Watch:
             index: does one, with True until one has succeeded; raises Stopped where the watch was stopped meanwhile.
         """
         self._look, self._index, self._waiting, self._release, self._clock = look, index, waiting, release, clock
-        self._tried: Look | str | None = None
+        self._tried: Look | None = None
         self._indexed: Look | None = None
         self._armed: tuple[object, ...] | None = None
         self._told = ""
@@ -125,23 +125,23 @@ class Watch:
     def _step(self) -> WatchedRun | None:
         seen = self._settled()
         is_again = self._retry_at is not None and self._clock() >= self._retry_at
-        if self._waiting.is_stopped or (_key(seen) == self._tried and not is_again):
+        place = seen.root, seen.devices
+        if self._waiting.is_stopped or (seen == self._tried and not is_again):
             # The system reports nothing about a root that was deleted or replaced.
-            is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
-            most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
+            is_told = self._waiting.is_told and place == self._armed
+            most_s = max(CHECK_S if is_told else POLL_S, seen.seconds / LOOKING_SHARE)
             if self._retry_at is not None:
                 most_s = min(most_s, max(0.0, self._retry_at - self._clock()))
             self._waiting.wait(most_s)
             return None
-        self._tried, self._retry_at = _key(seen), None
-        lost = seen if isinstance(seen, CommonplaceError) else self._lost(seen)
-        if not isinstance(seen, Look) or lost is not None:
+        self._tried, self._retry_at = seen, None
+        if (lost := seen.error or self._lost(seen)) is not None:
             # What the system watched is not there any more, and if it comes back, it is another one to the system.
             self._armed = None
             return self._failure(lost)
-        if self._armed != _place(seen) or not self._waiting.is_told:
+        if self._armed != place or not self._waiting.is_told:
             self._waiting.arm()
-            self._armed = _place(seen)
+            self._armed = place
         try:
             report = self._index(self._indexed is None)
         except CommonplaceError as error:
@@ -150,7 +150,7 @@ class Watch:
         self._indexed, self._told = seen, ""
         return WatchedRun(report)
 
-    def _failure(self, error: CommonplaceError | None) -> WatchedRun | None:
+    def _failure(self, error: CommonplaceError) -> WatchedRun | None:
         is_new, self._told = str(error) != self._told, str(error)
         return WatchedRun(error=error) if is_new else None
 
@@ -167,36 +167,20 @@ class Watch:
             remedy="bring them back, or run `commonplace index build` and watch again",
         )
 
-    def _settled(self) -> Look | CommonplaceError:
+    def _settled(self) -> Look:
         """Look, and where something changed, again until nothing does."""
         waited_s, before = 0.0, None
         while True:
-            seen: Look | CommonplaceError
             try:
                 seen = self._look()
             except CommonplaceError as error:
-                seen = error
-            key = _key(seen)
-            is_still = self._tried in {None, key} or key == before
+                seen = Look(fault=str(error), error=error)
+            is_still = self._tried in {None, seen} or seen == before
             if is_still or waited_s >= UNREST_S or self._waiting.is_stopped:
                 return seen
-            before, pause_s = key, max(QUIET_S, _spared_s(seen))
+            before, pause_s = seen, max(QUIET_S, seen.seconds / LOOKING_SHARE)
             self._waiting.rest(pause_s)
             waited_s += pause_s
-
-
-def _key(seen: Look | CommonplaceError) -> Look | str:
-    return seen if isinstance(seen, Look) else str(seen)
-
-
-def _place(seen: Look) -> tuple[object, ...]:
-    """Return the identity of the watched directory; of another one, or a new disk in it, the system reports nothing."""
-    return seen.root, seen.devices
-
-
-def _spared_s(seen: Look | CommonplaceError) -> float:
-    """Return how long to leave the machine to others after a look."""
-    return seen.seconds / LOOKING_SHARE if isinstance(seen, Look) else 0.0
 
 
 _STEP_MS: Final = 50
