@@ -45,10 +45,6 @@ def book(tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
-def never(_: str) -> bool:
-    return False
-
-
 def note_of(id_: str, title: str) -> Note:
     return Note(id_, title, "words", moment_of(0.0), moment_of(0.0))
 
@@ -80,7 +76,7 @@ class TestLinks:
         (book.directory / "vault").mkdir()
         (book.directory / "vault" / "other").symlink_to(tmp_path / "elsewhere")
         with pytest.raises(StoreError, match="other is a link or no directory"):
-            Vault(book.directory, "other").write(note_of("a", "x"), never)
+            Vault(book.directory, "other").write(note_of("a", "x"))
 
     def test_a_file_that_is_a_link_is_passed_by(self, book: Engine, tmp_path: Path) -> None:
         (tmp_path / "secret").write_text('---\nmemory_id: "a"\n---\n')
@@ -107,7 +103,7 @@ class TestLinks:
     def test_no_title_leads_out_of_the_vault(self, tmp_path: Path, title: str) -> None:
         store = tmp_path / "fuzzed"
         store.mkdir(exist_ok=True)
-        path, _ = Vault(store, "default").write(note_of(f"id of {title}", title), never)
+        path, _ = Vault(store, "default").write(note_of(f"id of {title}", title))
         assert (store / path).parent == store / "vault"
         assert memory_id_of((store / path).read_text()) == f"id of {title}"
         assert [path.name for path in tmp_path.iterdir()] == ["fuzzed"]
@@ -124,7 +120,7 @@ class TestPlacesThatCannotBeWritten:
                 without_rights(),
                 pytest.raises(StoreError, match=r"cannot be read or written: Permission denied; make it writable"),
             ):
-                Vault(place, "default").write(note_of("a", "x"), never)
+                Vault(place, "default").write(note_of("a", "x"))
         finally:
             (place / "vault").rmdir()
             place.rmdir()
@@ -137,31 +133,15 @@ class TestPlacesThatCannotBeWritten:
             patched.setattr("commonplace.journal.folder.os.fsync", full)
             (book.directory / "vault").mkdir()
             with pytest.raises(StoreError, match="No space left on device; make room on the disk"):
-                Vault(book.directory, "default").write(note_of("a", "x"), never)
+                Vault(book.directory, "default").write(note_of("a", "x"))
         assert list((book.directory / "vault").iterdir()) == []
 
     def test_a_note_that_is_no_text_is_left_alone(self, book: Engine) -> None:
         result = LTMPromoter(book=book).process_item("a")
         note = book.directory / result.vault_path
         note.write_bytes(note.read_bytes() + b"\xff")
-        assert Vault(book.directory, "default").write(note_of("a", "x"), never)[1] == ""
+        assert Vault(book.directory, "default").write(note_of("a", "x"))[1] == ""
         assert note.read_bytes().endswith(b"\xff")
-
-    def test_a_note_that_is_edited_meanwhile_is_not_overwritten(
-        self, book: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        vault = Vault(book.directory, "default")
-        note = book.directory / vault.write(note_of("a", "x"), never)[0]
-        sync = os.fsync
-
-        def edit(handle: int) -> None:
-            note.write_text(note.read_text() + "mine\n")
-            sync(handle)
-
-        monkeypatch.setattr("commonplace.journal.folder.os.fsync", edit)
-        with pytest.raises(StoreError, match="was edited just now; run it again"):
-            vault.write(Note("a", "x", "other words", moment_of(0.0), moment_of(1.0)), lambda _: True)
-        assert note.read_text().endswith("mine\n")
 
 
 def test_killed_between_the_note_and_the_commit_the_next_run_uses_that_note(book: Engine) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from functools import partial
 from typing import ClassVar, Final
 
-from commonplace.consolidation.base import PAGE, ChangeRecorder, Plan, PlannedAgent, failure_of
+from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
-from commonplace.errors import CommonplaceError, UsageError
-from commonplace.formats.vault import Note, tags_of, title_of, write_note
-from commonplace.formats.yaml import parse_front_matter
+from commonplace.errors import UsageError
+from commonplace.formats.vault import Note, tags_of, title_of
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S, MIN_TRUST_TO_PROMOTE
-from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, StoredMemory
 from commonplace.types.ledger import Agent
 
@@ -59,11 +55,6 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             ]
         return [id_ for *_, id_ in sorted(found)]
 
-    def finish(self) -> None:
-        """Let the notes of what was promoted earlier follow what it says now."""
-        super().finish()
-        self.follow()
-
     def plan(self, item: str) -> Plan[PromotionResult]:
         """Return how a memory is promoted."""
         memory, now = self._active(item), self._runtime.now()
@@ -85,8 +76,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
         def promote(acts: ChangeRecorder) -> PromotionResult:
             # The note first: without its memory promoted it is found again by the memory's id, and used.
-            note = self._note(memory, met)
-            path, sha256 = self._runtime.vault.write(note, partial(self._is_ours, item), record.vault_path)
+            path, sha256 = self._runtime.vault.write(self._note(memory, met), record.vault_path)
             kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=path)
             acts.revise(memory, kept)
             if path:
@@ -128,62 +118,6 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             REVIEWED: record.review_count >= REVIEWS,
         }
         return tuple(name for name, is_met in met.items() if is_met)
-
-    def follow(self) -> list[str]:
-        """Bring the notes of promoted memories to what these say now; return the paths of those that were written.
-
-        A note that a person removed is not written again, and one that was edited stays as it is. One that cannot be
-        written is a failure, and is tried again in the next run.
-        """
-        written: list[str] = []
-        for memory in self._runtime.memories("promoted"):
-            try:
-                if memory.created_at >= (memory.record.promoted_at or 0.0) and self._is_behind(memory):
-                    with self._pace.change() as change:
-                        path = self._renew(change, memory.owner.id)
-                    written += [] if path is None else [path]
-            except CommonplaceError as error:
-                self.failures.append(failure_of(self.name, memory.owner.id, error))
-        return written
-
-    def _is_behind(self, memory: StoredMemory) -> bool:
-        """Return whether a memory has a note that was written for an older version, and that nobody edited."""
-        text = self._runtime.vault.read(memory.owner.id, memory.record.vault_path)
-        if text is None or not self._is_ours(memory.owner.id, text):
-            return False
-        return parse_front_matter(text).values.get("memory_version") != memory.record.version
-
-    def _is_ours(self, id_: str, text: str) -> bool:
-        """Return whether a note is as it was written for a version of its memory, with no edit of a person."""
-        front = parse_front_matter(text).values
-        reason, score = front.get("promotion_reason", ""), front.get("decay_score", 0.0)
-        return any(
-            text == write_note(replace(self._note(each, ()), reason=reason, score=score))  # type: ignore[arg-type]
-            for each in self._runtime.store.versions(self._runtime.namespace, id_)
-            if each.record.version == front.get("memory_version")
-        )
-
-    def _renew(self, change: MemoryChange, id_: str) -> str | None:
-        """Write what a memory says now into its note; return the note's path, None if nothing is to be written."""
-        memory = change.find(id_)
-        if memory is None or memory.expired_at is not None or memory.record.status != "promoted":
-            return None
-        if not self._is_behind(memory):
-            return None
-        known = memory.record.vault_path
-        front = parse_front_matter(self._runtime.vault.read(id_, known) or "").values
-        note = replace(self._note(memory, ()), reason=str(front.get("promotion_reason", "")))
-        path, sha256 = self._runtime.vault.write(note, partial(self._is_ours, id_), known)
-        if path != known:
-            change.revise(memory.number, replace(memory.record, vault_path=path))
-        for reversal in change.ledger.reversals(memory_ids=[id_]) if sha256 else ():
-            # Undoing the promotion would take the note for one that was edited.
-            steps = json.loads(reversal.steps)
-            for step in steps:
-                if step["do"] == PAGE and step["id"] == id_:
-                    step.update(path=path, sha256=sha256)
-            change.ledger.put_reversal(replace(reversal, steps=json.dumps(steps, sort_keys=True)))
-        return path
 
     def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
         """Return the note of a memory, without secrets that an older release may have kept."""

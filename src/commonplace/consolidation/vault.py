@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -48,40 +48,28 @@ class Vault:
         with self._errors():
             return self._shown(self._name_of(note.memory_id, known) or self._free_name(note))
 
-    def read(self, memory_id: str, known: str = "") -> str | None:
-        """Return the text of a memory's note; None where it has none here."""
-        with self._errors(), suppress(FileNotFoundError):
-            if name := self._name_of(memory_id, known):
-                return self._read(name).decode("utf-8", "replace")
-        return None
+    def write(self, note: Note, known: str = "") -> tuple[str, str]:
+        """Write a memory's note, unless it has one, which stays as it is.
 
-    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:
-        """Write a memory's note: a new one, or over the one it has, unless that was edited; then it stays as it is.
-
-        Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that was
-        edited, so that undoing leaves it.
-
-        Args:
-            is_ours: returns whether a text is as it was written for the memory once, with no edit of a person.
+        Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that says
+        something else, so that undoing leaves it.
         """
         data = write_note(note).encode("utf-8", "replace")
         with self._errors():
             for depth in range(len(self._parts)):
                 self._directory.joinpath(*self._parts[: depth + 1]).mkdir(exist_ok=True)
             name = self._name_of(note.memory_id, known)
-            old = None if name is None else self._read(name)
+            is_new = name is None
             name = name or self._free_name(note)
-            if old not in (None, data) and not is_ours(old.decode("utf-8", "replace")):
-                return self._shown(name), ""
-            if old != data:
-                target = self.folder / name
-                is_as_before = None if old is None else lambda: self._read(name) == old
-                if replace_file(target, self.folder / DRAFT, data, is_as_before) is None:
+            target = self.folder / name
+            if is_new:
+                if replace_file(target, self.folder / DRAFT, data, None) is None:
                     raise StoreError(f"{target} was edited just now", remedy="run it again")
                 sync(self.folder)
                 self._stamp = _stamp_of(self.folder)
-            self._note_name(note.memory_id, name)
-            return self._shown(name), sha256(data).hexdigest()
+                self._note_name(note.memory_id, name)
+            is_ours = is_new or read_file(target, MAX_NOTE_BYTES, follow=False) == data
+            return self._shown(name), sha256(data).hexdigest() if is_ours else ""
 
     def _note_name(self, memory_id: str, name: str) -> None:
         self._notes[memory_id] = name
@@ -113,9 +101,6 @@ class Vault:
                 if owner is not None:
                     self._notes[owner] = name
 
-    def _read(self, name: str) -> bytes:
-        return read_file(self.folder / name, MAX_NOTE_BYTES, follow=False)
-
     def _shown(self, name: str) -> str:
         return "/".join((*self._parts, name))
 
@@ -141,7 +126,7 @@ class Vault:
 class DryVault(Vault):
     """A vault to which nothing is written: it says where notes would be."""
 
-    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:  # noqa: ARG002
+    def write(self, note: Note, known: str = "") -> tuple[str, str]:
         path = self.path_of(note, known)
         self._note_name(note.memory_id, path.rpartition("/")[2])
         return path, ""
@@ -153,10 +138,7 @@ class NoVault(Vault):
     def path_of(self, note: Note, known: str = "") -> str:  # noqa: ARG002
         return ""
 
-    def read(self, memory_id: str, known: str = "") -> str | None:  # noqa: ARG002
-        return None
-
-    def write(self, note: Note, is_ours: Callable[[str], bool], known: str = "") -> tuple[str, str]:  # noqa: ARG002
+    def write(self, note: Note, known: str = "") -> tuple[str, str]:  # noqa: ARG002
         return "", ""
 
 

@@ -13,11 +13,10 @@ from commonplace.consolidation import ConfidenceConfig, LTMPromoter
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.vault import memory_id_of
-from commonplace.formats.yaml import parse_front_matter
 from commonplace.retention import DAY_S
 from commonplace.types.ledger import IssueSelection
 
-from .conftest import NOW, Clock, Shelf
+from .conftest import NOW, Clock
 
 TEXT = "Billing runs on Postgres. We chose it in May."
 FRESH = {"use_count": 5, "uses": (NOW,)}
@@ -307,54 +306,6 @@ def test_two_memories_of_one_title_have_two_notes(book: Engine) -> None:
     paths = [each.vault_path for each in LTMPromoter(book=book).run()]
     assert paths == ["vault/Billing runs on Postgres.md", "vault/Billing runs on Postgres (3e23e816).md"]
     assert [memory_id_of(path.read_text()) for path in notes(book)] == ["b", "a"]
-
-
-def test_a_note_follows_its_memory(book: Engine) -> None:
-    keep(book, "a", tags=("old",), **FRESH)
-    result = LTMPromoter(book=book).process_item("a")
-    book.update("a", "Billing runs on SQLite now.", tags=["new"])
-    agent = LTMPromoter(book=book)
-    assert agent.run() == []
-    text = (book.directory / result.vault_path).read_text()
-    assert "\n## Content\n\nBilling runs on SQLite now.\n\n" in text
-    told = parse_front_matter(text).values
-    assert (told["tags"], told["promotion_reason"]) == (["new"], "use_count_threshold")
-    assert agent.follow() == []
-
-
-@pytest.mark.parametrize("edit", [("tags:", "mine: 1\ntags:"), ("in May", "in June"), ("## Entities", "## Mine")])
-def test_a_note_that_a_person_edited_stays_as_it_is(book: Engine, edit: tuple[str, str]) -> None:
-    keep(book, "a", **FRESH)
-    result = LTMPromoter(book=book).process_item("a")
-    note = book.directory / result.vault_path
-    note.write_text(edited := note.read_text().replace(*edit))
-    book.update("a", "Billing runs on SQLite now.")
-    agent = LTMPromoter(book=book)
-    assert agent.run() == agent.failures == []
-    assert note.read_text() == edited
-
-
-def test_each_note_that_follows_counts_and_waits(book: Engine, shelf: Shelf, clock: Clock) -> None:
-    for id_ in ("a", "b"):
-        keep(book, id_, f"The {id_} dam is watched.", **FRESH)
-    LTMPromoter(book=shelf).run()
-    clock.now += 3_600
-    for id_ in ("a", "b"):
-        book.update(id_, f"The {id_} dam is watched at night.")
-    dry = LTMPromoter(dry_run=True, rate_limit=1, book=shelf).run()
-    assert (dry, clock.waited) == ([], [])
-    LTMPromoter(rate_limit=1, book=shelf).run()
-    assert clock.waited == [60.0]
-
-
-def test_a_note_that_followed_is_still_removed_when_its_promotion_is_undone(book: Engine) -> None:
-    keep(book, "a", **FRESH)
-    result = LTMPromoter(book=book).process_item("a")
-    book.update("a", "Billing runs on SQLite now.")
-    LTMPromoter(book=book).run()
-    assert result.beads_issue_id is not None
-    assert book.undo_consolidation(result.beads_issue_id).notices == ()
-    assert notes(book) == []
 
 
 def test_a_note_that_a_person_removed_is_not_made_anew(book: Engine) -> None:
