@@ -176,7 +176,7 @@ NONE: Final = FrontMatter()
 
 def parse_front_matter(text: str) -> FrontMatter:
     r"""Return the front matter of a text whose only line end is "\n". Never raises: what is broken has a `fault`."""
-    if not text.startswith(("---", "+++")):
+    if not text.startswith("---"):
         return NONE
     head = text[: MAX_LENGTH + 1].split("\n")
     count = front_matter_end(head)
@@ -186,15 +186,7 @@ def parse_front_matter(text: str) -> FrontMatter:
     if not block.strip():
         return FrontMatter(lines=count)
     values: object = None
-    if head[0].startswith("+"):
-        import tomllib
-
-        try:
-            values, fault = tomllib.loads(block), ""
-            repr(values)  # raises a ValueError as above
-        except (ValueError, RecursionError) as error:
-            fault = fault_of(error)
-    elif block.count("[") + block.count("{") > _MAX_BRACKETS:
+    if block.count("[") + block.count("{") > _MAX_BRACKETS:
         fault = f"more than {_MAX_BRACKETS} brackets"
     else:
         values, fault = load_yaml(block, first_line=2)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.escaping import meant, visible
+from commonplace.formats.escaping import visible
 from commonplace.mcp.protocol import Context, Offer, ToolResult
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 
@@ -230,8 +230,6 @@ _CALLED: Final = {
     "relation_type": "type",
 }
 """What the tools call parameters that the library calls otherwise."""
-_NAMES: Final = frozenset({"id", "ids", "path", "source", "target", "tag", "session"})
-"""Parameters that name something stored."""
 
 
 def _bound(
@@ -246,13 +244,6 @@ def _bound(
             error.rename(_CALLED)
             raise
         except NotFoundError as error:
-            # Answers show models invisible characters escaped: look for the names as they are stored.
-            named = dict(arguments)
-            for name in _NAMES.intersection(named):
-                value = named[name]
-                named[name] = [meant(each) for each in value] if isinstance(value, list) else meant(value)
-            if named != arguments:
-                return run(named, context)
             error.advise("memory_search and memory_graph show what there is")
             raise
 

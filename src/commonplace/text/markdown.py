@@ -59,15 +59,10 @@ def sections_between(starts: Iterable[Start], lines: Sequence[str]) -> list[Sect
 
 
 def front_matter_end(lines: Sequence[str]) -> int:
-    """Return how many lines a leading block between two `---` (or `+++`) lines takes, both included, else 0."""
-    fence = lines[0].rstrip() if lines else ""
-    if fence not in {"---", "+++"}:
+    """Return how many lines a leading block between two `---` lines takes, both included, else 0."""
+    if not lines or lines[0].rstrip() != "---":
         return 0
-    closing = {fence, "..."} if fence == "---" else {fence}
-    for number in range(1, len(lines)):
-        if lines[number].rstrip() in closing:
-            return number + 1
-    return 0
+    return next((number for number, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
 
 
 def plain_text(text: str) -> str:
