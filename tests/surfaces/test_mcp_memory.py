@@ -15,8 +15,8 @@ from commonplace.engine import Engine
 from commonplace.formats.fence import unfence
 from commonplace.mcp.registry import LazyEngine, registry_of
 from commonplace.mcp.schema import problems
-from commonplace.mcp.tools import beginning, ending, largest, tools_of
-from commonplace.text.budget import MAX_TOKENS
+from commonplace.mcp.tools import beginning, ending, tools_of
+from commonplace.text.budget import MAX_TOKENS, largest
 
 NOTES = [
     "Billing keeps its invoices in a Postgres database since the move in March.",

@@ -16,7 +16,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.mcp.protocol import Context, Offer, ToolResult
-from commonplace.text.budget import MAX_TOKENS, most_tokens
+from commonplace.text.budget import MAX_TOKENS, has_room, largest
 
 if TYPE_CHECKING:
     from commonplace import Memory
@@ -213,9 +213,7 @@ def _cut(
 
     def fits(size: int) -> bool:
         structured, text = rendered(size)
-        # A short text need not be counted.
-        forms = json.dumps(structured), text
-        return all(most_tokens(each) <= MAX_TOKENS or engine.count_tokens(each) <= MAX_TOKENS for each in forms)
+        return has_room(json.dumps(structured), engine.count_tokens) and has_room(text, engine.count_tokens)
 
     size = largest(count, fits)
     notice = f"Showing {size} of {count}{items} (token limit)."
@@ -450,11 +448,6 @@ def _why(engine: Engine, given: Arguments) -> ToolResult:
 
 
 CountTokens = Callable[[str], int]
-
-
-def largest(count: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number, from 0 to `count`, that fits; whatever fits, fewer do too."""
-    return count if fits(count) else bisect_right(range(1, count), False, key=lambda size: not fits(size))
 
 
 def beginning(text: str, tokens: int, count: CountTokens) -> str:

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError, VersionConflictError
 from commonplace.formats.fence import unfence
@@ -77,39 +77,29 @@ class _News(NamedTuple):
     is_dated: bool
 
 
+@dataclass(eq=False, repr=False)
 class MemoryService:
     """Keeps the memories of one namespace. Safe for threads.
 
-    Args:
-        searcher: returns the searcher of now, which finds what a text was taken from; without one nothing was.
+    Attributes:
         now: the clock, seconds since the epoch.
+        searcher: returns the searcher of now, which finds what a text was taken from; without one nothing was.
         has_ultra: whether it keeps the memories of one process, which are not stored.
         feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
         project: the directory whose files memories speak of.
     """
 
-    def __init__(
-        self,
-        destination: Destination,
-        policy: RetentionPolicy,
-        now: Callable[[], float],
-        searcher: Callable[[], Searcher] | None = None,
-        *,
-        max_bytes: int = MAX_CONTENT_BYTES,
-        has_ultra: bool = False,
-        feed: Callable[[], MemoryFeed | None] = lambda: None,
-        project: Path | None = None,
-    ) -> None:
-        self._destination = destination
-        self._store = destination.store
-        self._namespace = destination.namespace
-        self._policy = policy
-        self._now = now
-        self._searcher = searcher
-        self._max_bytes = max_bytes
-        self._has_ultra = has_ultra
-        self._feed = feed
-        self._project = project
+    _destination: Destination
+    _policy: RetentionPolicy
+    _now: Callable[[], float]
+    _searcher: Callable[[], Searcher] | None = None
+    max_bytes: int = field(default=MAX_CONTENT_BYTES, kw_only=True)
+    has_ultra: bool = field(default=False, kw_only=True)
+    feed: Callable[[], MemoryFeed | None] = field(default=lambda: None, kw_only=True)
+    project: Path | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._store, self._namespace = self._destination.store, self._destination.namespace
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
         """Store memories in order; see `Engine.remember_many`."""
@@ -145,7 +135,7 @@ class MemoryService:
                 )
             is_forced = old.record.is_forced
             new = self._checked({**as_given(old.owner, old.record), **changed}, force=is_forced)
-            write = self.write_of(*first_version(new, self._now(), self._project, is_forced=is_forced))
+            write = self.write_of(*first_version(new, self._now(), self.project, is_forced=is_forced))
             readings = None if _SAID.isdisjoint(changed) else self._read([write])
             with self._changing() as change:
                 known = _known(change.find(id_), id_)
@@ -225,7 +215,7 @@ class MemoryService:
         name = link_type(type_)
         if not name:
             raise UsageError("the type of a link is empty", remedy="give a type, such as related")
-        link, feed = Link(source, target, name, fraction("strength", strength), self._now()), self._feed()
+        link, feed = Link(source, target, name, fraction("strength", strength), self._now()), self.feed()
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
                 _known(change.find(id_), id_, is_live=False)
@@ -241,7 +231,7 @@ class MemoryService:
         name = None if type_ is None else link_type(type_)
         known = self._store.links(self._namespace, [source], past=True)
         gone = {link.created_at for link in known if link.target == target and name in (None, link.type)}
-        feed = self._feed()
+        feed = self.feed()
         with self._store.change_memories(self._namespace) as change:
             count = change.unlink(source, target, name)
             if feed is not None and name in (None, SUPERSEDES):
@@ -253,16 +243,15 @@ class MemoryService:
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
         """Return a version with passages made from its content."""
-        [write] = writes_of(self._destination, [(owner, record)])
-        return write
+        return writes_of(self._destination, [(owner, record)])[0]
 
     def _changing(self, **expected: Any) -> AbstractContextManager[MemoryChange]:
         """Begin a change that writes vectors; see `MemoryStore.change_memories`."""
         return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp, **expected)
 
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
-        new = without_secrets(validate_memory(item, max_bytes=self._max_bytes, force=force, now=self._now()))
-        if new.tier == "ultra" and not self._has_ultra:
+        new = without_secrets(validate_memory(item, max_bytes=self.max_bytes, force=force, now=self._now()))
+        if new.tier == "ultra" and not self.has_ultra:
             raise UsageError(
                 "the ultra tier is of one process and never stored",
                 remedy="store it with `remember`, in a call of its own",
@@ -282,7 +271,7 @@ class MemoryService:
             count = len(opened.recalled)
             notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
-            reject_invalid(new.content, max_bytes=self._max_bytes)
+            reject_invalid(new.content, max_bytes=self.max_bytes)
         searcher = self._searcher
         known = "" if searcher is None else source_of(new.content, self._store, searcher(), self._namespace)
         if known:
@@ -295,13 +284,13 @@ class MemoryService:
     @_by_its_embedder
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         begun = self._now()
-        versions = [first_version(new, begun, self._project, is_forced=force) for new in news]
+        versions = [first_version(new, begun, self.project, is_forced=force) for new in news]
         writes = writes_of(self._destination, versions)
         readings = self._read(writes)
         has_given_ids = any(new.id for new in news)
         done: list[Admission] = []
         again: dict[str, _News] = {}
-        feed = self._feed()
+        feed = self.feed()
         with self._changing(writes=writes, has_given_ids=has_given_ids) as change:
             now = self._now()
             for new, given in zip(news, writes, strict=True):
@@ -363,7 +352,7 @@ class MemoryService:
         if not versions:
             return {}
         writes = writes_of(self._destination, versions)
-        readings, feed, again = self._read(writes), self._feed(), dict[str, StoredMemory]()
+        readings, feed, again = self._read(writes), self.feed(), dict[str, StoredMemory]()
         with self._changing() as change:
             for (id_, each), write in zip(news.items(), writes, strict=True):
                 latest = change.find(id_)
@@ -382,7 +371,7 @@ class MemoryService:
 
     def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
         """Extract what the graph takes from memories, before the transaction that writes them."""
-        feed = self._feed()
+        feed = self.feed()
         return None if feed is None else feed.read(writes, self._destination)
 
     def _follow(
@@ -392,7 +381,7 @@ class MemoryService:
         readings: Readings | None = None,
         before: Sequence[StoredMemory] = (),
     ) -> None:
-        feed = self._feed()
+        feed = self.feed()
         if feed is not None:
             feed.follow(change, ids, readings, before)
 

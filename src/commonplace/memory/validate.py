@@ -116,21 +116,8 @@ def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
     """Return the fields of a stored memory in the form that `validate_memory` accepts."""
-    return {
-        "content": record.content,
-        "id": owner.id,
-        "tier": record.tier,
-        "tags": owner.tags,
-        "entities": record.entities,
-        "category": record.category,
-        "source": record.source,
-        "origin": record.origin,
-        "trust": record.trust,
-        "metadata": json.loads(record.metadata),
-        "session": owner.session,
-        "at": owner.at,
-        "derived_from": record.derived_from,
-    }
+    given = {name: getattr(owner if hasattr(owner, name) else record, name) for name in ("content", "at", *_CHECKS)}
+    return {**given, "metadata": json.loads(record.metadata)}
 
 
 def without_secrets(new: NewMemory) -> NewMemory:

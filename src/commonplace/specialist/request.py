@@ -19,7 +19,7 @@ _REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 class Parts:
     """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left.
 
-    Each method reads one part, and raises a UsageError that says how to correct a missing or wrong one.
+    Each method takes one part, and raises a UsageError that says how to correct a missing or wrong one.
 
     Attributes:
         is_last: the process ends with this request.
@@ -27,12 +27,9 @@ class Parts:
 
     def __init__(self, request: Request, *, is_last: bool = False) -> None:
         self.is_last = is_last
-        self._verb = request.verb
-        self._words = request.words
-        params = request.values.get("PARAMS", {})
-        self._params: dict[str, Any] = dict(params) if isinstance(params, dict) else {}
-        self._lines: dict[str, str] = {key: each for key, each in request.values.items() if isinstance(each, str)}
-        self._tags = request.values.get("TAGS")
+        self._verb, self._words = request.verb, request.words
+        self._lines: dict[str, Any] = dict(request.values)
+        self._params: dict[str, Any] = dict(self._lines.pop("PARAMS", {}))
 
     def topic(self) -> str:
         """Take the topic: the words after the verb, or QUERY."""
@@ -41,7 +38,7 @@ class Parts:
             raise UsageError(f"{self._verb} is given words and QUERY", remedy="give one of them")
         if not words and not query:
             raise UsageError(f"{self._verb} needs a topic", remedy=f"write TASK REQ:{self._verb} <topic>")
-        return words or query
+        return str(words or query)
 
     def reference(self, *kinds: str) -> Reference:
         """Take a reference: `mem:<id>`, another allowed kind, or the bare id of a memory."""
@@ -60,14 +57,11 @@ class Parts:
         """Take a line that must be there."""
         if key not in self._lines:
             raise UsageError(f"{self._verb} has no {key}", remedy=f"add a line {key} <text>")
-        return self._lines.pop(key)
+        return str(self._lines.pop(key))
 
-    def text_or_none(self, key: str) -> str | None:
-        return self._lines.pop(key, None)
-
-    def tags(self) -> tuple[str, ...]:
-        tags, self._tags = self._tags, None
-        return tags if isinstance(tags, tuple) else ()
+    def line(self, key: str, default: Any = None) -> Any:
+        """Take a line: a text, or a tuple of texts for TAGS."""
+        return self._lines.pop(key, default)
 
     def most_results(self, default: int) -> int:
         """Take how many hits are wanted, from PARAMS or MAX_RESULTS."""
@@ -79,36 +73,21 @@ class Parts:
             given = int(line) if re.fullmatch(r"[0-9]{1,9}", line) else line
         return int_in("max_results", given, 1, MAX_RESULTS)
 
-    def whole(self, name: str, default: int, low: int, high: int) -> int:
-        """Take a whole number from PARAMS."""
-        return int_in(name, self._params.pop(name, default), low, high)
-
     def share(self, name: str, default: float) -> float:
         """Take a number from 0 to 1 from PARAMS."""
         return fraction(name, self._params.pop(name, default))
 
-    def flag(self, name: str) -> bool:
-        """Read true or false from PARAMS; false by default."""
-        given = self._params.pop(name, False)
-        if not isinstance(given, bool):
-            raise UsageError(f"{name} is {given!r:.60}", remedy="give true or false")
-        return given
-
-    def moment(self, name: str) -> str | float | None:
-        """Take a time from PARAMS, unparsed; None if it is not given."""
-        given = self._params.pop(name, None)
-        if given is not None and (isinstance(given, bool) or not isinstance(given, str | int | float)):
-            raise UsageError(f"{name} is {given!r:.60}", remedy="give an ISO 8601 time")
-        return given
+    def param(self, name: str, default: Any = None) -> Any:
+        """Take a value from PARAMS, unchecked."""
+        return self._params.pop(name, default)
 
     def values(self, *names: str) -> dict[str, Any]:
-        """Take some values from PARAMS, unchecked."""
+        """Take those of some values that are in PARAMS, unchecked."""
         return {name: self._params.pop(name) for name in names if name in self._params}
 
     def finish(self) -> None:
         """Reject parts that no method took: an unknown part is a mistake."""
         left = [f"PARAMS {name!r:.60}" for name in self._params] + list(self._lines)
-        left += ["TAGS"] if self._tags is not None else []
         left += [f"words ({self._words!r:.40})"] if self._words else []
         if left:
             raise CspError(

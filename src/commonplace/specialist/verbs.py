@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import accumulate, combinations, islice
@@ -18,9 +17,10 @@ from commonplace.formats.csp import NONE, Passage, Reference, Relation, Response
 from commonplace.graph.names import MAX_NAME_CHARACTERS
 from commonplace.graph.text import statement, when
 from commonplace.graph.views import EntityView, FoundRelations, RelationView
+from commonplace.memory.validate import boolean, int_in
 from commonplace.memory.view import Memory
 from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY, Parts
-from commonplace.text.budget import MAX_TOKENS, most_tokens
+from commonplace.text.budget import MAX_TOKENS, has_room, largest
 from commonplace.text.snippet import snippet
 from commonplace.text.tokens import analyse
 from commonplace.types import Hit
@@ -51,18 +51,8 @@ def disputed(relations: Iterable[Relation]) -> Facts:
 
 
 def fits(engine: Engine, response: Response) -> bool:
-    """Return whether a response has at most 2500 tokens; a short one need not be counted."""
-    text = format_response(response)
-    return most_tokens(text) <= MAX_TOKENS or engine.count_tokens(text) <= MAX_TOKENS
-
-
-def largest(engine: Engine, make: Callable[[int], Response], count: int) -> int:
-    """Return the largest size, up to `count`, whose response fits; 0 if none does.
-
-    Args:
-        make: returns the response of a size; a larger one has more tokens.
-    """
-    return bisect_right(range(1, count + 1), False, key=lambda size: not fits(engine, make(size)))
+    """Return whether a response has at most 2500 tokens."""
+    return has_room(format_response(response), engine.count_tokens)
 
 
 MAX_LINKS: Final = 5
@@ -111,7 +101,7 @@ def recall(engine: Engine, parts: Parts) -> Response:
 
 def temporal_query(engine: Engine, parts: Parts) -> Response:
     """Find what was known of a topic, or true in the world, at a time."""
-    as_of, valid_at = parts.moment("as_of"), parts.moment("valid_at")
+    as_of, valid_at = parts.param("as_of"), parts.param("valid_at")
     if as_of is None and valid_at is None:
         raise UsageError(
             "temporal_query needs a time",
@@ -123,7 +113,7 @@ def temporal_query(engine: Engine, parts: Parts) -> Response:
 def _search(engine: Engine, parts: Parts, as_of: Moment | None, valid_at: Moment | None) -> Response:
     """Return the memories that answer a topic, with how they are linked; at a time, facts that answer it as well."""
     topic, limit, floor = parts.topic(), parts.most_results(MAX_RESULTS), parts.share("min_relevance", MIN_RELEVANCE)
-    also = parts.values("also").get("also")
+    also = parts.param("also")
     parts.finish()
     is_now = as_of is None and valid_at is None
     result = engine.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
@@ -149,7 +139,7 @@ def _search(engine: Engine, parts: Parts, as_of: Moment | None, valid_at: Moment
 
     response = _response(found, facts)
     if not fits(engine, response):
-        size = largest(engine, part, len(found) - 1)
+        size = largest(len(found) - 1, lambda size: fits(engine, part(size)))
         # Even the best hit alone may be too long, which takes names and ids of hundreds of characters: what is said
         # about it goes first.
         response = part(size) if size else replace(part(1), scope=(), links=None)
@@ -236,8 +226,8 @@ def _part(whole: Response, offset: int, size: int, *, has_head: bool = True) -> 
 def get(engine: Engine, parts: Parts) -> Response:
     """Show one memory, episode, entity or fact, as much of its text as there is room for."""
     reference = parts.reference(EPISODE, ENTITY, FACT)
-    as_of = parts.moment("as_of")
-    offset = parts.whole("offset", 0, 0, MAX_OFFSET)
+    as_of = parts.param("as_of")
+    offset = int_in("offset", parts.param("offset", 0), 0, MAX_OFFSET)
     parts.finish()
     shown = _shown(engine, reference, as_of)
     rest = len(shown.content) - offset
@@ -249,7 +239,7 @@ def get(engine: Engine, parts: Parts) -> Response:
     if rest <= MAX_CHARACTERS and fits(engine, whole):
         return whole
     # Nothing fits only beside tags and links of thousands of characters: these go then.
-    size = largest(engine, lambda size: _part(shown, offset, size), min(MAX_CHARACTERS, rest))
+    size = largest(min(MAX_CHARACTERS, rest), lambda size: fits(engine, _part(shown, offset, size)))
     return _part(shown, offset, max(1, size), has_head=size > 0)
 
 
@@ -329,8 +319,7 @@ SCOPE: Final = "short"
 def store(engine: Engine, parts: Parts) -> Response:
     """Remember a text in a tier."""
     content = parts.text("CONTENT")
-    tier = parts.text_or_none("TIER")
-    tags = parts.tags()
+    tier, tags = parts.line("TIER"), parts.line("TAGS", ())
     more = parts.values("category", "source", "entities", "at", "metadata")
     parts.finish()
     if tier == "ultra" and parts.is_last:
@@ -361,7 +350,7 @@ def link(engine: Engine, parts: Parts) -> Response:
 def decay(engine: Engine, parts: Parts) -> Response:
     """Lower the scores of a tier, and archive what fell too low."""
     threshold = parts.share("threshold", THRESHOLD)
-    scope = parts.values("scope").get("scope", SCOPE)
+    scope = parts.param("scope", SCOPE)
     parts.finish()
     report = engine.decay(scope, threshold)
     return Response(
@@ -372,7 +361,7 @@ def decay(engine: Engine, parts: Parts) -> Response:
 def promote(engine: Engine, parts: Parts) -> Response:
     """Move a memory to a higher tier."""
     reference = parts.reference()
-    tier = parts.text_or_none("TIER")
+    tier = parts.line("TIER")
     parts.finish()
     return _kept(engine.raise_tier(reference.id, tier))
 
@@ -380,7 +369,7 @@ def promote(engine: Engine, parts: Parts) -> Response:
 def forget(engine: Engine, parts: Parts) -> Response:
     """Delete a memory with every copy of it."""
     reference = parts.reference(EPISODE)
-    dry_run = parts.flag("dry_run")
+    dry_run = boolean("dry_run", parts.param("dry_run", False))
     parts.finish()
     if reference.kind == EPISODE:
         engine.graph.episode(reference.id)
@@ -450,7 +439,7 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
         chosen.setdefault(each[1].uuid, each)
     best = list(chosen.values())[: min(limit, MAX_LINKS)]
     entities = named or [each for each in found if each.score >= floor]
-    size = largest(engine, lambda size: _graph_response(entities[:size], best), len(entities))
+    size = largest(len(entities), lambda size: fits(engine, _graph_response(entities[:size], best)))
     response = _graph_response(entities[: max(1, size)], best)
     if not (found.degraded or facts.degraded):
         return response

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from commonplace.formats.csp import Response
 from commonplace.models.static import StaticEmbedder
-from commonplace.specialist.verbs import fits, largest
-from commonplace.text.budget import MAX_TOKENS, most_tokens
+from commonplace.specialist.verbs import fits
+from commonplace.text.budget import MAX_TOKENS, largest, most_tokens
 
 MODEL = StaticEmbedder.load()
 
@@ -32,7 +32,7 @@ def test_the_largest_size_that_fits_is_found_however_uneven_the_parts(parts: lis
         return Response(rationale="word " * sum(parts[:size]) + ".")
 
     expected = max((size for size in range(1, len(parts) + 1) if 4 + sum(parts[:size]) <= MAX_TOKENS), default=0)
-    assert largest(book, make, len(parts)) == expected  # type: ignore[arg-type]
+    assert largest(len(parts), lambda size: fits(book, make(size))) == expected  # type: ignore[arg-type]
     assert book.asked <= 16
 
 
