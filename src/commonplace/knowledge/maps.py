@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, time
 from itertools import chain
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.formats.json_values import View
-from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number
+from commonplace.formats.yaml import not_json
 from commonplace.redaction import cleaned_json, find_secrets, redact
 from commonplace.text.characters import storable, storable_json
 from commonplace.text.hashes import sha256
@@ -125,10 +124,14 @@ def plain_map(values: object, path: str) -> dict[str, Any]:
     """Return a map of values that JSON holds."""
     if not isinstance(values, Mapping):
         raise UsageError(f"{path} is {values!r:.80}", remedy="give a map of names and values")
-    found: dict[str, Any] = _plain(values, path, 0)
-    size = len(json.dumps(found))
-    if size > MAX_MAP_BYTES:
-        raise UsageError(f"{path} has {size:,} bytes of JSON, the limit is {MAX_MAP_BYTES:,}", remedy="split it")
+    for place, problem in not_json(values, path, beside=(date, time)):
+        raise UsageError(f"{place}: {problem}")
+    written = json.dumps(values, default=lambda each: dict(each) if isinstance(each, Mapping) else each.isoformat())
+    if len(written) > MAX_MAP_BYTES:
+        raise UsageError(
+            f"{path} has {len(written):,} bytes of JSON, the limit is {MAX_MAP_BYTES:,}", remedy="split it"
+        )
+    found: dict[str, Any] = json.loads(written)
     return found
 
 
@@ -149,25 +152,6 @@ def _probes(value: Any, name: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _probes(inner, name)
-
-
-def _plain(value: object, path: str, depth: int) -> Any:
-    if depth > DEEPEST:
-        raise UsageError(f"{path} is nested too deeply, more than {DEEPEST} levels")
-    if is_long_number(value):
-        raise UsageError(f"{path}: {LONG_NUMBER}", remedy="put it in quotes")
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise UsageError(f"{path}: the key {key!r:.80} is not text", remedy="put it in quotes")
-        return {key: _plain(inner, f"{path}.{key}", depth + 1) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner, f"{path}[{place}]", depth + 1) for place, inner in enumerate(value)]
-    if isinstance(value, date | datetime | time):
-        return value.isoformat()
-    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise UsageError(f"{path} is {value!r:.80}, which JSON does not have", remedy="give texts, numbers, lists and maps")
 
 
 _INT64 = 2**63

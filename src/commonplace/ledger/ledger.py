@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from commonplace.dataclasses import asdict, replace
 from commonplace.dates.time import iso
-from commonplace.errors import NotFoundError, StoreError, UsageError
-from commonplace.files import read_file
+from commonplace.errors import NotFoundError, StoreError
 from commonplace.formats.beads import read, split_notes, to_line
+from commonplace.formats.foreign.reader import read_text
 from commonplace.ledger import rules
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, ImportedIssues, import_issues, without_secrets
@@ -104,9 +104,6 @@ def process_is_gone(actor: str) -> bool:
 def actor_of(agent: str) -> str:
     """Return an agent as an actor: with this machine and process."""
     return f"{agent}@{socket.gethostname()}:{os.getpid()}"
-
-
-_MAX_BYTES: Final = 256 * 1024 * 1024
 
 
 class Ledger:
@@ -227,22 +224,9 @@ class Ledger:
         is left out.
 
         Raises:
-            UsageError: a line is no issue; the message says which and why. Nothing was imported.
+            UsageError: the file cannot be read, or a line is no issue; the message says why. Nothing was imported.
         """
-        try:
-            data = read_file(source, _MAX_BYTES)
-        except FileNotFoundError as error:
-            raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
-        except OSError as error:
-            raise UsageError(
-                f"{source} cannot be read: {error.strerror}", remedy="name a file, or import it in parts"
-            ) from error
-        try:
-            lines = data.decode("utf-8-sig").split("\n")  # other ends of lines may be in a text
-        except UnicodeDecodeError as error:
-            number = data.count(b"\n", 0, error.start) + 1
-            raise UsageError(f"line {number}: it is not UTF-8", remedy="correct it; nothing was imported") from error
-        issues = read(lines, without_secrets)
+        issues = read(read_text(source).split("\n"), without_secrets)  # other ends of lines may be in a text
         with self._store.change_memories(self._namespace) as change:
             return import_issues(change.ledger, issues, self._doer, f"from {source.name}")
 

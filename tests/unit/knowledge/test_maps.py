@@ -115,7 +115,7 @@ def test_a_mapping_will_do(knowledge: KnowledgeService, given: dict[str, Any]) -
         ({"last_cursor": 3}, "the name of the agent is None"),
         (AgentContext("", 3), "the name of the agent is ''"),
         ({"name": "a", "metadata": 3}, "the metadata of the context is 3"),
-        ({"name": "a", "x": object()}, "metadata.x is <object"),
+        ({"name": "a", "x": object()}, "metadata.x: <object"),
         ("a", "the context is 'a'"),
     ],
 )

@@ -209,7 +209,7 @@ class TestFiles:
         ("data", "told"),
         [
             (b'{"id": "ok", "created_at": "2026-01-01"}\n{"id": "x"}', "line 2: created_at is missing"),
-            (b'{"id": "ok", "created_at": "2026-01-01"}\n\xff', "line 2: it is not UTF-8"),
+            (b'{"id": "ok", "created_at": "2026-01-01"}\n\xff', "is not UTF-8 at byte"),
         ],
     )
     def test_a_broken_file_changes_nothing(self, ledger: Ledger, tmp_path: Path, data: bytes, told: str) -> None:

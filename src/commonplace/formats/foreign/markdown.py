@@ -285,6 +285,7 @@ def _links(notes: Sequence[_Note]) -> Iterator[ForeignLink]:
 OPENCLAW_LONG_TERM: Final = ("MEMORY.md", "memory.md")
 OPENCLAW_DAYS: Final = "memory"
 OPENCLAW_DAY: Final = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_ ].*)?\.md", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})\b")
 _CATEGORIES: Final = {
     "decisions": "decision",
@@ -328,7 +329,7 @@ def _openclaw_memories(folder: Path, name: str, notes: Notes) -> Iterator[Foreig
     tier: Tier | Literal[""] = "long" if name in OPENCLAW_LONG_TERM else "short" if day else ""
     for item in items_of(lines):
         where = f"{name}:{item.line}"
-        content = notes.text(_without_comments(item.text).strip(), where, "the entry")
+        content = notes.text(_COMMENT.sub("", item.text).strip(), where, "the entry")
         if not content:
             notes.notice(where, "is a comment and was skipped")
             continue
@@ -352,14 +353,3 @@ def _openclaw_memories(folder: Path, name: str, notes: Notes) -> Iterator[Foreig
             source=name,
             metadata=plain_mapping(about),
         )
-
-
-def _without_comments(text: str) -> str:
-    """Return a text without its HTML comments; one that nothing closes is text."""
-    parts = text.split("<!--")
-    for at in range(1, len(parts)):
-        _, closing, rest = parts[at].partition("-->")
-        if not closing:
-            return "".join(parts[:at]) + "<!--" + "<!--".join(parts[at:])
-        parts[at] = rest
-    return "".join(parts)
