@@ -33,7 +33,7 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
 def test_every_call_is_a_method_of_the_engine() -> None:
     """Code that has an engine must run with a client in its place."""
     for service, name in _OF_METHOD:
-        if not service and name not in ("forget_memory", "place_of_memory", "search_vector_store"):
+        if not service and name not in ("place_of_memory", "search_vector_store"):
             assert callable(getattr(Engine, name)), name
 
 

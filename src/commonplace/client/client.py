@@ -289,7 +289,7 @@ def _methods() -> Iterator[tuple[tuple[str, str], Operation]]:
     for operation in OPERATIONS.values():
         call = operation.call if isinstance(operation.call, str) else operation.call.__name__
         service, _, name = call.rpartition(".")
-        if not operation.has_file:
+        if not operation.file:
             yield (service, "list" if name == "list_memories" else name), operation
 
 

@@ -364,7 +364,7 @@ class Middleware:
 async def call(service: Service, operation: Operation, request: Request) -> Response:
     """Answer a request for an operation."""
     caller, namespace = await service.admit(request, operation.scope)
-    if operation.has_file:
+    if operation.file:
         return await _transfer(service, operation, request, namespace)
     body = await service.body(request) if operation.verb in ("POST", "PATCH") else b""
     work = partial(_answer, service, operation, request, body, caller, namespace)
@@ -410,7 +410,7 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
 
         def work() -> Response:
             with service.engines.use(namespace) as engine:
-                return _json(operation.run(engine, {**arguments, "file": file}), operation)
+                return _json(operation.run(engine, {**arguments, operation.file: file}), operation)
 
         answer = await service.in_thread(work, "long call")
     except BaseException:

@@ -76,7 +76,7 @@ def document() -> dict[str, Any]:
 
 def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]:
     success: dict[str, Any] = {"description": "Done.", "content": _LINES}
-    if not (operation.has_file and operation.verb == "GET"):
+    if not (operation.file and operation.verb == "GET"):
         success["content"] = {"application/json": {"schema": schemas.of(operation)}}
         if operation.has_version:
             success["headers"] = _ETAG
@@ -91,7 +91,7 @@ def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]
             **dict.fromkeys(map(str, (*_STATUSES, *([412] if operation.takes_version else []))), _REFERENCE),
         },
     }
-    if operation.has_file and operation.verb == "POST":
+    if operation.file and operation.verb == "POST":
         form["requestBody"] = {"required": True, "content": _LINES}
     elif operation.body_schema is not None:
         body = _described(operation.body_schema)
@@ -194,11 +194,9 @@ away, and a member with a question mark may be missing."""
 
 _RETURNED: Final[Mapping[str, str]] = {
     "list_memories": "MemoryPage",
-    "forget_memory": "ForgetReceipt",
     "forget": "ForgetReceipt",
     "why": "Receipt",
     "memory_place": "MemoryPlace",
-    "import": "ImportReport",
     "index": "IndexReport",
     "list_issues": "list[Issue]",
     "get_issue": "Issue",

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from commonplace.dataclasses import dataclass, field
@@ -30,7 +29,7 @@ Schema: TypeAlias = dict[str, Any]
 _TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 _OBJECT: Final[Schema] = {"type": "object"}
 _MOMENT: Final[Schema] = {"type": ["string", "number"]}
-_VERSION, _FILE = "if_version", "file"
+_VERSION: Final = "if_version"
 _LONG: Final = frozenset({
     "index_knowledge", "delete_knowledge", "index", "consolidate", "undo_consolidation", "process_issue", "health",
     "communities", "forget", "forget_memory", "forget_namespace", "gc", "page_doctor",
@@ -79,9 +78,10 @@ class Operation:
         path: below `/v1`, with `{name}` for arguments in it.
         call: the call of the engine, dotted (`graph.add_episode`), or a function that gets the engine and arguments
             under the names of its signature.
-        fixed: arguments that the server gives and a client may not; it also gives `file`, the lines that go in or out.
+        fixed: arguments that the server gives and a client may not.
         status: of success.
         member: of the answer, which holds what the call returns; "" if that is the answer.
+        file: the argument for the JSON lines that go in, by POST, or out, by GET, in the place of a JSON object.
     """
 
     id: str
@@ -93,6 +93,7 @@ class Operation:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     member: str = ""
+    file: str = ""
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -106,16 +107,11 @@ class Operation:
     @property
     def takes_key(self) -> bool:
         """Whether it takes an `Idempotency-Key`: what reads, deletes or imports may be done again without harm."""
-        return self.scope != "read" and self.verb != "DELETE" and not self.has_file
+        return self.scope != "read" and self.verb != "DELETE" and not self.file
 
     def is_long(self, body_bytes: int) -> bool:
         """Whether it may take minutes."""
-        return self.has_file or self.id in _LONG or (self.id == "remember_many" and body_bytes > SMALL_BODY)
-
-    @cached_property
-    def has_file(self) -> bool:
-        """Whether JSON lines go in, by POST, or out, by GET, in the place of a JSON object."""
-        return _FILE in inspect.signature(self.function).parameters
+        return bool(self.file) or self.id in _LONG or (self.id == "remember_many" and body_bytes > SMALL_BODY)
 
     @property
     def takes_version(self) -> bool:
@@ -131,11 +127,11 @@ class Operation:
     def parameters(self) -> tuple[Parameter, ...]:
         """The arguments that a client gives, in the order of the signature."""
         in_path = set(re.findall(r"{(\w+)}", self.path))
-        has_body = self.verb in ("POST", "PATCH") and not self.has_file
+        has_body = self.verb in ("POST", "PATCH") and not self.file
         elsewhere: Literal["query", "body"] = "body" if has_body else "query"
         found = []
         for one in list(inspect.signature(self.function).parameters.values())[1:]:
-            if one.name in self.fixed or one.name in (_VERSION, _FILE):
+            if one.name in self.fixed or one.name in (_VERSION, self.file):
                 continue
             annotation = str(one.annotation)
             schema = dict(TYPES[annotation.removesuffix(" | None")])
@@ -145,7 +141,10 @@ class Operation:
             is_required = one.default is inspect.Parameter.empty
             if not is_required and one.default is not None:
                 schema["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
-            found.append(Parameter(one.name, "path" if one.name in in_path else elsewhere, schema, is_required))
+            if one.name in in_path:
+                found.append(Parameter(one.name, "path", {"type": "string"}, is_required=True))
+            else:
+                found.append(Parameter(one.name, elsewhere, schema, is_required))
         return tuple(found)
 
     @cached_property
@@ -385,15 +384,6 @@ def remember_many(
     return engine.remember_many(items, force=force, wait=wait)
 
 
-def forget_memory(engine: Engine, id: str, dry_run: bool = False) -> Any:  # noqa: A002 - the name of the field
-    """Delete a memory, or anything else with an id, with every copy, and verify it.
-
-    Args:
-        dry_run: tell what would go, and change nothing.
-    """
-    return engine.forget(id, dry_run=dry_run)
-
-
 def forget(
     engine: Engine,
     *,
@@ -415,35 +405,6 @@ def forget(
         dry_run: tell what would go, and change nothing.
     """
     return engine.forget(ids, tag=tag, source=source, session=session, path=path, agent=agent, dry_run=dry_run)
-
-
-def export_lines(engine: Engine, file: Path, kinds: Sequence[str] | None = None) -> None:
-    """Stream a namespace as JSON lines, from one state of the store.
-
-    Args:
-        kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
-    """
-    engine.export(file, kinds=kinds)
-
-
-def import_lines(
-    engine: Engine,
-    file: Path,
-    *,
-    format: str = "auto",  # noqa: A002 - the name of the option
-    dry_run: bool = False,
-    on_conflict: str = "refuse",
-    skip_problems: bool = False,
-) -> Any:
-    """Import an export, or a file of another system; everything is checked before anything is written.
-
-    Args:
-        format: "commonplace", or another system's name; "auto" looks at the lines.
-        dry_run: check everything and report what would be done, but write nothing.
-        on_conflict: "refuse" the whole import, or "skip" what is here with other content.
-        skip_problems: leave out what cannot be kept, and list it in the report.
-    """
-    return engine.import_(file, format=format, dry_run=dry_run, on_conflict=on_conflict, skip_problems=skip_problems)
 
 
 def search_vector_store(
@@ -488,6 +449,7 @@ def search_vector_store(
     }
 
 
+_ONE_ID: Final = dict.fromkeys(("tag", "source", "session", "path", "agent"))
 _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     "Memories": (
         ("remember", "POST", "/memories", "write", "remember", {}, 201),
@@ -496,7 +458,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("memory_facets", "GET", "/facets", "read", "memory_facets"),
         ("get_memory", "GET", "/memories/{id}", "read", "get"),
         ("update_memory", "PATCH", "/memories/{id}", "write", "update"),
-        ("forget_memory", "DELETE", "/memories/{id}", "forget", forget_memory),
+        ("forget_memory", "DELETE", "/memories/{id}", "forget", "forget", _ONE_ID),
         ("memory_versions", "GET", "/memories/{id}/versions", "read", "versions", {}, 200, "versions"),
         ("memory_fading", "GET", "/memories/{id}/fading", "read", "memory_fading"),
         ("memory_uses", "GET", "/memories/{id}/uses", "read", "memory_uses"),
@@ -571,8 +533,8 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     ),
     "Store": (
         ("forget", "POST", "/forget", "forget", forget),
-        ("export", "GET", "/export", "read", export_lines),
-        ("import", "POST", "/import", "write", import_lines),
+        ("export", "GET", "/export", "read", "export", {}, 200, "", "target"),
+        ("import", "POST", "/import", "write", "import_", {}, 200, "", "path"),
         ("list_receipts", "GET", "/receipts", "read", "receipts"),
         ("gc", "POST", "/gc", "forget", "gc"),
         ("list_namespaces", "GET", "/namespaces", "read", "namespaces", {}, 200, "namespaces"),
