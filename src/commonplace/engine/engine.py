@@ -244,7 +244,6 @@ class Engine:
 
         Raises:
             AdmissionError: the text is a passage of an indexed artifact, or holds only recalled blocks.
-            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
         """
         item = {
             "content": content,
@@ -277,7 +276,6 @@ class Engine:
 
         Raises:
             AdmissionError: as for `remember`; the message says which one.
-            UsageError: likewise.
         """
         validate.boolean("force", force)
         given, runtime = list(validate.series("items", items)), self._runtime
@@ -304,9 +302,6 @@ class Engine:
         Args:
             as_of: return the version that was known then, as in `search`.
             touch: True counts a use now, False none.
-
-        Raises:
-            NotFoundError: there is none of that id, or there was none at that time.
         """
         if touch and as_of is None:
             return self.touch(id)
@@ -434,7 +429,6 @@ class Engine:
             by_agent: refuse if a user said one of the sides, or one is not trusted.
 
         Raises:
-            NotFoundError: there is no such question.
             UsageError: the question does not take this answer, or an agent may not give it.
         """
         from commonplace.engine.review import answer as answered
@@ -487,9 +481,6 @@ class Engine:
         Args:
             tier: "short" or "medium".
             threshold: 0–1.
-
-        Raises:
-            UsageError: the tier does not fade, or the threshold is out of its range. Nothing was changed.
         """
         from commonplace.memory.decay import decay
 
@@ -852,9 +843,6 @@ class Engine:
             first: first line, from 1.
             lines: maximum number, 1–2,000.
             touch: count a use of the memory (of a page, the one on the first line), at most once an hour.
-
-        Raises:
-            NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
         """
         validate.int_in("first", first, 1, MAX_OFFSET)
         validate.int_in("lines", lines, 1, MAX_LINES)
@@ -917,7 +905,6 @@ class Engine:
             RemovalError: `keep_most` applies. Nothing was changed.
             NotFoundError: there is no such directory or file; a watch reports it as the error of a run.
             StoreBusyError: the directory is watched already, for this store and namespace.
-            UsageError: a glob is not valid.
         """
         globs = chosen("include", include)
         path = validate.path_value("root", root).expanduser().absolute()
@@ -946,7 +933,6 @@ class Engine:
         Raises:
             ModelError, ProviderError: the embedder cannot be used; the store keeps its own.
             StoreBusyError: another process changes the embedder, or holds the lock of the index.
-            UsageError: there is no such embedder.
         """
         from commonplace.engine.upgrade import EmbedderApi
 
@@ -991,7 +977,6 @@ class Engine:
         Raises:
             ConfigError: the configuration is none.
             StoreError: the other store cannot be opened.
-            UsageError: the embedder or the re-ranker is none.
         """
         return self._knowledge_api.service(config, embedder, reranker)
 
@@ -1256,7 +1241,6 @@ class Engine:
             confirm: the name once more.
 
         Raises:
-            NotFoundError: there is no namespace of that name.
             UsageError: the two names differ. Nothing was changed.
         """
         from commonplace.erasure.erase import forget_namespace
@@ -1338,7 +1322,6 @@ class Engine:
 
         Raises:
             StoreError: the file exists already, or cannot be written.
-            UsageError: a kind is unknown.
         """
         from commonplace.exchange.export import export
         from commonplace.exchange.items import EXPORTED
@@ -1374,7 +1357,6 @@ class Engine:
             skip_problems: leave out and list what cannot be stored, instead of refusing everything.
 
         Raises:
-            NotFoundError: there is no such file.
             StoreVersionError: a newer Commonplace wrote the export.
             UsageError: the file is damaged, truncated or of an unknown format, or one of its items cannot be stored or
                 conflicts with another one. The message says which, and where. Nothing was written.

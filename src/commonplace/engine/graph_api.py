@@ -125,7 +125,6 @@ class Graph:
 
         Raises:
             AdmissionError: the content is nothing but what was recalled.
-            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
         """
         from commonplace.graph.model_extraction import Text, read
 
@@ -189,7 +188,6 @@ class Graph:
             reason: why, for `history`.
 
         Raises:
-            NotFoundError: an id is not there.
             UsageError: source and target are one, it ends before it begins, or a value is out of its range.
         """
         now, kinds = self._runtime.now(), self._runtime.kinds
@@ -360,9 +358,6 @@ class Graph:
             query: what it is for, in words.
             max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is 2,500.
             as_of, valid_at: as for `search_edges`.
-
-        Raises:
-            UsageError: nothing is asked for, or a value is out of its range.
         """
         names = validate.labels("entity_names", entity_names)
         budget = validate.int_in(
@@ -549,8 +544,6 @@ class Graph:
 
         Raises:
             ConfigError: a value is missing or wrong; the message and `path` say where. Nothing was written.
-            NotFoundError: there is no such file.
-            UsageError: it cannot be read, or is too large.
         """
         from commonplace.graph.graphiti.document import import_document, read_graphiti
 
