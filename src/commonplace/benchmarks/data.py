@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
+from commonplace.health.golden import read_golden
 from commonplace.models.static import ModelData
 from commonplace.retention import DAY_S
 from commonplace.text.languages import STOP_WORDS
@@ -258,20 +259,11 @@ def read_judged_queries(queries: Path, qrels: Path) -> tuple[list[Query], int]:
 
 
 def read_labelled_queries(path: Path) -> list[Query]:
-    """Return the queries of a JSON-lines file {query, relevant: [path, …]}; every named path has grade 1."""
-    queries = []
-    for place, row in _rows(path):
-        wanted = row.get("relevant")
-        if not isinstance(wanted, list) or not wanted or not all(isinstance(item, str) for item in wanted):
-            raise _fault(place, f"has `relevant` {wanted!r}", "a list of at least one path")
-        grades = {item.removeprefix("./"): 1.0 for item in wanted}
-        text = _text(row, "query", place)
-        if not text.strip():
-            raise _fault(place, f"has `query` {text!r}", "a question")
-        queries.append(Query(place.rpartition(":")[2], text, grades))
-    if not queries:
-        raise UsageError(f"{path} holds no query", remedy="give one JSON object {query, relevant} a line")
-    return queries
+    """Return the queries of a file of golden queries; every named path has grade 1."""
+    return [
+        Query(str(number), each.query, {name.removeprefix("./"): 1.0 for name in each.relevant})
+        for number, each in enumerate(read_golden(path), 1)
+    ]
 
 
 def read_people(memories: Path, questions: Path) -> list[Person]:

@@ -87,7 +87,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             engine = stack.enter_context(
                 open_engine(options.store, namespace=options.namespace, embedder=options.embedder)
             )
-            _check_paths(engine, queries, options.queries)
+            _check_paths(engine, queries)
             corpus, identity = {}, path_of
         texts = [query.text for query in queries]
         asked = {method: list(ask(engine, texts, method, identity, progress)) for method in methods}
@@ -104,7 +104,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
         }
 
 
-def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
+def _check_paths(engine: Engine, queries: Sequence[Query]) -> None:
     """Refuse a path that the index does not hold: it would count as something that no search finds.
 
     An index that also holds texts without a file is let pass, since what those are called cannot be listed.
@@ -112,7 +112,7 @@ def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
     known = {artifact["path"] for artifact in engine.export_index()["artifacts"]}
     if engine.index_status().counts["owners"] > len(known):
         return
-    unknown = [f"{file}:{query.id} names {path}" for query in queries for path in query.grades if path not in known]
+    unknown = [f"{query.text!r:.60} names {path}" for query in queries for path in query.grades if path not in known]
     if unknown:
         more = f" and {len(unknown) - UNKNOWN_NAMED} more" if len(unknown) > UNKNOWN_NAMED else ""
         raise UsageError(
