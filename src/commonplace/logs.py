@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
-from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
 
 LEVELS: Mapping[str, int] = {
@@ -34,20 +33,17 @@ LOGGER = "commonplace"
 HASH_CHARACTERS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
-    """When a log file is put aside, and how many such files are kept."""
-
-    max_bytes: int = 1024 * 1024
-    keep: int = 3
+MAX_BYTES = 1024 * 1024
+"""A log file of that size is put aside."""
+KEPT = 3
+"""How many such files are kept."""
 
 
 class LineFile:
     """A file of JSON lines, opened at the first line and reopened when another process has put it aside."""
 
-    def __init__(self, path: Path, rotation: Rotation) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._rotation = rotation
 
     def write(self, record: Mapping[str, object]) -> None:
         """Append one line.
@@ -65,21 +61,19 @@ class LineFile:
             size = os.fstat(handle).st_size
         finally:
             os.close(handle)
-        if size < self._rotation.max_bytes:
+        if size < MAX_BYTES:
             return
         # Rename the file to `.1`, and older ones upward. Of several processes one does it, and the others find it small
         # again. A line that another process writes meanwhile goes to the file under its new name: none is lost, but for
         # those in a file that falls off the end.
-        numbered = (self._path.with_name(f"{self._path.name}.{number + 1}") for number in range(self._rotation.keep))
+        numbered = (self._path.with_name(f"{self._path.name}.{number + 1}") for number in range(KEPT))
         paths = [self._path, *numbered]
         with _guarded(self._path.parent), suppress(FileNotFoundError):
-            if self._path.stat().st_size < self._rotation.max_bytes:
+            if self._path.stat().st_size < MAX_BYTES:
                 return
             for path, older in reversed(list(pairwise(paths))):
                 with suppress(FileNotFoundError):
                     path.replace(older)
-            if len(paths) == 1:
-                self._path.unlink()
 
 
 class JsonLinesHandler(logging.Handler):
@@ -107,10 +101,9 @@ class JsonLinesHandler(logging.Handler):
             self._file.write(line)
 
 
-def attach(directory: Path, *, level: str, rotation: Rotation = Rotation()) -> logging.Handler:
+def attach(directory: Path, *, level: str) -> logging.Handler:
     """Send what our loggers say at `level` or above to `directory`; `detach` takes the handler off again."""
-    handler = JsonLinesHandler(LineFile(directory / "commonplace.jsonl", rotation), LEVELS[level])
-    return attached(handler)
+    return attached(JsonLinesHandler(LineFile(directory / "commonplace.jsonl"), LEVELS[level]))
 
 
 def attached(handler: logging.Handler) -> logging.Handler:
@@ -135,9 +128,9 @@ def detach(handler: logging.Handler) -> None:
 class RetrievalLog:
     """One line for each search, naming its query by hash, by text, or not writing at all; and one for each use."""
 
-    def __init__(self, directory: Path, *, queries: str, rotation: Rotation = Rotation()) -> None:
+    def __init__(self, directory: Path, *, queries: str) -> None:
         self._path = directory / "retrieval" / "retrieval.jsonl"
-        self._file = LineFile(self._path, rotation)
+        self._file = LineFile(self._path)
         self._queries = queries
 
     def write(self, query: str | None, fields: Mapping[str, object], *, now: float | None = None) -> None:

@@ -17,7 +17,7 @@ from commonplace.errors import CommonplaceError, StoreError
 from commonplace.index.files import replace_file
 from commonplace.index.writer import empty_and_remove, remove_unless_open
 from commonplace.locks import FileLock
-from commonplace.logs import LineFile, RetrievalLog, Rotation, blank_lines
+from commonplace.logs import LineFile, RetrievalLog, blank_lines
 
 LINKED = [
     "index",
@@ -71,7 +71,7 @@ def make(store: Path) -> Path:
         book.archive("b")
         book.forget("b")
     RetrievalLog(store / "logs", queries="text").write(TEXT, {})
-    LineFile(store / "logs" / "commonplace.jsonl", Rotation()).write({"at": 0})
+    LineFile(store / "logs" / "commonplace.jsonl").write({"at": 0})
     (store / "settings.json").write_text("{}")
     return store
 
@@ -220,7 +220,7 @@ class TestLinksThatComeLater:
         log.write("a question", {})
         assert list(log.lines()) == []
         with pytest.raises(OSError, match="link"):
-            LineFile(logs / "commonplace.jsonl", Rotation()).write({})
+            LineFile(logs / "commonplace.jsonl").write({})
         assert blank_lines(logs, lambda data: range(len(data))) == 0
         assert state(other) == before
 

@@ -107,7 +107,7 @@ def test_the_setting_says_whether_a_query_is_logged_by_text_or_at_all(
 
 
 def test_logs_that_were_put_aside_are_summed_up_too(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COMMONPLACE_LOG_MAX_BYTES", "4096")
+    monkeypatch.setattr("commonplace.logs.MAX_BYTES", 4096)
     with commonplace.open(program.project / ".commonplace") as book:
         result = book.search(ASKED)
         for _ in range(30):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.logs import LineFile, RetrievalLog, Rotation, attach, blank_lines, detach, query_hash
+from commonplace import logs
+from commonplace.logs import LineFile, RetrievalLog, attach, blank_lines, detach, query_hash
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -65,27 +66,22 @@ def test_level_off_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_file_is_put_aside_at_its_size_and_the_oldest_goes(tmp_path: Path) -> None:
-    """Logs are bounded: keep + 1 files of max_bytes."""
-    file = LineFile(tmp_path / "a.jsonl", Rotation(max_bytes=30, keep=2))
+def test_file_is_put_aside_at_its_size_and_the_oldest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs are bounded."""
+    monkeypatch.setattr(logs, "MAX_BYTES", 30)
+    monkeypatch.setattr(logs, "KEPT", 2)
+    file = LineFile(tmp_path / "a.jsonl")
     for number in range(7):
         file.write({"number": number, "pad": "x" * 10})
     kept = {path.name: [line["number"] for line in lines(path)] for path in sorted(tmp_path.iterdir())}
     assert kept == {"a.jsonl.1": [6], "a.jsonl.2": [5]}
 
 
-def test_nothing_is_kept_aside_when_none_are_wanted(tmp_path: Path) -> None:
-    """keep = 0 starts the file again."""
-    file = LineFile(tmp_path / "a.jsonl", Rotation(max_bytes=10, keep=0))
-    file.write({"number": 1000})
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
     """An MCP server, a hook and a command log to one file at once."""
     program = (
-        "import sys; from pathlib import Path; from commonplace.logs import LineFile, Rotation\n"
-        "file = LineFile(Path(sys.argv[1]), Rotation(max_bytes=1 << 30))\n"
+        "import sys; from pathlib import Path; from commonplace.logs import LineFile\n"
+        "file = LineFile(Path(sys.argv[1]))\n"
         "for number in range(50): file.write({'child': int(sys.argv[2]), 'number': number, 'pad': 'y' * 3000})"
     )
     path = tmp_path / "a.jsonl"
@@ -136,12 +132,13 @@ def offsets(data: bytes, word: bytes) -> list[int]:
     return [place for place in range(len(data)) if data.startswith(word, place)]
 
 
-def test_lines_that_hold_something_are_blanked_in_every_log(tmp_path: Path) -> None:
+def test_lines_that_hold_something_are_blanked_in_every_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is forgotten must not be read in a log; every other line stays, and each line is JSON."""
-    log = RetrievalLog(tmp_path, queries="text", rotation=Rotation(max_bytes=200))
+    monkeypatch.setattr(logs, "MAX_BYTES", 200)
+    log = RetrievalLog(tmp_path, queries="text")
     for query in ("apple", "pear", "apple pie", "plum", "apple"):
         log.write(query, {}, now=0.0)
-    LineFile(tmp_path / "commonplace.jsonl", Rotation()).write({"message": "apple apple"})
+    LineFile(tmp_path / "commonplace.jsonl").write({"message": "apple apple"})
     assert blank_lines(tmp_path, lambda data: offsets(data, b"apple"), dry_run=True) == 4
     before = sum(path.stat().st_size for path in tmp_path.rglob("*.jsonl*"))
     assert blank_lines(tmp_path, lambda data: offsets(data, b"apple")) == 4
@@ -153,7 +150,7 @@ def test_lines_that_hold_something_are_blanked_in_every_log(tmp_path: Path) -> N
 
 def test_a_line_that_is_appended_while_others_are_blanked_is_not_lost(tmp_path: Path) -> None:
     """Another process logs at this very moment; a file in the place of the old one would miss its line."""
-    file = LineFile(tmp_path / "a.jsonl", Rotation())
+    file = LineFile(tmp_path / "a.jsonl")
     file.write({"word": "apple"})
 
     def find_and_append(data: bytes) -> list[int]:

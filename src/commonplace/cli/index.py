@@ -112,7 +112,7 @@ def build(
     overrides, remote = _overrides(config, no_config=no_config)
     loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=remote)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
-    refuse_unfit_roots(places, loaded, include)  # before a store is made for them
+    refuse_unfit_roots(places, loaded, include)
     notify(own_store_notice(loaded), invocation)
 
     def indexed() -> None:

@@ -112,8 +112,7 @@ class Invocation:
                 "or store a first memory with `commonplace remember TEXT`"
             )
             raise StoreMissingError(error.args[0], remedy=remedy) from None
-        rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
-        self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level, rotation=rotation))
+        self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level))
         self.attach(Notices(self))
         return engine
 

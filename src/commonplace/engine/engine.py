@@ -131,12 +131,10 @@ class Engine:
 
     @made_once
     def _retrievals(self) -> RetrievalHistory:
-        from commonplace.logs import RetrievalLog, Rotation
+        from commonplace.logs import RetrievalLog
         from commonplace.search.retrieval_log import RetrievalHistory
 
-        own = self.settings.log
-        log = RetrievalLog(self.directory / LOGS, queries=own.queries, rotation=Rotation(own.max_bytes, own.keep))
-        return RetrievalHistory(log, self.namespace)
+        return RetrievalHistory(RetrievalLog(self.directory / LOGS, queries=self.settings.log.queries), self.namespace)
 
     @property
     def _consolidation_api(self) -> ConsolidationApi:

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 
 def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple[str, ...]) -> None:
-    """Refuse what cannot be indexed, so that no store need be made for it.
-
-    Args:
-        include: the globs of this run, each of which names something; those of the settings need not.
+    """Refuse a run of which a root is missing, or a glob matches no file, before it removes what is indexed.
 
     Raises:
         NotFoundError: there is no such file or directory.
@@ -41,17 +38,12 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
     """
     from commonplace.ingest.discover import Selection, discover
 
-    for root in roots:
-        if not root.expanduser().exists():
-            raise NotFoundError(f"there is no file or directory {root}", remedy="check the ROOT")
-    if settings.index.include:
-        path_matcher(settings.index.include)
-    if not include:
-        return
+    if gone := [root for root in roots if not root.expanduser().exists()]:
+        raise NotFoundError(f"there is no file or directory {gone[0]}", remedy="check the ROOT")
     limit, store = settings.index.max_file_bytes, (directory_of(settings.store.path),)
-    places = (root.expanduser().absolute() for root in roots)
+    places = [root.expanduser().absolute() for root in roots] if include else []
     unmatched = [discover(Selection(settings.project, place, include, limit, store)).unmatched for place in places]
-    if missing := sorted(set.intersection(*unmatched)):
+    if unmatched and (missing := sorted(set.intersection(*unmatched))):
         where = ", ".join(map(str, roots))
         raise UsageError(
             f"no file below {where} that may be indexed matches {missing[0]!r}",

@@ -131,14 +131,10 @@ class Tokens:
         found = []
         for note in self._store.notes(_WHOLE_STORE, _KIND):
             stored = json.loads(note.body)
-            since, until = stored["created_at"], stored["expires_at"]
-            token = Token(
-                stored["id"],
-                tuple(stored["namespaces"]),
-                tuple(stored["scopes"]),
-                datetime.fromisoformat(since),
-                datetime.fromisoformat(until) if until else None,
+            since, until = (
+                stored[name] and datetime.fromisoformat(stored[name]) for name in ("created_at", "expires_at")
             )
+            token = Token(stored["id"], tuple(stored["namespaces"]), tuple(stored["scopes"]), since, until)
             found.append((token, stored["sha256"]))
         return found
 

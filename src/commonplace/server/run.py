@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import MissingExtraError, UsageError
-from commonplace.logs import LineFile, Rotation
+from commonplace.logs import LineFile
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -96,7 +96,7 @@ def run(
     listening = _listen(address)
     limits = Limits(workers=MAX_WORKERS) if waits_for_database else Limits()
     config = uvicorn.Config(
-        application(Service(engines, access, limits, LineFile(log, Rotation()))),
+        application(Service(engines, access, limits, LineFile(log))),
         http="h11",
         ws="none",
         lifespan="off",

@@ -245,8 +245,6 @@ class LogSettings:
         "how searches are logged: with the query's hash, its text, or not at all",
         choices=("hash", "text", "off"),
     )
-    max_bytes: int = setting(MIB, "bytes at which a log file is rotated", 4096, 1024 * MIB)
-    keep: int = setting(3, "number of rotated log files to keep", 0, 100)
 
 
 @dataclass(frozen=True, slots=True)
