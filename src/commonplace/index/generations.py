@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from commonplace.dataclasses import dataclass, replace
@@ -24,7 +24,6 @@ from commonplace.index.files import (
     encode,
     generation_path,
     read_manifest,
-    replace_file,
     unreadable,
 )
 from commonplace.index.lexical import PackedLexicalIndex
@@ -253,16 +252,6 @@ class Index:
                 files.check()
         except IndexFaultError as fault:
             return _nothing(str(fault))
-        if files.records != current.files:
-            # A copy gave the files new times. Unless these are published, every process compares all checksums.
-            with suppress(OSError, StoreError, IndexFaultError):
-                if self._lock.acquire(0):
-                    try:
-                        if self._read_manifest() == current:
-                            verified = replace(current, files=files.records)
-                            replace_file(self._directory / CURRENT, encode(verified))
-                    finally:
-                        self._lock.release()
         return _open_generations.setdefault(key, generation)
 
     def _read_manifest(self) -> Manifest:
