@@ -14,15 +14,7 @@ from benchmarks.output import json_option, show
 from benchmarks.vectors import vectors_cache
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.data import read_corpus, read_judged_queries, read_people
-from commonplace.benchmarks.harness import (
-    Answer,
-    ask,
-    describe,
-    latency,
-    open_engine,
-    owner_of,
-    workspace,
-)
+from commonplace.benchmarks.harness import Answer, ask, describe, latency, open_engine, owner_of, workspace
 from commonplace.benchmarks.recall import LIMIT, Outcome, figures
 from commonplace.engine import Engine
 from commonplace.search.result import is_likely

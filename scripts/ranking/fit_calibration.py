@@ -20,16 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from asking_sets import (
-    Asked,
-    Judged,
-    Labelled,
-    ask_small,
-    ask_whole,
-    read_conversations,
-    read_everyday,
-    read_set,
-)
+from asking_sets import Asked, Judged, Labelled, ask_small, ask_whole, read_conversations, read_everyday, read_set
 from numpy.typing import NDArray
 from reliability import reliability
 

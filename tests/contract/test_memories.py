@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.memories import (
-    FULL_MEMORY_OWNER,
-    FULL_RECORD,
-    add,
-    everything,
-    expire,
-    latest,
-    update,
-    written,
-)
+from tests.contract.memories import FULL_MEMORY_OWNER, FULL_RECORD, add, everything, expire, latest, update, written
 from tests.contract.stores import FULL_OWNER, NOTHING, UUID, memory, passage
 
 from commonplace.store.store import Store

@@ -7,19 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.contract.graphs import (
-    EVER,
-    FULL_EPISODE,
-    NOW,
-    change,
-    entity,
-    episode,
-    ids,
-    put,
-    relation,
-    texts,
-    whole,
-)
+from tests.contract.graphs import EVER, FULL_EPISODE, NOW, change, entity, episode, ids, put, relation, texts, whole
 from tests.contract.memories import add, latest, written
 from tests.contract.stores import NOTHING, SECOND, passage
 

@@ -20,15 +20,7 @@ from tests.reference_store.store import MemoryStore
 from commonplace.store.schema import texts_of
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Chunk, NewPassage
-from commonplace.types.graph import (
-    Alias,
-    Entity,
-    Episode,
-    GraphFilter,
-    Happening,
-    Mention,
-    Relation,
-)
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 NAMES = ("default", "Ünï\ue000")
 IDS = ("", "a", "é\x01", "\ue000", "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab", "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ac")

@@ -10,13 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.stubs.model_server import (
-    Asked,
-    ModelServer,
-    Reply,
-    broken,
-    good,
-)
+from tests.stubs.model_server import Asked, ModelServer, Reply, broken, good
 from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 
 import commonplace

@@ -7,16 +7,7 @@ import math
 import pytest
 
 from commonplace.dataclasses import replace
-from commonplace.retention import (
-    CURVES,
-    DEFAULT_HALF_LIVES,
-    Curve,
-    RetentionPolicy,
-    age,
-    fading,
-    may_archive,
-    touched,
-)
+from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve, RetentionPolicy, age, fading, may_archive, touched
 from commonplace.types import MemoryRecord, Tier
 
 DAY = 86_400.0

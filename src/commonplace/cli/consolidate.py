@@ -26,19 +26,7 @@ from commonplace.cli.app import (
 )
 from commonplace.cli.invocation import Invocation, guard_output
 from commonplace.cli.output import print_json, say
-from commonplace.cli.rows import (
-    MAX_LISTED,
-    Answer,
-    Body,
-    Line,
-    Row,
-    Rows,
-    counted,
-    emit,
-    joined,
-    listed,
-    memory_texts,
-)
+from commonplace.cli.rows import MAX_LISTED, Answer, Body, Line, Row, Rows, counted, emit, joined, listed, memory_texts
 from commonplace.cli.watch import repeat, until_stopped
 from commonplace.errors import CommonplaceError, StoreBusyError
 from commonplace.formats.escaping import harmless

@@ -25,15 +25,7 @@ from commonplace.erasure.copies import (
 )
 from commonplace.erasure.receipt import ELSEWHERE, ON_SERVER, ForgetReceipt
 from commonplace.erasure.scan import MIN_LENGTH
-from commonplace.erasure.select import (
-    Plan,
-    Wanted,
-    add_rows,
-    all_of,
-    choose,
-    erase_parts,
-    plan_all_parts,
-)
+from commonplace.erasure.select import Plan, Wanted, add_rows, all_of, choose, erase_parts, plan_all_parts
 from commonplace.erasure.verify import clear_logs, prove, quoting_queries
 from commonplace.exchange.backup import BACKUP, STORE_SPACE, known_backups
 from commonplace.ledger.erase import all_there_is, naming

@@ -17,15 +17,7 @@ from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, all_merged, fact_text, merged_into, roots
-from commonplace.graph.views import (
-    Addition,
-    Deletion,
-    Merging,
-    Settlement,
-    Splitting,
-    Times,
-    ViewBuilder,
-)
+from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting, Times, ViewBuilder
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 

@@ -17,15 +17,7 @@ from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.contract import DenseIndex, LexicalIndex
 from commonplace.index.dense import ChunkedDenseIndex
-from commonplace.index.files import (
-    CURRENT,
-    Manifest,
-    OpenFiles,
-    encode,
-    generation_path,
-    read_manifest,
-    unreadable,
-)
+from commonplace.index.files import CURRENT, Manifest, OpenFiles, encode, generation_path, read_manifest, unreadable
 from commonplace.index.lexical import PackedLexicalIndex
 from commonplace.locks import FileLock
 from commonplace.types import Embedding, Head, IndexEntry

@@ -12,15 +12,7 @@ from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError
 from commonplace.search.request import kinds_of
-from commonplace.search.result import (
-    FIRST_STAGE,
-    RERANK,
-    Receipt,
-    Rejected,
-    SearchResult,
-    SignalShare,
-    reference,
-)
+from commonplace.search.result import FIRST_STAGE, RERANK, Receipt, Rejected, SearchResult, SignalShare, reference
 from commonplace.store.store import Store
 from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import RULE, Filter, Selection

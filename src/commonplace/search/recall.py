@@ -30,16 +30,7 @@ from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.bm25 import Statistics, TermRows, pack
 from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
-from commonplace.search.signals import (
-    DENSE,
-    LEXICAL,
-    Phrasing,
-    Spaces,
-    TokenRows,
-    concatenate,
-    cosines,
-    token_rows,
-)
+from commonplace.search.signals import DENSE, LEXICAL, Phrasing, Spaces, TokenRows, concatenate, cosines, token_rows
 from commonplace.search.time import AskedTimes, asked_times
 from commonplace.store.store import Store
 from commonplace.text.tokens import fields_of, passage_language

@@ -37,23 +37,8 @@ from commonplace.search.result import (
     without_copies,
     without_secrets,
 )
-from commonplace.search.signals import (
-    COVERAGE,
-    DENSE,
-    LATE,
-    LEXICAL,
-    TIME,
-    WORDS,
-    Candidates,
-    Phrasing,
-    TokenRows,
-)
-from commonplace.search.time import (
-    ONSETS,
-    begins_at,
-    dated_owners,
-    passages_worth_recalling,
-)
+from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, TIME, WORDS, Candidates, Phrasing, TokenRows
+from commonplace.search.time import ONSETS, begins_at, dated_owners, passages_worth_recalling
 from commonplace.store.schema import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of

@@ -42,17 +42,7 @@ from commonplace.locks import Lock
 from commonplace.store import postings, rights
 from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
-from commonplace.store.dialect import (
-    Conflict,
-    Database,
-    Read,
-    Rows,
-    create_table,
-    insert,
-    quoted,
-    script,
-    statements,
-)
+from commonplace.store.dialect import Conflict, Database, Read, Rows, create_table, insert, quoted, script, statements
 from commonplace.store.rows import named_in
 from commonplace.store.schema import TABLES, VERSION, Role, Table
 from commonplace.store.validate import refuse_write

@@ -11,18 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.permissions import without_rights
 
-from commonplace.erasure.scan import (
-    CONTENT,
-    DIGEST,
-    ID,
-    LABEL,
-    PIECE,
-    VECTOR,
-    Collector,
-    Patterns,
-    files_below,
-    scan,
-)
+from commonplace.erasure.scan import CONTENT, DIGEST, ID, LABEL, PIECE, VECTOR, Collector, Patterns, files_below, scan
 
 UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"
 

@@ -10,14 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.stubs.model_server import (
-    Asked,
-    ModelServer,
-    Reply,
-    embeddings,
-    good,
-    refusal,
-)
+from tests.stubs.model_server import Asked, ModelServer, Reply, embeddings, good, refusal
 from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 from tests.unit.knowledge.travel import CITIES, SEOUL, SEOUL_TEXT, TOKYO_TEXT
 

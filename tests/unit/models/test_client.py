@@ -30,15 +30,7 @@ from tests.stubs.model_server import (
 )
 
 from commonplace.errors import ProviderError
-from commonplace.models.client import (
-    MAX_ASKED_WAIT_S,
-    Access,
-    Budget,
-    JsonClient,
-    Waiting,
-    asked_wait,
-    wait_before,
-)
+from commonplace.models.client import MAX_ASKED_WAIT_S, Access, Budget, JsonClient, Waiting, asked_wait, wait_before
 from commonplace.models.providers import Address, access, address_of
 from commonplace.settings import ModelSettings
 

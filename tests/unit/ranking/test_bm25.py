@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 from tests.reference_store.bm25 import saturation, score
 
-from commonplace.ranking.bm25 import (
-    NAMES,
-    WEIGHTS,
-    Statistics,
-    TermRows,
-    inverse_document_frequency,
-    lengths_of,
-    pack,
-)
+from commonplace.ranking.bm25 import NAMES, WEIGHTS, Statistics, TermRows, inverse_document_frequency, lengths_of, pack
 
 NOTHING = Statistics(0, np.zeros(len(NAMES), np.int64), {})
 

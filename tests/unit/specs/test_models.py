@@ -9,13 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.stubs.model_server import (
-    Asked,
-    ModelServer,
-    Reply,
-    good,
-    refusal,
-)
+from tests.stubs.model_server import Asked, ModelServer, Reply, good, refusal
 from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 from tests.unit.specs.runner import CANDIDATES, RETRIEVER, SEOUL, asked, fields, spec
 

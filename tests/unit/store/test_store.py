@@ -13,13 +13,7 @@ from pathlib import Path
 import pytest
 from tests.contract.memories import add, written
 
-from commonplace.errors import (
-    StoreBusyError,
-    StoreDamagedError,
-    StoreError,
-    StoreMissingError,
-    StoreVersionError,
-)
+from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, StoreMissingError, StoreVersionError
 from commonplace.store.database import connect, driver_errors, lock_path, prepare_writer
 from commonplace.store.schema import VERSION
 from commonplace.store.store import Store
