@@ -11,21 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from commonplace.benchmarks import measures
+from commonplace.benchmarks import harness, measures
 from commonplace.benchmarks.data import Question, read_dialogues
-from commonplace.benchmarks.harness import (
-    Build,
-    Metered,
-    ask,
-    build,
-    check_methods,
-    describe,
-    latency,
-    open_engine,
-    owner_of,
-    peak_memory_bytes,
-    workspace,
-)
 from commonplace.dataclasses import astuple, dataclass
 from commonplace.engine import Engine
 from commonplace.types import METHODS, Method, Progress
@@ -62,9 +49,9 @@ class Outcome:
 
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Ask every question that has evidence by every method and return the JSON form of what was measured."""
-    methods = check_methods(options.methods)
+    methods = harness.check_methods(options.methods)
     outcomes: dict[Method, list[Outcome]] = {method: [] for method in methods}
-    builds: list[Build] = []
+    builds: list[harness.Build] = []
     counts = Counter(without_evidence=0, evidence_repaired=0, evidence_unknown=0)
     embedder = ""
     dialogues = islice(read_dialogues(options.file, options.format), options.limit_conversations)
@@ -78,28 +65,30 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
         if not questions:
             continue
         session_of = {turn.id: turn.session for turn in dialogue.turns}
-        with workspace(None) as directory:
-            builds.append(build(directory, Metered(dialogue.turns), embedder=options.embedder, as_memories=True))
-            with open_engine(directory, now=dialogue.asked_at) as engine:
+        with harness.workspace(None) as directory:
+            builds.append(
+                harness.build(directory, harness.Metered(dialogue.turns), embedder=options.embedder, as_memories=True)
+            )
+            with harness.open_engine(directory, now=dialogue.asked_at) as engine:
                 embedder = engine.index_status().embedder
                 ask_all(outcomes, engine, questions, session_of)
-    corpus = Build(*map(sum, zip(*map(astuple, [Build(), *builds]), strict=True)))
+    corpus = harness.Build(*map(sum, zip(*map(astuple, [harness.Build(), *builds]), strict=True)))
     reports: dict[Method, dict[str, Any]] = {}
     for method, found in outcomes.items():
         by_type: dict[str, list[Outcome]] = {}
         for outcome in found:
             by_type.setdefault(outcome.question.type, []).append(outcome)
         of_types = {name: figures(by_type[name], is_of_type=True) for name in sorted(by_type)}
-        reports[method] = {**figures(found), **latency([outcome.ms for outcome in found]), "by_type": of_types}
+        reports[method] = {**figures(found), **harness.latency([outcome.ms for outcome in found]), "by_type": of_types}
     return {
         "benchmark": "conversations",
         "format": options.format,
-        "machine": describe(),
+        "machine": harness.describe(),
         "embedder": embedder,
         "corpus": {"conversations": len(builds), **corpus.to_dict()},
         "questions": {"asked": len(outcomes[methods[0]]), **counts},
         "methods": reports,
-        "peak_memory_bytes": peak_memory_bytes(),
+        "peak_memory_bytes": harness.peak_memory_bytes(),
     }
 
 
@@ -108,7 +97,7 @@ def ask_all(
 ) -> None:
     """Ask the questions by each method, and append what they found."""
     for method, found in outcomes.items():
-        answers = ask(engine, [question.text for question in questions], method, owner_of)
+        answers = harness.ask(engine, [question.text for question in questions], method, harness.owner_of)
         for question, answer in zip(questions, answers, strict=True):
             # The place of a session is that of its best turn.
             sessions = tuple(dict.fromkeys(session_of[turn] for turn in answer.ranking))

@@ -11,21 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from commonplace.benchmarks import harness
 from commonplace.benchmarks.data import make_documents, questions_about, read_corpus
-from commonplace.benchmarks.harness import (
-    Metered,
-    ask,
-    build,
-    check_counts,
-    check_methods,
-    describe,
-    last_line,
-    latency,
-    open_engine,
-    owner_of,
-    peak_memory_bytes,
-    workspace,
-)
 from commonplace.benchmarks.measures import median
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, UsageError
@@ -54,7 +41,7 @@ class LatencyOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_counts(passages=self.passages, queries=self.queries)
+        harness.check_counts(passages=self.passages, queries=self.queries)
 
     def documents(self) -> Iterable[Document]:
         """Return the same documents at every call, one by one: a million are never held at once."""
@@ -72,26 +59,26 @@ class LatencyOptions:
 
 def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Build, ask, start processes, and return the JSON form of what was measured."""
-    methods = check_methods(options.methods)
+    methods = harness.check_methods(options.methods)
     questions = options.questions()
-    with workspace(None) as directory:
-        documents = Metered(options.documents())
-        corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
-        with open_engine(directory) as engine:
+    with harness.workspace(None) as directory:
+        documents = harness.Metered(options.documents())
+        corpus = harness.build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
+        with harness.open_engine(directory) as engine:
             embedder = engine.index_status().embedder
-            peak = peak_memory_bytes()
+            peak = harness.peak_memory_bytes()
             figures = {}
             for method in methods:
-                answers = list(ask(engine, questions, method, owner_of, progress, limit=LIMIT))
+                answers = list(harness.ask(engine, questions, method, harness.owner_of, progress, limit=LIMIT))
                 stages: dict[str, list[float]] = {}
                 for stage in (stage for answer in answers for stage in answer.stages):
                     stages.setdefault(stage.name, []).append(stage.ms)
-                of_stages = {name: latency(times) for name, times in stages.items()}
-                figures[method] = {**latency([answer.ms for answer in answers]), "stages": of_stages}
+                of_stages = {name: harness.latency(times) for name, times in stages.items()}
+                figures[method] = {**harness.latency([answer.ms for answer in answers]), "stages": of_stages}
         process = _processes(directory, options.embedder, questions)
     return {
         "benchmark": "latency",
-        "machine": describe(),
+        "machine": harness.describe(),
         "embedder": embedder,
         "corpus": {**corpus, "is_made": options.corpus is None, "seed": options.seed},
         "queries": {"asked": len(questions)},
@@ -145,5 +132,5 @@ def _first_line(command: Sequence[str]) -> tuple[float, str]:
         ms = (time.perf_counter() - start) * 1000
         rest, complaint = process.communicate(timeout=TIMEOUT_S)
     if process.returncode != 0:
-        raise CommonplaceError(f"a measured process ended with {process.returncode}: {last_line(complaint)}")
+        raise CommonplaceError(f"a measured process ended with {process.returncode}: {harness.last_line(complaint)}")
     return ms, rest

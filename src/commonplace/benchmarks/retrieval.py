@@ -8,22 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from commonplace.benchmarks import measures
+from commonplace.benchmarks import harness, measures
 from commonplace.benchmarks.data import Query, read_corpus, read_judged_queries, read_labelled_queries
-from commonplace.benchmarks.harness import (
-    Answer,
-    Metered,
-    ask,
-    build,
-    check_methods,
-    describe,
-    latency,
-    open_engine,
-    owner_of,
-    path_of,
-    peak_memory_bytes,
-    workspace,
-)
 from commonplace.dataclasses import dataclass
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
@@ -59,7 +45,7 @@ class RetrievalOptions:
 
 def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Ask every judged query by every method and return the JSON form of what was measured."""
-    methods = check_methods(options.methods)
+    methods = harness.check_methods(options.methods)
     if (options.corpus is None) != (options.qrels is None):
         raise UsageError(
             "a corpus needs judgements and judgements need a corpus", remedy="give both --corpus and --qrels"
@@ -77,30 +63,30 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
                     f"{options.corpus} has none of them",
                     remedy="give the judgements of this corpus",
                 )
-            directory = stack.enter_context(workspace(None))
-            documents = Metered(read_corpus(options.corpus))
-            corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
-            engine = stack.enter_context(open_engine(directory))
-            identity = owner_of
+            directory = stack.enter_context(harness.workspace(None))
+            documents = harness.Metered(read_corpus(options.corpus))
+            corpus = harness.build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
+            engine = stack.enter_context(harness.open_engine(directory))
+            identity = harness.owner_of
         else:
             queries, skipped = read_labelled_queries(options.queries), 0
             engine = stack.enter_context(
-                open_engine(options.store, namespace=options.namespace, embedder=options.embedder)
+                harness.open_engine(options.store, namespace=options.namespace, embedder=options.embedder)
             )
             _check_paths(engine, queries)
-            corpus, identity = {}, path_of
+            corpus, identity = {}, harness.path_of
         texts = [query.text for query in queries]
-        asked = {method: list(ask(engine, texts, method, identity, progress)) for method in methods}
+        asked = {method: list(harness.ask(engine, texts, method, identity, progress)) for method in methods}
         if options.per_query is not None:
             _write_each(options.per_query, queries, asked)
         return {
             "benchmark": "retrieval",
-            "machine": describe(),
+            "machine": harness.describe(),
             "embedder": engine.index_status().embedder,
             "corpus": corpus,
             "queries": {"asked": len(queries), "without_relevant": skipped},
             **_measured(queries, asked),
-            "peak_memory_bytes": peak_memory_bytes(),
+            "peak_memory_bytes": harness.peak_memory_bytes(),
         }
 
 
@@ -121,13 +107,13 @@ def _check_paths(engine: Engine, queries: Sequence[Query]) -> None:
         )
 
 
-def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[Answer]]) -> dict[str, Any]:
+def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[harness.Answer]]) -> dict[str, Any]:
     methods, curves = {}, {}
     for method, answers in asked.items():
         judged = [(answer.ranking, query.grades) for query, answer in zip(queries, answers, strict=True)]
         rows = [_quality(ranking, grades) for ranking, grades in judged]
         means = {name: round(measures.mean([row[name] for row in rows]), 4) for name in rows[0]}
-        methods[method] = means | latency([answer.ms for answer in answers])
+        methods[method] = means | harness.latency([answer.ms for answer in answers])
         pairs = [(ranking, measures.relevant(grades)) for ranking, grades in judged]
         curves[method] = {
             f"recall@{k}": round(measures.mean([measures.recall(*pair, k) for pair in pairs]), 4) for k in CURVE
@@ -146,7 +132,7 @@ def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, f
     }
 
 
-def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[Answer]]) -> None:
+def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.Answer]]) -> None:
     with file.open("w", encoding="utf-8") as stream:
         for number, query in enumerate(queries):
             found = {}

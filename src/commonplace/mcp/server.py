@@ -39,22 +39,7 @@ from commonplace.formats.jsonrpc import (
     read_message,
     result_of,
 )
-from commonplace.mcp.protocol import (
-    BATCH_VERSIONS,
-    SESSION_VERSIONS,
-    Context,
-    Method,
-    Registry,
-    Terms,
-    initialized,
-    is_stateless,
-    method_of,
-    opened_session,
-    progress_token,
-    report_defect,
-    respond,
-    terms_of,
-)
+from commonplace.mcp import protocol
 
 _T = TypeVar("_T")
 
@@ -180,13 +165,13 @@ def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 ENDED, CLIENT_GONE = 0, 1
 
-_NEWEST = Terms(SESSION_VERSIONS[-1])
+_NEWEST = protocol.Terms(protocol.SESSION_VERSIONS[-1])
 
 Settle: TypeAlias = Callable[[bytes | None], None]
 
 
 def serve(
-    registry: Registry,
+    registry: protocol.Registry,
     stdin: BinaryIO | None = None,
     stdout: BinaryIO | None = None,
     *,
@@ -236,12 +221,12 @@ class _Batch:
 class _Connection:
     """One client on two streams. The session and the pool belong to the thread that reads."""
 
-    def __init__(self, registry: Registry, writer: LineWriter, workers: int, waiting: int) -> None:
+    def __init__(self, registry: protocol.Registry, writer: LineWriter, workers: int, waiting: int) -> None:
         self._registry = registry
         self._writer = writer
         self._pool = Pool(workers, waiting)
         self._waiting = waiting
-        self._session: Terms | None = None
+        self._session: protocol.Terms | None = None
         self._open: dict[RequestId, _Request] = {}
         self._turn = threading.Lock()
 
@@ -274,7 +259,7 @@ class _Connection:
             self._take(read_message(value), settle)
             return
         fault = "" if value else "a batch has at least one message"
-        if self._session is None or self._session.version not in BATCH_VERSIONS:
+        if self._session is None or self._session.version not in protocol.BATCH_VERSIONS:
             fault = "batches are part of version 2025-03-26 alone; send one message a line"
         if fault:
             settle(encode(error_of(None, ProtocolError(INVALID_REQUEST, fault))))
@@ -282,7 +267,7 @@ class _Connection:
         settle = _Batch(len(value), self._writer).settle
         for message in map(read_message, value):
             # A batch has no handshake, and no request of the era that has no batches.
-            if isinstance(message, Call) and (message.method == "initialize" or is_stateless(message.params)):
+            if isinstance(message, Call) and (message.method == "initialize" or protocol.is_stateless(message.params)):
                 refusal = ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch")
                 settle(encode(error_of(message.id, refusal)))
             else:
@@ -305,8 +290,8 @@ class _Connection:
     def _take_request(self, call: Call, call_id: RequestId, settle: Settle) -> None:
         try:
             if call.method == "initialize":
-                self._session = opened_session(call.params)
-                settle(encode(result_of(call_id, initialized(self._registry, self._session))))
+                self._session = protocol.opened_session(call.params)
+                settle(encode(result_of(call_id, protocol.initialized(self._registry, self._session))))
                 return
             terms, method = self._terms_and_method(call)
         except ProtocolError as error:
@@ -321,8 +306,8 @@ class _Connection:
             return
 
         def work() -> bytes:
-            progress = self._progress(progress_token(call.params), request.cancellation)
-            context = Context(terms, request.cancellation, progress)
+            progress = self._progress(protocol.progress_token(call.params), request.cancellation)
+            context = protocol.Context(terms, request.cancellation, progress)
             return b"" if request.cancellation.is_set() else answer(self._registry, call, call_id, method, context)
 
         deliver = partial(self._settle, request)
@@ -332,9 +317,9 @@ class _Connection:
             text = f"{self._waiting} requests are waiting; send this one again when one of them has been answered"
             deliver(encode(error_of(call_id, ProtocolError(INTERNAL_ERROR, text))))
 
-    def _terms_and_method(self, call: Call) -> tuple[Terms, Method]:
-        terms = terms_of(call.method, call.params, self._session or _NEWEST)
-        method = method_of(call.method, self._registry, terms)
+    def _terms_and_method(self, call: Call) -> tuple[protocol.Terms, protocol.Method]:
+        terms = protocol.terms_of(call.method, call.params, self._session or _NEWEST)
+        method = protocol.method_of(call.method, self._registry, terms)
         if self._session is None and not terms.is_stateless and call.method != "ping":
             text = "send initialize first, or give the protocol version in params._meta"
             raise ProtocolError(INVALID_PARAMS, text)
@@ -376,10 +361,12 @@ class _Connection:
             self._writer.write(answer)
 
 
-def answer(registry: Registry, call: Call, call_id: RequestId, method: Method, context: Context) -> bytes:
+def answer(
+    registry: protocol.Registry, call: Call, call_id: RequestId, method: protocol.Method, context: protocol.Context
+) -> bytes:
     """Return the encoded answer to a request: a result, or an error."""
     try:
-        return encode(result_of(call_id, respond(registry, method, call.params, context)))
+        return encode(result_of(call_id, protocol.respond(registry, method, call.params, context)))
     except ProtocolError as error:
         refusal = error
     except UsageError as error:
@@ -388,6 +375,6 @@ def answer(registry: Registry, call: Call, call_id: RequestId, method: Method, c
         refusal = ProtocolError(INTERNAL_ERROR, str(error))
     except Exception as error:
         # The skin's outermost edge: without an answer the client would wait for ever.
-        report_defect(f"{call.method} failed", error)
+        protocol.report_defect(f"{call.method} failed", error)
         refusal = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
     return encode(error_of(call_id, refusal))

@@ -24,19 +24,10 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import BY_EMBEDDER, confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of
+from commonplace.search import result
 from commonplace.search.rank import POOL, Ranking, RankingContext, combined, order, placed
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
-from commonplace.search.result import (
-    Candidate,
-    Reason,
-    SearchResult,
-    SignalShare,
-    Trace,
-    owner_fields,
-    without_copies,
-    without_secrets,
-)
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, TIME, WORDS, Candidates, Phrasing, TokenRows
 from commonplace.search.time import ONSETS, begins_at, dated_owners, passages_worth_recalling
 from commonplace.store.schema import is_reserved
@@ -79,7 +70,7 @@ class Searcher:
         self._queries: AgingCache[PreparedQuery] = AgingCache(queries)
         self._rankings: AgingCache[Ranking] = AgingCache(rankings)
 
-    def search(self, request: Request, *, notices: Sequence[str] = (), degraded: bool = False) -> SearchResult:
+    def search(self, request: Request, *, notices: Sequence[str] = (), degraded: bool = False) -> result.SearchResult:
         """Return the hits of a request; what the caller knows of the index's state is passed on to the result.
 
         Everything is read from one state of the store.
@@ -100,7 +91,7 @@ class Searcher:
                     told.append(f"searched for {query!r} instead of {request.query!r}")
         if ranking.fault:
             told.append(f"searched by words alone, for the query could not be embedded: {ranking.fault}")
-        return SearchResult(
+        return result.SearchResult(
             query=request.query,
             also=request.also,
             namespace=request.namespace,
@@ -116,7 +107,7 @@ class Searcher:
             corrected=corrected,
         )
 
-    def _found(self, recall: RecallState, request: Request) -> tuple[Ranking, tuple[Hit, ...], Trace]:
+    def _found(self, recall: RecallState, request: Request) -> tuple[Ranking, tuple[Hit, ...], result.Trace]:
         """Rank candidates for as many hits as are asked for, and choose these.
 
         They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
@@ -291,7 +282,7 @@ TRACE_LENGTH = 20
 """How many rejected candidates a result remembers."""
 
 
-def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
+def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], result.Trace]:
     """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
     candidates, ahead = ranking.candidates, ranking.newer
     if ranking.begins:
@@ -315,14 +306,14 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
             (place for place in found if place in made),
             key=lambda place: (-float(ranking.values[found[place]]), ids.get(found[place], "")),
         )
-        hits = without_copies([made[place] for place in kept])
+        hits = result.without_copies([made[place] for place in kept])
         first = {hit.id for hit in hits}
         before, copies = copies, {place for place in kept if ids[place] not in first}
         if copies == before:
             break  # else others may stand where copies stood
     kept = [place for place in kept if place not in copies][: request.limit]
     traced = sorted([*((place, None) for place in kept), *rejected[:TRACE_LENGTH]])
-    trace = Trace(
+    trace = result.Trace(
         make=lambda: [_candidate(ranking, place, float(scores[place]), why) for place, why in traced],
         terms=ranking.words,
         min_score=request.min_score,
@@ -332,7 +323,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         moved={ids[place]: ids[found[place]] for place in kept if found[place] != place and found[place] in ids},
         held_back=tuple(held_back),
     )
-    return without_secrets(hits[: request.limit]), trace
+    return result.without_secrets(hits[: request.limit]), trace
 
 
 def _choose(
@@ -341,7 +332,7 @@ def _choose(
     scores: NDArray[np.float32],
     request: Request,
     copies: Collection[int],
-) -> tuple[dict[int, int], list[tuple[int, Reason]], list[float]]:
+) -> tuple[dict[int, int], list[tuple[int, result.Reason]], list[float]]:
     """Choose what may become hits, ties with the last one included.
 
     Args:
@@ -353,7 +344,7 @@ def _choose(
     """
     owners, values, likely = ranking.candidates.owners.tolist(), ranking.values.tolist(), scores.tolist()
     chosen: dict[int, int] = {}
-    rejected: list[tuple[int, Reason]] = []
+    rejected: list[tuple[int, result.Reason]] = []
     taken: Counter[int] = Counter()
     below: dict[int, float] = {}
     last = 0.0
@@ -416,7 +407,7 @@ def _made(
             confidence=confidence(float(likely[place])),
             anchor=heading_slug(chunk.heading) if number not in unnamed and passage.owner_number in prose else "",
             superseded_by=None if later is None else later[1].id,
-            **owner_fields(owner, memory),
+            **result.owner_fields(owner, memory),
         )
     return made
 
@@ -427,7 +418,7 @@ def _raw(ranking: Ranking, place: int) -> dict[str, float]:
     return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw
 
 
-def _candidate(ranking: Ranking, place: int, score: float, reason: Reason | None) -> Candidate:
+def _candidate(ranking: Ranking, place: int, score: float, reason: result.Reason | None) -> result.Candidate:
     raw = _raw(ranking, place)
     # What orders beside the signals, as the rank behind a pool, has no value of its own.
     values = {**raw, **{name: float(part[place]) for name, part in ranking.parts.items() if name not in raw}}
@@ -437,6 +428,6 @@ def _candidate(ranking: Ranking, place: int, score: float, reason: Reason | None
             float(named[name][place]) if name in named else 0.0
             for named in (ranking.parts, ranking.weights, ranking.evidence)
         )
-        signals[name] = SignalShare(name, value, part, weight, value * evidence)
+        signals[name] = result.SignalShare(name, value, part, weight, value * evidence)
     numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
-    return Candidate(int(numbers[place]), int(owners[place]), place + 1, score, signals, reason)
+    return result.Candidate(int(numbers[place]), int(owners[place]), place + 1, score, signals, reason)

@@ -20,16 +20,8 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.lazy_regex import lazy_pattern
+from commonplace.text import markdown
 from commonplace.text.languages import Language
-from commonplace.text.markdown import (
-    Section,
-    Start,
-    config_sections,
-    fenced_blocks,
-    markdown_sections,
-    sections_between,
-    underlined_sections,
-)
 from commonplace.text.words import patterns
 from commonplace.types import Chunk
 
@@ -60,7 +52,7 @@ class _Container:
     body: int = -1  # indentation of its members, unknown until the first is seen
 
 
-def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
+def _layout_starts(lines: Sequence[str]) -> Iterator[markdown.Start]:
     containers: list[_Container] = []
     declared = -1  # indentation of the declaration we are in, -1 outside any
     for number, line in enumerate(lines):
@@ -82,12 +74,12 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
         name, is_container = _declared_name(bare[:_MAX_SIGNATURE_LENGTH], following, in_container=bool(containers))
         if name:
             name = f"{prefix}.{name}" if prefix else name
-            yield Start(_with_comments(lines, number), name, len(containers) + 1)
+            yield markdown.Start(_with_comments(lines, number), name, len(containers) + 1)
             declared = indent
             if is_container:
                 containers.append(_Container(indent, name))
         elif declared >= 0 and indent <= declared:
-            yield Start(_with_comments(lines, number), prefix, len(containers))
+            yield markdown.Start(_with_comments(lines, number), prefix, len(containers))
             declared = -1
 
 
@@ -146,15 +138,15 @@ def chunk(
     chunks: list[Chunk] = []
     match language:
         case "markdown":
-            sections = markdown_sections(text, lines)
+            sections = markdown.markdown_sections(text, lines)
         case "restructuredtext":
-            sections = underlined_sections(text, lines)
+            sections = markdown.underlined_sections(text, lines)
         case "config":
-            sections = config_sections(lines)
+            sections = markdown.config_sections(lines)
         case "python" | "code":
-            sections = sections_between(_layout_starts(lines), lines)
+            sections = markdown.sections_between(_layout_starts(lines), lines)
         case "text":
-            sections = sections_between((), lines)
+            sections = markdown.sections_between((), lines)
     parts = [cutter.measure(section) for section in sections]
     for part in _join_small([part for part in parts if part.cost], max_tokens):
         if part.cost <= max_tokens:
@@ -222,7 +214,7 @@ class _Cutter:
     count_tokens: CountTokens
     offsets: list[int] = field(default_factory=list)
 
-    def measure(self, section: Section) -> _Part:
+    def measure(self, section: markdown.Section) -> _Part:
         """Return the section without blank lines at its ends, with its cost."""
         first, last, lines = section.first, section.last, self.lines
         while first < last and not lines[first].strip():
@@ -253,7 +245,7 @@ class _Cutter:
         return max(self.count_tokens(text), -(-len(text) // CHARACTERS_PER_TOKEN)) if text else 0
 
     def _atoms(self, part: _Part) -> Iterator[_Atom]:
-        blocks = fenced_blocks(self.lines, part.first, part.last) if self.language == "markdown" else []
+        blocks = markdown.fenced_blocks(self.lines, part.first, part.last) if self.language == "markdown" else []
         fenced = dict(blocks)
         number, is_blank = part.first, False
         while number < part.last:
