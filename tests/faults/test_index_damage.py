@@ -28,7 +28,15 @@ from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.types import Chunk, Embedding, Head, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)
-STEPS = ["OpenFiles", "DenseWriter", "_add", "DenseWriter.finish", "_record", "replace_file", "_remove_leftovers"]
+STEPS = [
+    "files.OpenFiles",
+    "DenseWriter",
+    "_add",
+    "DenseWriter.finish",
+    "_record",
+    "files.replace_file",
+    "_remove_leftovers",
+]
 """What a writer calls, in order; the last, which removes what is old, it calls before all others too."""
 SCOPE = Scope("default")
 QUERY = np.full(8, 8**-0.5, np.float32)

@@ -16,33 +16,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError
 from commonplace.files import sync
-from commonplace.index.chunks import (
-    DEAD,
-    LARGEST_CHUNK,
-    ChunkFile,
-    Rows,
-    concatenate,
-    label,
-    named,
-    norms_of,
-    read_dead,
-    signs_of,
-    write_chunk,
-)
-from commonplace.index.files import (
-    CURRENT,
-    IN_USE,
-    ChunkRecord,
-    FileRecord,
-    Manifest,
-    OpenFiles,
-    encode,
-    generation_path,
-    published_generation,
-    record,
-    replace_file,
-    write_file,
-)
+from commonplace.index import chunks, files
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.bm25 import NAMES, UNIT, code_of, lengths_of, pack
 from commonplace.text.languages import ENGLISH
@@ -59,14 +33,14 @@ class _Chunk:
 
     file: str
     space: str
-    rows: ChunkFile
+    rows: chunks.ChunkFile
     live: NDArray[np.bool_]
 
 
 class DenseWriter:
     """Collects the changes of one update; `finish` writes them."""
 
-    def __init__(self, directory: Path, manifest: Manifest) -> None:
+    def __init__(self, directory: Path, manifest: files.Manifest) -> None:
         """Begin from the generation that `manifest` describes, whose files are already in `directory`."""
         self._directory = directory
         self._generation = manifest.generation
@@ -74,7 +48,7 @@ class DenseWriter:
         self._dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
         self._space_of: dict[str, str] = {}
         self._chunks: list[_Chunk] = []
-        for known, dead in zip(manifest.chunks, read_dead(directory, manifest), strict=True):
+        for known, dead in zip(manifest.chunks, chunks.read_dead(directory, manifest), strict=True):
             self._take(known.file, known.space).live[dead] = False
         self._counted = manifest.counted
         self._statistics = [list(known) for known in manifest.statistics]
@@ -120,16 +94,16 @@ class DenseWriter:
         names.update(*fields.values())
         for name in (entry.kind, *(() if language == ENGLISH else (language,))):
             # Kind and language follow the terms of a row, as terms that count in no field.
-            terms += code_of(label(name)).to_bytes(UNIT.itemsize, "little")
-            names.add(label(name))
+            terms += code_of(chunks.label(name)).to_bytes(UNIT.itemsize, "little")
+            names.add(chunks.label(name))
         self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions), terms)
         self._count(code, terms, 1)
         self._counted += is_new
-        if len(self._pending) >= LARGEST_CHUNK:
+        if len(self._pending) >= chunks.LARGEST_CHUNK:
             for space, rows in self._flush().items():
                 self._append(space, rows)
 
-    def finish(self, *, purge: bool) -> tuple[tuple[ChunkRecord, ...], int, tuple[tuple[int, ...], ...]]:
+    def finish(self, *, purge: bool) -> tuple[tuple[files.ChunkRecord, ...], int, tuple[tuple[int, ...], ...]]:
         """Write what is left; return the chunks in order, the number of passages counted, and the statistics.
 
         The new rows are written together with those of chunks that have many dead ones, or are small beside them.
@@ -145,19 +119,19 @@ class DenseWriter:
             size = sum(map(len, gathered))
             for chunk in reversed([each for each in self._chunks if each.space == space]):
                 last = int(np.count_nonzero(chunk.live))
-                if not size or last > _MERGE_RATIO * size or last + size > LARGEST_CHUNK:
+                if not size or last > _MERGE_RATIO * size or last + size > chunks.LARGEST_CHUNK:
                     break
                 gathered.append(self._take_out(chunk))
                 size += last
-            rows = concatenate(gathered)
-            for start in range(0, size, LARGEST_CHUNK):
-                self._append(space, rows.take(np.arange(start, min(size, start + LARGEST_CHUNK))))
+            rows = chunks.concatenate(gathered)
+            for start in range(0, size, chunks.LARGEST_CHUNK):
+                self._append(space, rows.take(np.arange(start, min(size, start + chunks.LARGEST_CHUNK))))
         dead = [np.flatnonzero(~chunk.live) for chunk in self._chunks]
-        path = self._directory / DEAD
+        path = self._directory / chunks.DEAD
         path.unlink(missing_ok=True)  # the last generation's may be the same file through a link
-        write_file(path, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
+        files.write_file(path, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
         records = [
-            ChunkRecord(chunk.file, chunk.rows.rows, len(gone), chunk.space)
+            files.ChunkRecord(chunk.file, chunk.rows.rows, len(gone), chunk.space)
             for chunk, gone in zip(self._chunks, dead, strict=True)
         ]
         return tuple(records), self._counted, tuple(map(tuple, self._statistics))
@@ -171,10 +145,10 @@ class DenseWriter:
         for place, number in enumerate((1, *lengths_of(terms))):
             known[place] += sign * number
 
-    def _flush(self) -> dict[str, Rows]:
+    def _flush(self) -> dict[str, chunks.Rows]:
         """Return the new rows of each embedder."""
         by_space: dict[str, list[int]] = {}
-        names = {key: name for code, terms in self._names.items() for key, name in named(terms, code).items()}
+        names = {key: name for code, terms in self._names.items() for key, name in chunks.named(terms, code).items()}
         for number in sorted(self._pending):
             by_space.setdefault(self._pending[number][2], []).append(number)
         parts = {}
@@ -182,28 +156,30 @@ class DenseWriter:
             owners, codes, _, vectors, terms = zip(*(self._pending[number] for number in numbers), strict=True)
             table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions[space])
             keys = np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32)
-            parts[space] = Rows(table.shape[1], (*keys, norms_of(table), signs_of(table)), terms, names)
+            parts[space] = chunks.Rows(
+                table.shape[1], (*keys, chunks.norms_of(table), chunks.signs_of(table)), terms, names
+            )
         self._pending.clear()
         self._names.clear()
         return parts
 
-    def _take_out(self, chunk: _Chunk) -> Rows:
+    def _take_out(self, chunk: _Chunk) -> chunks.Rows:
         """Remove a chunk and return its live rows."""
         rows = chunk.rows.read(chunk.live)
         (self._directory / chunk.file).unlink()
         self._chunks.remove(chunk)
         return rows
 
-    def _append(self, space: str, rows: Rows) -> None:
+    def _append(self, space: str, rows: chunks.Rows) -> None:
         taken = {path.name for path in (self._directory / "dense").iterdir()}
         names = (f"{self._generation:08d}-{place}.chunk" for place in count())
         file = f"dense/{next(name for name in names if name not in taken)}"
-        write_chunk(self._directory / file, rows)
+        chunks.write_chunk(self._directory / file, rows)
         self._take(file, space)
 
     def _take(self, file: str, space: str) -> _Chunk:
         """Open a chunk, all rows of which count, as the last one."""
-        rows = ChunkFile(self._directory / file, self._dimensions[space])
+        rows = chunks.ChunkFile(self._directory / file, self._dimensions[space])
         self._chunks.append(_Chunk(file, space, rows, np.ones(rows.rows, dtype=np.bool_)))
         return self._chunks[-1]
 
@@ -213,7 +189,7 @@ _PROGRESS_STEP = 500
 
 def update(
     directory: Path,
-    base: Manifest,
+    base: files.Manifest,
     entries: Iterable[IndexEntry],
     deleted: Iterable[int],
     heads: Mapping[str, Head],
@@ -229,15 +205,15 @@ def update(
     gone, coming = set(deleted), iter(entries)
     first = next(coming, None)
     if first is None and not gone and base.files and not purge:
-        replace_file(directory / CURRENT, encode(replace(base, heads=heads)))
+        files.replace_file(directory / files.CURRENT, files.encode(replace(base, heads=heads)))
         return 0, 0
     numbers = [_number(path) for path in directory.glob("g*")]
     manifest = replace(base, heads=heads, generation=max([base.generation, *numbers]) + 1)
-    draft = generation_path(directory, manifest.generation)
+    draft = files.generation_path(directory, manifest.generation)
     _remove_leftovers(directory)
     try:
-        before = generation_path(directory, base.generation)
-        OpenFiles(before, base.files)
+        before = files.generation_path(directory, base.generation)
+        files.OpenFiles(before, base.files)
         (draft / "dense").mkdir(parents=True)
         for name in base.files:
             try:
@@ -254,12 +230,12 @@ def update(
             changed = chain(changed, chain.from_iterable(again(codes[code], number) for code, number in unsure))
         with many_words():
             manifest, added, replaced = _add(dense, manifest, changed, gone, progress)
-            chunks, counted, statistics = dense.finish(purge=purge)
+            written, counted, statistics = dense.finish(purge=purge)
         documents = manifest.documents + added - replaced - dropped
         counted = documents if purge else counted
-        manifest = replace(manifest, documents=documents, counted=counted, statistics=statistics, chunks=chunks)
+        manifest = replace(manifest, documents=documents, counted=counted, statistics=statistics, chunks=written)
         manifest = replace(manifest, files=_record(draft, base))
-        replace_file(directory / CURRENT, encode(manifest))
+        files.replace_file(directory / files.CURRENT, files.encode(manifest))
     finally:
         _remove_leftovers(directory)
     return added, dropped
@@ -267,11 +243,11 @@ def update(
 
 def _add(
     dense: DenseWriter,
-    manifest: Manifest,
+    manifest: files.Manifest,
     entries: Iterable[IndexEntry],
     deleted: set[int],
     progress: Callable[[int], None],
-) -> tuple[Manifest, int, int]:
+) -> tuple[files.Manifest, int, int]:
     """Add the entries that are not deleted; return the manifest, how many, and how many of them were held before."""
     codes = {name: code for code, name in enumerate(manifest.namespaces)}
     last = dict(enumerate(manifest.last_numbers))
@@ -293,19 +269,19 @@ def _add(
     return replace(manifest, namespaces=tuple(codes), last_numbers=tuple(last.values())), added, replaced
 
 
-def _record(draft: Path, base: Manifest) -> dict[str, FileRecord]:
+def _record(draft: Path, base: files.Manifest) -> dict[str, files.FileRecord]:
     """Return what identifies the files of a generation, whose names are on the disk then."""
-    files: dict[str, FileRecord] = {}
+    found: dict[str, files.FileRecord] = {}
     for path in sorted(draft.glob("*/*")):
         name, stat = path.relative_to(draft).as_posix(), path.stat()
-        known = None if name == DEAD else base.files.get(name)
+        known = None if name == chunks.DEAD else base.files.get(name)
         if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
-            known = record(path)
-        files[name] = known
+            known = files.record(path)
+        found[name] = known
     # The files themselves are on disk already: the writer waits for that. Their names may not be.
     for directory in (*draft.iterdir(), draft):
         sync(directory)
-    return files
+    return found
 
 
 def _remove_leftovers(directory: Path) -> None:
@@ -313,7 +289,7 @@ def _remove_leftovers(directory: Path) -> None:
 
     Files that a reader has open stay until it closes them, so that no one believes them deleted before they are.
     """
-    published = published_generation(directory)
+    published = files.published_generation(directory)
     earlier = sorted(number for path in directory.glob("g*") if (number := _number(path)) <= published)
     for path in directory.glob("g*"):
         if _number(path) not in earlier[-2:]:
@@ -325,7 +301,7 @@ def remove_older(directory: Path) -> list[str]:
 
     A reader that is about to open one of them finds it missing and tries again. The caller is the only writer.
     """
-    published = published_generation(directory)
+    published = files.published_generation(directory)
     return [
         path.name
         for path in sorted(directory.glob("g*"))
@@ -365,7 +341,7 @@ def empty_and_remove(directory: Path) -> bool:
         directory.unlink()
         return True
     try:
-        with (directory / IN_USE).open("rb") as held:
+        with (directory / files.IN_USE).open("rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for path in directory.rglob("*"):
                 status = path.lstat()

@@ -216,7 +216,7 @@ def test_a_full_disk_is_told_as_such_and_leaves_the_index_as_it_was(
     def fail(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(update, "replace_file", fail)
+    monkeypatch.setattr(update.files, "replace_file", fail)
     with pytest.raises(StoreError, match=r"the index cannot be written.*No space left"):
         index.update([entry(2, "apple")], [], heads={"n": Head(2)})
     assert held(make(tmp_path), "appl") == [1]
