@@ -9,25 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli import options
+from commonplace.cli import options, rows
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say, write_whole
-from commonplace.cli.rows import (
-    INDENT,
-    MAX_LISTED,
-    Answer,
-    Fields,
-    Line,
-    Rows,
-    counted,
-    counts_text,
-    emit,
-    holdings,
-    listed,
-    print_rows,
-    size_text,
-)
 from commonplace.cli.watch import watch as keep_watching
 from commonplace.dataclasses import asdict
 from commonplace.errors import RemovalError
@@ -41,23 +26,25 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 
-def _report(found: IndexReport, place: str) -> Rows:
-    files = counted(found.added + found.changed + found.unchanged, "file")
+def _report(found: IndexReport, place: str) -> rows.Rows:
+    files = rows.counted(found.added + found.changed + found.unchanged, "file")
     changes = (
         f"{found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed"
     )
-    written = f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
+    written = f"{rows.counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
     yield f"{place}: {files} indexed ({changes}), {written}"
     if found.skipped:
-        yield Line(f"{INDENT}skipped: {counts_text(dict(sorted(found.skipped.items())))}", "dim")
+        yield rows.Line(f"{rows.INDENT}skipped: {rows.counts_text(dict(sorted(found.skipped.items())))}", "dim")
     of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
     others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
-    yield from listed(others, lambda each: Line(f"{each.path}: {each.reason}", "dim", 1), limit=MAX_LISTED)
+    yield from rows.listed(
+        others, lambda each: rows.Line(f"{each.path}: {each.reason}", "dim", 1), limit=rows.MAX_LISTED
+    )
     for problem in of_front_matter[:1]:
-        files = counted(len({each.path for each in of_front_matter}), "file")
+        files = rows.counted(len({each.path for each in of_front_matter}), "file")
         many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
         before, after = many if len(of_front_matter) > 1 else ("", "")
-        yield Line(f"{INDENT}{before}{problem.path}: {problem.reason}{after}", "dim")
+        yield rows.Line(f"{rows.INDENT}{before}{problem.path}: {problem.reason}{after}", "dim")
 
 
 def print_reports(
@@ -68,7 +55,7 @@ def print_reports(
         print_json(plain({"store": loaded.store.path, "roots": reports}), indent=indent)
         return
     for root, found in reports.items():
-        print_rows(_report(found, root))
+        rows.print_rows(_report(found, root))
         notify(found.notices, invocation)
 
 
@@ -180,7 +167,7 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
 
 
 @ask(index)
-def status(engine: Engine, /) -> Answer:
+def status(engine: Engine, /) -> rows.Answer:
     """Show what the store holds and the state of its index.
 
     Example: commonplace index status
@@ -191,32 +178,32 @@ def status(engine: Engine, /) -> Answer:
     if found.fault:
         state, shown = "faulty", f"the stored index {found.fault}; the next search rebuilds it"
     elif found.indexed_change < found.change:
-        waiting = counted(found.waiting, "passage")
+        waiting = rows.counted(found.waiting, "passage")
         state, shown = "behind", f"behind; {waiting} searched directly until the index holds them"
     left_out = [
-        f"of {each.root}: {counts_text(each.skipped) or counted(len(each.problems), 'problem')}"
+        f"of {each.root}: {rows.counts_text(each.skipped) or rows.counted(len(each.problems), 'problem')}"
         for each in found.left_out
     ]
-    artifacts = counted(found.counts["artifacts"], "artifact")
-    passages = counted(found.counts["passages"], "passage")
+    artifacts = rows.counted(found.counts["artifacts"], "artifact")
+    passages = rows.counted(found.counts["passages"], "passage")
     disputed = f", {found.graph.disputed:,} of them disputed" if found.graph.disputed else ""
     fields = {
-        "store": f"{found.store} ({size_text(found.store_bytes)})",
+        "store": f"{found.store} ({rows.size_text(found.store_bytes)})",
         "namespace": found.namespace,
-        "holds": f"{artifacts}, {passages}, {size_text(found.counts['text_bytes'])} of text",
-        "graph": f"{holdings(asdict(found.graph))}{disputed}",
+        "holds": f"{artifacts}, {passages}, {rows.size_text(found.counts['text_bytes'])} of text",
+        "graph": f"{rows.holdings(asdict(found.graph))}{disputed}",
         "embedder": found.embedder,
     }
     if found.unembedded:
-        number = counted(found.unembedded, "passage")
+        number = rows.counted(found.unembedded, "passage")
         fields["unembedded"] = f"{number} found by words until their vectors are made (`index build` makes them)"
     if found.upgrade is not None and found.upgrade.total:
-        whole = counted(found.upgrade.total, "passage")
+        whole = rows.counted(found.upgrade.total, "passage")
         fields["upgrade"] = f"to {found.upgrade.embedding}, {found.upgrade.done:,} of {whole} embedded"
     fields["left out"] = "; ".join(left_out)
     change = f"change {found.indexed_change} of {found.change}"
-    fields["index"] = f"{shown} ({size_text(found.index_bytes)}, {change})"
-    return {**asdict(found), "state": state}, [Fields(fields)]
+    fields["index"] = f"{shown} ({rows.size_text(found.index_bytes)}, {change})"
+    return {**asdict(found), "state": state}, [rows.Fields(fields)]
 
 
 @ask(index, is_long=True)
@@ -228,7 +215,7 @@ def status(engine: Engine, /) -> Answer:
     many=True,
     help="Only these; the others keep theirs. [default: all]",
 )
-def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> Answer:
+def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> rows.Answer:
     """Change the embedder of a store.
 
     Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once. An
@@ -238,14 +225,14 @@ def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -
     Example: commonplace index upgrade --embedder minilm --for memories
     """
     report = engine.index_upgrade(embedder, kinds or None)
-    rows = [f"Cancelled the change to {report.given_up}."] if report.given_up else []
+    told = [f"Cancelled the change to {report.given_up}."] if report.given_up else []
     if report.before == report.embedder:
-        rows.append(f"The vectors are made by {report.embedder} already.")
+        told.append(f"The vectors are made by {report.embedder} already.")
     else:
         resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
-        shown = counted(report.passages + report.resumed, "passage")
-        rows.append(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
-    return {"store": engine.settings.store.path, **asdict(report)}, rows
+        shown = rows.counted(report.passages + report.resumed, "passage")
+        told.append(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
+    return {"store": engine.settings.store.path, **asdict(report)}, told
 
 
 @command(index, click.option("--output", type=options.NEW_FILE, help="Write the document to this file."))
@@ -282,4 +269,4 @@ def export(invocation: Invocation, output: Path | None) -> None:
     write_whole(target, harmless_json(document) + "\n", store=engine.directory)
     written["index"] = str(target)
     value = {"artifacts": len(document["artifacts"]), "written": written}
-    emit(invocation, value, f"{value['artifacts']:,} artifacts written to {target}")
+    rows.emit(invocation, value, f"{value['artifacts']:,} artifacts written to {target}")

@@ -78,10 +78,7 @@ class ProjectWatch:
 
 
 def repeat(
-    work: Callable[[], object],
-    every_s: float,
-    wait: Callable[[float], bool],
-    now: Callable[[], float] = time.monotonic,
+    work: Callable[[], object], every_s: float, wait: Callable[[float], bool], now: Callable[[], float] = time.monotonic
 ) -> None:
     """Do the work now and then every `every_s` seconds, measured between starts; missed runs are skipped.
 

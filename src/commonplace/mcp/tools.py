@@ -381,12 +381,7 @@ def _store(engine: Engine, given: Arguments) -> ToolResult:
     else:
         # A correction: fields that are not given stay as they are.
         memory = engine.update(given["id"], **named)
-    structured = {
-        "id": memory.id,
-        "outcome": memory.outcome,
-        "tier": memory.tier,
-        "notices": list(memory.notices),
-    }
+    structured = {"id": memory.id, "outcome": memory.outcome, "tier": memory.tier, "notices": list(memory.notices)}
     return ToolResult(structured, "\n".join([f"{memory.outcome}: {memory.id} ({memory.tier})", *memory.notices]))
 
 

@@ -156,11 +156,7 @@ _ABOVE_OF_TEXTS, _BELOW_OF_TEXTS = 0.4, 1.5
 
 
 def text_scores(
-    embedder: str,
-    coverage: NDArray[np.float32],
-    words: NDArray[np.float32],
-    dense: NDArray[np.float32],
-    passages: int,
+    embedder: str, coverage: NDArray[np.float32], words: NDArray[np.float32], dense: NDArray[np.float32], passages: int
 ) -> NDArray[np.float32]:
     """Return scores of texts for one query that no other text can raise or lower, 0–1, float32, shape (n,).
 
