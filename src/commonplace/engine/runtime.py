@@ -323,16 +323,14 @@ class Runtime:
         moment = None if as_of is None else moment_in_words("as_of", as_of, self.now())
         stored = self.find(id_, moment)
         if stored is None:
-            if moment is None:
-                raise self.absent(id_)
-            what = f"memory {id_!r:.80} was not known at {iso(int(moment))} in namespace {self.namespace!r}"
-            raise NotFoundError(what, remedy="see `commonplace list`")
+            raise self.absent(id_, moment)
         return stored
 
-    def absent(self, id_: str) -> NotFoundError:
-        """Return the error for a missing memory."""
-        what = f"there is no memory {id_!r:.80} in namespace {self.namespace!r}"
-        return NotFoundError(what, remedy="see `commonplace list`")
+    def absent(self, id_: str, at: float | None = None) -> NotFoundError:
+        """Return the error for a missing memory, or one that was not known at a time."""
+        shown = f"{id_!r:.80}"
+        what = f"there is no memory {shown}" if at is None else f"memory {shown} was not known at {iso(int(at))}"
+        return NotFoundError(f"{what} in namespace {self.namespace!r}", remedy="see `commonplace list`")
 
     @made_once
     def pages(self) -> PageReader:

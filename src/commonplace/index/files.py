@@ -196,7 +196,7 @@ class OpenFiles:
             with suppress(OSError):
                 self._held[directory.name] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 fcntl.flock(self._held[directory.name], fcntl.LOCK_SH | fcntl.LOCK_NB)
-        self._sizes = [known.size for known in files.values()]
+        self._sizes = {name: known.size for name, known in files.items()}
         for name, known in files.items():
             try:
                 descriptor = self._descriptors[name] = os.open(directory / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -246,10 +246,8 @@ class OpenFiles:
     def check(self) -> None:
         """Check that no file has changed its size since it was opened; a fraction of a microsecond for each."""
         # Seeking finds the size three times as fast as fstat; nothing reads from the position it leaves.
-        sizes = [os.lseek(descriptor, 0, os.SEEK_END) for descriptor in self._descriptors.values()]
-        if sizes != self._sizes:
-            for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
-                _compare_sizes(name, size, known)
+        for name, descriptor in self._descriptors.items():
+            _compare_sizes(name, os.lseek(descriptor, 0, os.SEEK_END), self._sizes[name])
 
 
 def unreadable(code: int | None, what: str) -> StoreError:

@@ -46,13 +46,8 @@ _PYTHON_ROOTS: Final = ("src", "lib")
 
 def find_references(text: str, path: str, language: Language, known: Collection[str]) -> tuple[str, ...]:
     """Return the references of a text in order of appearance, each once."""
-    found: dict[str, None] = {}
-    for reference in _references(text, path, language, known):
-        if reference and reference != path:
-            found[reference] = None
-            if len(found) == MAX_RESULTS:
-                break
-    return tuple(found)
+    found = dict.fromkeys(_references(text, path, language, known))
+    return tuple(each for each in found if each and each != path)[:MAX_RESULTS]
 
 
 def _references(text: str, path: str, language: Language, known: Collection[str]) -> Iterator[str]:

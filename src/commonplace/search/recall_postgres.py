@@ -164,19 +164,18 @@ class _Postings:
         return self._found[asked]
 
 
+@dataclass(eq=False)
 class PostgresLexical:
     """A `LexicalIndex` of the postings in the database, in one state."""
 
-    def __init__(self, state: DatabaseState) -> None:
-        self._state = state
-        self._of: dict[str, _Postings] = {}
-        self._scored: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], Scored] = {}
+    _state: DatabaseState
+    _of: dict[str, _Postings] = field(default_factory=dict)
+    _scored: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], Scored] = field(default_factory=dict)
 
     def _postings(self, namespace: str) -> _Postings:
         return self._of.setdefault(namespace, _Postings(self._state.reader, namespace))
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
-        """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
         key = scope.namespace, tuple(terms), scope.fields, statistics is None
         if key not in self._scored:  # which a further round is asked for again, with less in scope
             own, parts = self._postings(scope.namespace).find(terms)
@@ -192,11 +191,9 @@ class PostgresLexical:
         return [self._state.held[number][0] if number in self._state.held else b"" for number in numbers.tolist()]
 
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
-        """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
         return self._postings(scope.namespace).find(terms)[0]
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
-        """Return how many entries there are of each term; see `LexicalIndex.listed`."""
         found: Counter[str] = Counter(dict.fromkeys(terms, 0))
         for namespace in namespaces:
             frequencies = self._postings(namespace).find(found)[0].frequencies
@@ -210,19 +207,18 @@ class PostgresLexical:
         return [int(number) for number in self._state.among(scored, scope, len(newest)).numbers]
 
     def languages(self, namespace: str) -> frozenset[str]:
-        """Return the languages, but English, of a namespace's passages; see `LexicalIndex.languages`."""
         return frozenset(self._state.reader.languages(namespace))
 
 
+@dataclass(eq=False)
 class PostgresDense:
     """A `DenseIndex` of the vectors in the database, in one state.
 
     Those that an index finds, or those whose signs are nearest, are scored exactly.
     """
 
-    def __init__(self, state: DatabaseState) -> None:
-        self._state = state
-        self._owners: dict[int, int] = {}
+    _state: DatabaseState
+    _owners: dict[int, int] = field(default_factory=dict)
 
     def search(
         self,
@@ -232,7 +228,6 @@ class PostgresDense:
         vectors: Vectors,  # noqa: ARG002 - they come with what is found
         space: str = "",
     ) -> Scored:
-        """Return the passages with the highest cosine; see `DenseIndex.search`."""
         if not vector.any() or limit <= 0:
             return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
         found = self._nearest(vector, scope, limit, space)

@@ -4,9 +4,6 @@ A wrong "same" loses knowledge; a wrong "different" only keeps a memory twice.
 
 Everything that is written counts unless it is known not to: case, punctuation, contractions and a few words that carry
 nothing. So does the order: a word in another place may say another thing.
-
-`hashlib` gives the same digests and loads OpenSSL first, which takes 3.7 MB of a process that should stay under 50.
-It is faster on much data: whoever reads whole files takes that one.
 """
 
 from __future__ import annotations
