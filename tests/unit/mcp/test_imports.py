@@ -41,7 +41,8 @@ def imported(path: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.module is not None
-            yield node.module
+            is_package = node.module == "commonplace.mcp"
+            yield from (f"{node.module}.{name.name}" for name in node.names) if is_package else [node.module]
 
 
 def test_protocol_knows_nothing_of_memories() -> None:
