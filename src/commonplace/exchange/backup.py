@@ -177,11 +177,13 @@ def back_up(
                     count(len(piece))
         if found_again != manifest:
             raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
-        with _noted(store, namespace, target, created_at):
-            refuse_occupied(target)
-            with file_errors(writing):
-                archive.rename(target)
-                sync(target.parent)
+        if not store.is_read_only:  # before it gets its name: a receipt should rather name one too many
+            with store.change_memories(namespace) as change:
+                change.put(backup_note(target, created_at))
+        refuse_occupied(target)
+        with file_errors(writing):
+            archive.rename(target)
+            sync(target.parent)
     notices = [f"{path} is a link, and was skipped" for path in links]
     notices += [f"an earlier one was killed, and what it left ({each.path}) {each.why}: {each.remedy}" for each in left]
     if store.is_read_only:
@@ -241,22 +243,6 @@ def _write_archive(
         made = replace(about, members=tuple(members))
         archive.writestr(MANIFEST, json.dumps({"format": FORMAT, "version": VERSION, **asdict(made)}, indent=1))
     return made
-
-
-@contextmanager
-def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator[None]:
-    """Note a backup in its store before it gets its name: a receipt should rather name one too many."""
-    if store.is_read_only:
-        yield
-        return
-    with store.change_memories(namespace) as change:
-        change.put(backup_note(target, at))
-    try:
-        yield
-    except BaseException:
-        with store.change_memories(namespace) as change:
-            change.drop(Note, kind=BACKUP, id=str(target))
-        raise
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -148,25 +147,6 @@ def test_the_store_remembers_where_its_backups_are(archive: Path, place: Path) -
     store.close()
 
 
-def test_a_backup_that_gets_no_name_is_not_remembered(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rename = Path.rename
-
-    def fail(self: Path, target: Path) -> Path:
-        if target.name == "b.zip":
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fail)
-    with pytest.raises(StoreError, match="No space left"):
-        back_up_from(place, tmp_path / "b.zip")
-    assert names(tmp_path) == {"store"}
-    store = Store.open(place / "store.db", create=False)
-    assert store.notes(None, "backup") == []
-    store.close()
-
-
 def test_a_backup_replaces_nothing(archive: Path, place: Path, tmp_path: Path) -> None:
     before = archive.read_bytes()
     with pytest.raises(StoreError, match="exists already; name a file that does not exist yet"):
@@ -287,13 +267,3 @@ def test_a_link_to_a_store_is_followed(archive: Path, place: Path, tmp_path: Pat
     (tmp_path / "link").symlink_to(place)
     assert restore(archive, tmp_path / "link", replace=True).directory == place
     assert (tmp_path / "link").is_symlink()
-
-
-def test_a_store_is_restored_only_where_there_is_room(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usage = shutil.disk_usage(tmp_path)._replace(free=10)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(StoreError, match=r"the backup needs [\d,]+ bytes unpacked, 10 are free"):
-        restore(archive, tmp_path / "other")
-    assert names(tmp_path) == {"store", "b.zip"}
