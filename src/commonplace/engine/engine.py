@@ -1273,11 +1273,11 @@ class Engine:
     def receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of past deletions in this namespace, oldest first."""
         from commonplace.erasure.receipt import RECEIPT, receipt_of
-        from commonplace.exchange.backup import STORE_SPACE
+        from commonplace.store.schema import WHOLE_STORE
 
         store = self._runtime.store
         # The receipt of a namespace's own deletion outlives it, among the notes of the store as a whole.
-        notes = [*store.notes(self.namespace, RECEIPT), *store.notes(STORE_SPACE, RECEIPT)]
+        notes = [*store.notes(self.namespace, RECEIPT), *store.notes(WHOLE_STORE, RECEIPT)]
         found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self.namespace]
         return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
 
@@ -1300,7 +1300,7 @@ class Engine:
         file = validate.path_value("target", target)
         self._runtime.before()
         now, progress = self._runtime.now(), self._runtime.progress
-        return back_up(self._runtime.store, self.directory, file, namespace=self.namespace, now=now, progress=progress)
+        return back_up(self._runtime.store, self.directory, file, now=now, progress=progress)
 
     def backups(self) -> list[KnownBackup]:
         """Return the known backups of this store and the stores that it replaced, newest first."""

@@ -17,11 +17,11 @@ from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.json_values import View
 from commonplace.memory.validate import labels
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.types import SCOPES, Note
 
 PREFIX: Final = "cp"
 _KIND: Final = "token"
-_WHOLE_STORE: Final = ""
 _SECRET_BYTES, _ID_BYTES = 32, 6
 
 
@@ -89,7 +89,7 @@ class Tokens:
         text = f"{PREFIX}_{id_}_{secret}"
         token = Token(id_, tuple(names), tuple(allowed), moment_of(now), None if ends is None else moment_of(ends))
         body = json.dumps({**token.to_dict(), "sha256": _digest(text)})
-        with self._store.change_memories(_WHOLE_STORE) as change:
+        with self._store.change_memories(WHOLE_STORE) as change:
             change.put(Note(_KIND, id_, now, body))
         return NewToken(token, text)
 
@@ -106,7 +106,7 @@ class Tokens:
         token = next((token for token in self.all() if token.id == id), None)
         if token is None:
             raise NotFoundError(f"there is no token {id!r:.80}", remedy="list them with `commonplace token list`")
-        with self._store.change_memories(_WHOLE_STORE) as change:
+        with self._store.change_memories(WHOLE_STORE) as change:
             change.drop(Note, kind=_KIND, id=id)
         return token
 
@@ -125,11 +125,11 @@ class Tokens:
 
     def has_any(self) -> bool:
         """Whether the store has tokens, so that a server requires one."""
-        return bool(self._store.notes(_WHOLE_STORE, _KIND))
+        return bool(self._store.notes(WHOLE_STORE, _KIND))
 
     def _read(self) -> list[tuple[Token, str]]:
         found = []
-        for note in self._store.notes(_WHOLE_STORE, _KIND):
+        for note in self._store.notes(WHOLE_STORE, _KIND):
             stored = json.loads(note.body)
             since, until = (
                 stored[name] and datetime.fromisoformat(stored[name]) for name in ("created_at", "expires_at")

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, UNPROVED, ForgetReceipt, Problem, receipt_of, values_of
 from commonplace.errors import StoreError
-from commonplace.exchange.backup import STORE_SPACE
 from commonplace.files import open_file
 from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
@@ -27,6 +26,7 @@ from commonplace.logs import blank_lines
 from commonplace.settings.paths import DATABASE, INDEX, LOGS, VAULT
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.store.store import Store
 from commonplace.types import Note, Progress
 
@@ -99,7 +99,7 @@ class Pending:
     @property
     def space(self) -> str:
         """The namespace of its notes."""
-        return STORE_SPACE if self.is_namespace else self.namespace
+        return WHOLE_STORE if self.is_namespace else self.namespace
 
     def note(self) -> Note:
         return Note(FORGETTING, self.id, self.at, json.dumps(asdict(self), sort_keys=True))
@@ -307,22 +307,12 @@ def finish_held(place: ErasureRuntime) -> list[Problem]:
     """Finish unfinished runs for a caller that holds the lock."""
     store, found, erased = place.store, [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
     for run in pending_runs(store):
-        # A namespace to be deleted holds a note of its own, which is erased with it.
-        is_marked = run.is_namespace and bool(store.notes(run.namespace, FORGETTING, run.id))
-        receipts = [] if is_marked else store.notes(run.space, RECEIPT, run.id)
-        if receipts:
-            receipt = receipt_of(receipts[0])
-            counts = dict(receipt.counts)
-            waiting = remove_pages(place, run, counts)
-            notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNPROVED)))
-            erased.append((run, replace(receipt, counts=counts, notices=notices), waiting))
-        else:  # the run ended before it erased anything
-            for space in {run.namespace, run.space}.intersection(store.namespaces()):
-                with store.change_memories(space) as change:
-                    change.drop(Note, kind=FORGETTING, id=run.id)
-                    change.drop(Note, kind=RECEIPT, id=run.id)
-            problem = f"to forget namespace {run.namespace!r} was begun, and nothing was erased"
-            found.append(Problem(FORGETTING, problem, "forget it again", mended=True))
+        [note] = store.notes(run.space, RECEIPT, run.id)
+        receipt = receipt_of(note)
+        counts = dict(receipt.counts)
+        waiting = remove_pages(place, run, counts)
+        notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNPROVED)))
+        erased.append((run, replace(receipt, counts=counts, notices=notices), waiting))
     # One pass over the files serves all runs: what one has to wait for, the others have to.
     shared = rewrite_files(place, thorough=True) if erased else []
     for run, receipt, own in erased:

@@ -27,7 +27,7 @@ from commonplace.erasure.receipt import ELSEWHERE, ON_SERVER, ForgetReceipt
 from commonplace.erasure.scan import MIN_LENGTH
 from commonplace.erasure.select import Plan, Wanted, add_rows, all_of, choose, erase_parts, plan_all_parts
 from commonplace.erasure.verify import clear_logs, prove, quoting_queries
-from commonplace.exchange.backup import BACKUP, STORE_SPACE, known_backups
+from commonplace.exchange.backup import known_backups
 from commonplace.ledger.erase import all_there_is, naming
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
@@ -97,13 +97,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
         if dry_run:
             return receipt
         pending = Pending(receipt.id, receipt.at, namespace, plan.memories, is_namespace=True)
-        # As long as this mark is in the namespace itself, nothing was erased.
-        with place.store.change_memories(namespace) as change:
-            change.put(pending.note())
-        with place.store.change_memories(STORE_SPACE) as change:
-            for note in (receipt.note(), pending.note(), *place.store.notes(namespace, BACKUP)):
-                change.put(note)  # a backup holds what other namespaces have, too
-        place.store.erase_namespace(namespace)
+        place.store.erase_namespace(namespace, (receipt.note(), pending.note()))
         return _finished(place, receipt, pending, plan)
 
 

@@ -36,7 +36,7 @@ from commonplace.erasure.receipt import RECEIPT, ForgetReceipt, Problem, receipt
 from commonplace.erasure.scan import Collector, Patterns, files_below
 from commonplace.erasure.verify import search
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
-from commonplace.exchange.backup import BACKUP, STORE_SPACE
+from commonplace.exchange.backup import BACKUP
 from commonplace.exchange.items import ChangeItem, Item, Known, MemoryItem, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact
@@ -48,6 +48,7 @@ from commonplace.logs import query_hash
 from commonplace.redaction import Secret, find_secrets
 from commonplace.redaction.patterns import is_disordered
 from commonplace.settings.paths import DATABASE, INDEX, LOGS, PAGE_DRAFT, PAGES_LOCK
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.store.store import Store
 
 Finder = Callable[[str], Iterable[Secret]]
@@ -181,8 +182,8 @@ _NAMED: Final = "names are not replaced: delete it or rename it, and change the 
 
 def interrupted_run(store: Store) -> Pending | None:
     """Return a run that ended before it had replaced what it found."""
-    for run in pending_runs(store, STORE_SPACE):
-        receipts = store.notes(STORE_SPACE, RECEIPT, run.id)
+    for run in pending_runs(store, WHOLE_STORE):
+        receipts = store.notes(WHOLE_STORE, RECEIPT, run.id)
         if not run.is_namespace and not (receipts and receipt_of(receipts[0]).checked):
             return run
     return None
@@ -260,9 +261,9 @@ class Secrets:
 
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         blank_where(place, places)
-        pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE)
-        receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
-        with place.store.change_memories(STORE_SPACE) as change:
+        pending = begun or Pending(str(uuid4()), place.clock(), WHOLE_STORE)
+        receipt = ForgetReceipt(WHOLE_STORE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
+        with place.store.change_memories(WHOLE_STORE) as change:
             change.put(receipt.note())
             change.put(pending.note())
         problems = self._replace(found)

@@ -40,6 +40,7 @@ from commonplace.files import open_file, sync
 from commonplace.formats.json_values import View
 from commonplace.settings.paths import DATABASE, VAULT
 from commonplace.store.drafts import clear_drafts, draft
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.store.store import Store
 from commonplace.text.characters import storable
 from commonplace.types import Note, Progress
@@ -132,15 +133,12 @@ class Manifest:
 
 
 def back_up(
-    store: Store, directory: Path, target: Path, *, namespace: str, now: float, progress: Progress | None = None
+    store: Store, directory: Path, target: Path, *, now: float, progress: Progress | None = None
 ) -> BackupReport:
     """Write a backup of the store in a directory to a new file; see `Engine.backup`.
 
     The database is copied first: Markdown that changes meanwhile is then newer than it, and is imported after a restore
     like any page that somebody edited. The reverse would undo what was remembered last.
-
-    Args:
-        namespace: where the note about the backup is kept.
     """
     from importlib.metadata import version
 
@@ -178,7 +176,7 @@ def back_up(
         if found_again != manifest:
             raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
         if not store.is_read_only:  # before it gets its name: a receipt should rather name one too many
-            with store.change_memories(namespace) as change:
+            with store.change_memories(WHOLE_STORE) as change:
                 change.put(backup_note(target, created_at))
         refuse_occupied(target)
         with file_errors(writing):
@@ -412,8 +410,6 @@ def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:
         return store.id, store.change()
 
 
-STORE_SPACE: Final = ""
-"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
 BACKUP: Final = "backup"
 """The kind of the notes about copies elsewhere: {"path": …, "at": …}, and "replaced": true where it is no backup."""
 
@@ -425,7 +421,7 @@ def backup_note(path: Path, at: datetime, **more: bool) -> Note:
 
 
 def put_notes(database: Path, notes: Iterable[Note]) -> None:
-    with closing(Store.open(database, create=False)) as store, store.change_memories(STORE_SPACE) as change:
+    with closing(Store.open(database, create=False)) as store, store.change_memories(WHOLE_STORE) as change:
         for note in notes:
             change.put(note)
 
@@ -447,7 +443,7 @@ class KnownBackup(View):
 def known_backups(store: Store) -> list[KnownBackup]:
     """Return the backups that a store has noted, the latest first."""
     found = []
-    for note in reversed(store.notes(None, BACKUP)):
+    for note in reversed(store.notes(WHOLE_STORE, BACKUP)):
         file, is_replaced = Path(note.id), bool(json.loads(note.body).get("replaced"))
         size = file.stat().st_size if file.is_file() else None
         found.append(KnownBackup(note.id, moment_of(note.at), is_replaced, size))

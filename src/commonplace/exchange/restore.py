@@ -40,6 +40,7 @@ from commonplace.settings import load
 from commonplace.settings.paths import DATABASE, STORE_FILE, STORE_NAME, address_of, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.store.store import Store
 from commonplace.types import Note, Progress
 
@@ -220,7 +221,7 @@ def _replace_store(new: Path, directory: Path, aside: Path, now: datetime) -> Pa
     """
     database, known = directory / DATABASE, list[Note]()
     with suppress(StoreError), closing(Store.open(database, create=False)) as store:  # it may be unreadable
-        known = store.notes(None, BACKUP)
+        known = store.notes(WHOLE_STORE, BACKUP)
     put_notes(new / DATABASE, [*known, backup_note(aside, now, replaced=True)])
     _sync_all(new)
     with FileLock(lock_path(database)).hold(_LOCK_S):

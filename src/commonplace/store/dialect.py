@@ -161,12 +161,6 @@ def statements(name: str) -> Iterator[str]:
             pending = ""
 
 
-def claims(name: str) -> list[tuple[str, str]]:
-    """Return what a file claims of all that is stored, each with the statement below it that counts where it fails."""
-    found = (text.strip().partition("\n") for text in statements(name))
-    return [(claim.removeprefix("-- "), sql) for claim, _, sql in found]
-
-
 def create_table(
     table: Table,
     types: Mapping[Role, str] = _TYPES,

@@ -28,7 +28,7 @@ from commonplace.store.rows import (
     rows_of,
     unlisted,
 )
-from commonplace.store.schema import SCHEMA, TABLES, Table, table_of
+from commonplace.store.schema import SCHEMA, TABLES, WHOLE_STORE, Table, table_of
 from commonplace.store.statements import Statements
 from commonplace.store.validate import META, check_recorded, refuse_other_maker
 from commonplace.types import (
@@ -500,13 +500,16 @@ class MemoryStore:
         )
         return sorted(found, key=lambda note: (note.at, note.id, note.body))
 
-    def erase_namespace(self, namespace: str) -> int:
+    def erase_namespace(self, namespace: str, notes: Sequence[Note] = ()) -> int:
         """Delete everything that a namespace holds, its graph too, and its name; return how many owners went.
 
         It is one change. Past versions count, the texts of the graph do not. A namespace that is not there takes no
         change number.
+
+        Args:
+            notes: what is noted of it, in the same transaction, about the store as a whole.
         """
-        with self._connections.writing(namespace) as db:
+        with self._connections.writing() as db:
             change = Change(db, namespace)
             if namespace not in change.spaces:
                 return 0
@@ -517,6 +520,9 @@ class MemoryStore:
                     if table.has_namespace:
                         drop(db, table.name, namespace=erased)
                 drop(db, "namespaces", number=erased)
+            whole = Change(db, WHOLE_STORE)
+            whole.put(*notes)
+            whole.finish()
             return int(gone)
 
     def graph(self, namespace: str) -> GraphReading:

@@ -193,6 +193,8 @@ def namespace_of_row(number: int) -> int:
     return (number >> _SHIFT) + 1
 
 
+WHOLE_STORE: Final = ""
+"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
 _RESERVED: Final = "\x1f"
 
 

@@ -20,10 +20,10 @@ from commonplace.engine import Engine
 from commonplace.erasure import erase
 from commonplace.erasure.copies import FORGETTING, Pending, finish_waiting
 from commonplace.erasure.erase import forget
-from commonplace.erasure.receipt import RECEIPT, ForgetReceipt
+from commonplace.erasure.receipt import ForgetReceipt
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.exchange.backup import STORE_SPACE
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.types import Document, JournalBlock, Note
 
 
@@ -127,7 +127,7 @@ class TestANamespace:
         """The backup holds what other namespaces have, too."""
         book.remember(SECRET, id="a", tier="ultra")
         book.remember(SECRET, id="b")
-        with book._runtime.store.change_memories("default") as change:
+        with book._runtime.store.change_memories(WHOLE_STORE) as change:
             change.put(Note("backup", "/b.zip", 0.0, json.dumps({"path": "/b.zip", "at": ""})))
         receipt = book.forget_namespace("default", confirm="default")
         assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00Z, no longer there"
@@ -220,7 +220,7 @@ class TestReceipts:
         """It is a copy that somebody wanted; who forgets must hear of it."""
         memory = book.remember(SECRET)
         (book.directory / "copy.bak").write_text(SECRET)
-        with book._runtime.store.change_memories("default") as change:
+        with book._runtime.store.change_memories(WHOLE_STORE) as change:
             change.put(Note("backup", "copy.bak", 0.0, json.dumps({"path": "copy.bak", "at": ""})))
         receipt = book.forget(memory.id)
         assert receipt.outside[0] == "the backup copy.bak of 1970-01-01T00:00:00Z"
@@ -267,25 +267,6 @@ class TestWhatWasCutShort:
             change.put(Pending("r", 1.0, "default").note())
         assert book.forget(memory.id).verified
         assert book._runtime.store.notes(None, FORGETTING) == []
-
-    @pytest.mark.parametrize("is_told", [True, False])
-    def test_a_namespace_that_was_not_erased_yet_is_not_forgotten_later(self, book: Engine, is_told: bool) -> None:
-        """Somebody may have gone on using it since; the call never returned, so nothing was promised."""
-        memory = book.remember(SECRET)
-        pending = Pending("r", 1.0, "default", is_namespace=True)
-        with book._runtime.store.change_memories("default") as change:
-            change.put(pending.note())
-        if is_told:
-            with book._runtime.store.change_memories(STORE_SPACE) as change:
-                change.put(ForgetReceipt("default", 1.0, id="r").note())
-                change.put(pending.note())
-        book._runtime.maintenance.project()
-        [finding] = book.doctor().findings
-        assert finding.mended
-        assert "nothing was erased" in finding.problem
-        assert book.get(memory.id).content == SECRET
-        assert book.doctor().findings == ()
-        assert book._runtime.store.notes(None, FORGETTING) == book._runtime.store.notes(None, RECEIPT) == []
 
     def test_while_another_process_forgets_nothing_is_finished(self, book: Engine) -> None:
         """It is at it."""

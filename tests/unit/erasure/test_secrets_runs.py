@@ -30,8 +30,9 @@ from commonplace.erasure.copies import FORGETTING
 from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.secrets import interrupted_run
 from commonplace.errors import StoreError
-from commonplace.exchange.backup import STORE_SPACE, backup_note
+from commonplace.exchange.backup import backup_note
 from commonplace.logs import RetrievalLog
+from commonplace.store.schema import WHOLE_STORE
 from commonplace.types import Filter
 
 
@@ -101,7 +102,7 @@ class TestWhatIsLeft:
         book.backup(tmp_path / "backup.zip")
         inside = book.directory / "backup.bak"  # none is made there any more
         inside.write_text(TOKEN)
-        with book._runtime.store.change_memories("default") as change:
+        with book._runtime.store.change_memories(WHOLE_STORE) as change:
             change.put(backup_note(inside, datetime.fromtimestamp(0, UTC)))
         assert len(problems(book)) == 1
 
@@ -146,7 +147,7 @@ class TestWhatIsLeft:
     def test_the_receipt_of_a_run_names_nothing_and_is_no_forgetting(self, book: Engine) -> None:
         spoil(book, "kettle 1", record={"content": TOKEN})
         book.doctor(secrets=True)
-        [note] = book._runtime.store.notes(STORE_SPACE, RECEIPT)
+        [note] = book._runtime.store.notes(WHOLE_STORE, RECEIPT)
         assert '"verified": true' in note.body
         assert '"ids": []' in note.body
         assert book.receipts() == []

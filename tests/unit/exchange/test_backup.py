@@ -75,7 +75,7 @@ def readable(directory: Path) -> dict[str, object]:
 def back_up_from(directory: Path, target: Path) -> BackupReport:
     store = Store.open(directory / "store.db", create=False)
     try:
-        return back_up(store, directory, target, namespace="n", now=NOW)
+        return back_up(store, directory, target, now=NOW)
     finally:
         store.close()
 
@@ -110,7 +110,7 @@ def test_what_is_restored_is_found(tmp_path: Path) -> None:
     """The index is not part of a backup: the first search builds it."""
     with commonplace.open(tmp_path / "store") as book:
         book.remember("We chose Postgres for billing", id="m")
-        back_up(book._runtime.store, book.directory, tmp_path / "b.zip", namespace="default", now=NOW)
+        back_up(book._runtime.store, book.directory, tmp_path / "b.zip", now=NOW)
         book.remember("Sessions expire after thirty minutes")
     restore(tmp_path / "b.zip", tmp_path / "other")
     with commonplace.open(tmp_path / "other") as book:
