@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -88,18 +89,16 @@ def cleaned(item: Item, cleaner: Cleaner) -> Item:
 
 def _groups(entries: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield each line with its place; the lines of one memory, which follow each other, together."""
-    place, lines, memory = "", list[dict[str, Any]](), object()
-    for number, line in entries:
+
+    def memory(entry: tuple[int, dict[str, Any]]) -> object:
+        number, line = entry
         owner = line.get("owner") if line["type"] == "memory" else None
         id_ = owner.get("id") if isinstance(owner, dict) else None
-        if lines and (id_ is None or id_ != memory):
-            yield place, lines
-            lines = []
-        if not lines:
-            place, memory = f"line {number:,}", id_
-        lines.append(line)
-    if lines:
-        yield place, lines
+        return (number,) if id_ is None else id_
+
+    for _, group in groupby(entries, memory):
+        lines = list(group)
+        yield f"line {lines[0][0]:,}", [line for _, line in lines]
 
 
 def _item(lines: list[dict[str, Any]], place: str) -> Item:
