@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.lazy_regex import lazy_pattern
-from commonplace.redaction.context import find_in_context
-from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_tokens, view_of
+from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_in_context, find_tokens, view_of
 
 __all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact", "with_placeholders"]
 
