@@ -241,7 +241,6 @@ def kill_at_moments(directory: Path, what: str, kills: int | None) -> list[str]:
     middle = range(8, moments, 7) if kills is None else random.Random(6).sample(range(2, moments), kills)
     ended = [kill(filled, namespace, what, point) for point in sorted({1, *middle, moments})]
     outcomes = [outcome for outcome, _ in ended]
-    print(moments, sorted({1, *middle, moments}), [(o, len(l)) for o, l in ended])
     assert any(left for outcome, left in ended if outcome == "unfinished"), "the doctor never had anything to do"
     return outcomes
 
