@@ -46,12 +46,11 @@ class Book:
         embedder = HashingEmbedder()
         self.store = MemoryStore()
         self.store.set_embedding(embedder.stamp)
-        ids, self.ticks = count(1), count(100)
+        self.ticks = count(100)
         self.ground = GraphRuntime(
             Texts(Destination(self.store, embedder, model().tokenize, NAMESPACE)),
             Kinds(),
             lambda: float(next(self.ticks)),
-            lambda: f"id{next(ids)}",
         )
         self.keeper = GraphService(self.ground)
         self.graph = self.store.graph(NAMESPACE)
