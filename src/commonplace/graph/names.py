@@ -1,4 +1,4 @@
-"""Normalise and compare names: lookup keys, abbreviations, places.
+"""Normalise and compare names: lookup keys, parts of names, places.
 
 A wrong match merges two people; a missed match only waits for a merge.
 
@@ -19,7 +19,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.extract.words import CONCEPT_ACRONYMS, COUNTRIES, STATES, TOOLS
+from commonplace.extract.words import COUNTRIES, STATES
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
 from commonplace.types.graph import Alias, Entity
@@ -37,8 +37,6 @@ _LEGAL: Final = lazy_pattern(
 )
 _KIND_WORDS: Final = lazy_pattern(r"\s+(?:project|library|framework|database|language|tool|platform)$", re.IGNORECASE)
 _POSSESSIVE: Final = lazy_pattern(r"(?<=\w)['’]s?$")
-_PLAIN_PLURAL: Final = lazy_pattern(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
-_NO_PLURAL: Final = ("js", "ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
 _MARKS: Final = lazy_pattern("[\u0300-\u036f]")
 _APOSTROPHES: Final = lazy_pattern("['‘’ʼ`´]")
 _APART: Final = lazy_pattern(r"[^\w.+#&/]|_")
@@ -54,16 +52,6 @@ _SAME: Final = {
     form: line.split()[0] for line in entries(Path(__file__).with_name("synonyms.txt")) for form in line.split()
 }
 """The best known form of well-known names."""
-_SHORT: Final = {
-    "app": "application",
-    "config": "configuration",
-    "db": "database",
-    "docs": "documentation",
-    "prod": "production",
-    "repo": "repository",
-}
-"""What the last of several words is short for."""
-
 _NAMES_AT_HAND: Final = 1_024
 """The forms of a name are asked for several times while it is written; those of so many names are kept."""
 
@@ -145,78 +133,27 @@ def parts(name: str) -> tuple[str, ...]:
 
 
 def loose(name: str) -> str:
-    """Return a looser form of the name of a thing: without a company's form, a word like `project`, dots or a plural.
+    """Return a looser form of the name of a thing: without a company's form, a word like `project`, or dots.
 
     Well-known names of the same thing have the same one.
     """
-    *before, last = unicodedata.normalize("NFKC", cleaned(name)).split() or [""]
-    text = " ".join([*before, _SHORT.get(last.lower(), last) if before else last])
-    bare = _POSSESSIVE.sub("", _KIND_WORDS.sub("", _LEGAL.sub("", text)))
-    known = _best_known(normal(bare))
-    return known if known in _SAME else _best_known(normal(singular(bare) or bare))
+    text = unicodedata.normalize("NFKC", cleaned(name))
+    return best_known(_POSSESSIVE.sub("", _KIND_WORDS.sub("", _LEGAL.sub("", text))))
 
 
-def _best_known(form: str) -> str:
-    """Return the normal form by which a thing is best known: `postgresql` of `pgsql`."""
-    form = _SAME.get(form, form)
+def best_known(name: str) -> str:
+    """Return the normal form by which a thing is best known, `postgresql` of `pgsql`; places are compared by it."""
+    form = _SAME.get(normal(name), normal(name))
     return form if _VERSIONED.search(form) or "/" in form else _SAME.get(form.replace(".", ""), form.replace(".", ""))
-
-
-def place_form(name: str) -> str:
-    """Return the form by which places are compared: Brussels and Wales are no plurals."""
-    return _best_known(normal(name))
-
-
-def singular(name: str) -> str:
-    """Return a name with its last word in the singular, `auth module`, `MOBA`; "" for what may be no plural."""
-    last = name.rsplit(" ", 1)[-1]
-    if not _PLAIN_PLURAL.fullmatch(last) or last.endswith(_NO_PLURAL) or last.lower() in TOOLS:
-        return ""
-    return name[:-1]
 
 
 def has_extension(name: str) -> bool:
     return _EXTENSION.search(name) is not None
 
 
-_SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
-_ACRONYM: Final = lazy_pattern(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
-_LETTERS: Final = lazy_pattern(r"[^A-Za-z]+")
-_WORD: Final = lazy_pattern(r"[^\W_]+")
-_MIN_LENGTH, _MAX_LENGTH = 3, 8
-_OF_ORGANIZATIONS: Final = 2
-"""An acronym of two letters counts only for organizations, whose kind of name it is."""
-
-
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
-    acronyms = () if type_ in ("person", "file") else (f"{KEY}acro:{each}" for each in initials(name))
-    # What is the name itself is found under that.
-    looser = (key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
-    return tuple(dict.fromkeys((*looser, *acronyms)))
-
-
-def acronym(name: str) -> str:
-    """Return a name that is written as an acronym in small letters, `lotr` of LOTR; "" for all else.
-
-    Those of techniques (API, SQL) are words of their own, and abbreviate no name that happens to have these initials.
-    """
-    bare = cleaned(name).removeprefix("the ").removeprefix("The ")
-    letters = _LETTERS.sub("", bare)
-    is_one = (_ACRONYM.fullmatch(bare) is not None or letters.isupper()) and " " not in bare
-    known = letters.lower() in CONCEPT_ACRONYMS
-    return letters.lower() if is_one and not known and _OF_ORGANIZATIONS <= len(letters) <= _MAX_LENGTH else ""
-
-
-def initials(name: str) -> tuple[str, ...]:
-    """Return the acronyms that the words of a name make, with its small words and without, in small letters."""
-    words = [each for each in _WORD.findall(cleaned(name)) if each[0].isalpha()]
-    if words and words[0].lower() == "the":
-        words = words[1:]
-    large = [each for each in words if each.lower() not in _SMALL]
-    if len(large) < _OF_ORGANIZATIONS or not all(each[0].isupper() for each in large):
-        return ()
-    made = ("".join(each[0] for each in some).lower() for some in (words, large))
-    return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
+    """Return the keys that are stored beside a name; what is the name itself is found under that."""
+    return tuple(key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
 
 
 _LOOSE: Final = frozenset({"tool", "project", "organization"})
@@ -233,10 +170,9 @@ class Known:
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which to look up the entities that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
-    found = [normal(name), *(key for each in types for key in (*keys(name, each), *_looser(name, each)))]
-    if type_ not in ("person", "file") and acronym(name):
-        found.append(f"{KEY}acro:{acronym(name)}")
-    return tuple(dict.fromkeys(found))
+    return tuple(
+        dict.fromkeys([normal(name), *(key for each in types for key in (*keys(name, each), *_looser(name, each)))])
+    )
 
 
 def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
@@ -297,9 +233,7 @@ def _is_form_of(name: str, other: str, type_: str) -> bool:
     if type_ == "file":
         one, another = normal(name), normal(other)
         return one.endswith(f"/{another}") or another.endswith(f"/{one}")
-    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
-    is_acronym = len(acronym(name)) >= fewest and acronym(name) in initials(other)
-    return loose(name) == loose(other) or is_acronym
+    return loose(name) == loose(other)
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
@@ -319,23 +253,23 @@ def _is_given(part: str, whole: str) -> bool:
 
 
 _CONTINENTS: Final = frozenset(
-    map(place_form, ("africa", "asia", "europe", "north america", "south america", "america", "antarctica", "oceania"))
+    map(best_known, ("africa", "asia", "europe", "north america", "south america", "america", "antarctica", "oceania"))
 )
-_WIDE: Final = frozenset(map(place_form, COUNTRIES)) | _CONTINENTS
+_WIDE: Final = frozenset(map(best_known, COUNTRIES)) | _CONTINENTS
 
 
 _COUNTRY_OF: Final = {
-    place_form(city): place_form(country)
+    best_known(city): best_known(country)
     for country, _, cities in (line.partition(":") for line in entries(Path(__file__).with_name("cities.txt")))
     for city in cities.split(",")
 }
 """The country of each city, in the forms that are compared."""
-_STATES: Final = frozenset(map(place_form, STATES))
+_STATES: Final = frozenset(map(best_known, STATES))
 
 
 def forms_of(names: Iterable[str]) -> frozenset[str]:
     """Return the forms of a place's names by which it is compared."""
-    return frozenset(map(place_form, names))
+    return frozenset(map(best_known, names))
 
 
 def compare(first: frozenset[str], second: frozenset[str]) -> str:

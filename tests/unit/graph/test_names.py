@@ -14,7 +14,6 @@ from commonplace.graph.names import (
     _SAME,
     MAX_NAME_CHARACTERS,
     Known,
-    acronym,
     are_compatible,
     better_name,
     checked,
@@ -22,12 +21,10 @@ from commonplace.graph.names import (
     cleaned,
     compare,
     forms_of,
-    initials,
     keys,
     lookups,
     loose,
     normal,
-    singular,
     stored_keys,
 )
 from commonplace.text.words import entries
@@ -108,7 +105,7 @@ def test_keys_are_of_the_type_of_thing() -> None:
     assert keys("Mira Okafor", "person") == ("\x1fpart:mira", "\x1fpart:okafor")
     assert keys("src/auth.ts", "file") == ("\x1ffile:auth.ts",)
     assert keys("Postgres", "tool") == ("\x1fsame:postgresql",)
-    assert keys("payments APIs", "concept") == ("\x1fsame:paymentsapi",)
+    assert keys("payments API", "concept") == ("\x1fsame:paymentsapi",)
     assert keys("phase 2", "concept") == ("\x1fsame:phase2",)
 
 
@@ -249,22 +246,8 @@ def test_what_is_the_name_itself_is_no_key_beside_it() -> None:
 # Other forms of a name: which mean the same, and which only look so. A wrong "the same" joins two lives.
 
 SAME = [
-    ("WHO", "organization", "World Health Organization"),
-    ("W.H.O.", "organization", "World Health Organization"),
-    ("the WHO", "organization", "World Health Organization"),
-    ("WHO", "concept", "World Health Organization"),
-    ("DoD", "organization", "Department of Defense"),
-    ("UN", "organization", "United Nations"),
-    ("LOTR", "concept", "Lord of the Rings"),
-    ("auth modules", "concept", "auth module"),
-    ("the auth module", "concept", "auth modules"),
-    ("modules", "concept", "module"),
-    ("RPGs", "concept", "RPG"),
     ("Acme's", "organization", "Acme"),
     ("the auth module's", "concept", "auth module"),
-    ("user db", "concept", "user database"),
-    ("billing repository", "project", "the billing repo"),
-    ("API docs", "concept", "API documentation"),
     ("James'", "concept", "James"),
 ]
 
@@ -318,23 +301,9 @@ def test_what_only_looks_like_another_form_is_somebody_else(name: str, type_: st
     assert found(name, type_, known(other, type=type_of(type_, other))) is None
 
 
-def test_a_form_of_two_names_means_neither() -> None:
-    bodies = [known(name, type="organization") for name in ("World Health Organization", "World Hockey Organization")]
-    assert found("WHO", "organization", *bodies) is None
-
-
 def test_who_shares_a_given_name_alone_is_somebody_else() -> None:
     """That Mira Okafor is called Mira makes nobody with another surname her."""
     assert found("Mira Chen", "person", known("Mira Okafor", "Mira", type="person")) is None
-
-
-def test_how_names_are_shortened() -> None:
-    assert [acronym(name) for name in ("WHO", "DoD", "GoT", "Mira", "API", "A", "the UN")] == [
-        *("who", "dod", "got", "", "", "", "un")
-    ]
-    assert initials("The Lord of the Rings") == ("lotr", "lr")
-    assert initials("a better cache") == ()
-    assert (singular("modules"), singular("redis"), singular("RPGs")) == ("module", "", "RPG")
 
 
 def test_a_graph_knows_its_entities_by_these_forms(book: Engine) -> None:
@@ -342,7 +311,6 @@ def test_a_graph_knows_its_entities_by_these_forms(book: Engine) -> None:
     graph.add_episode("Elizabeth Okafor works for the World Health Organization.")
     graph.add_episode("Elizabeth Okafor left the WHO in May.")
     assert graph.entity("Elizabeth").name == "Elizabeth Okafor"
-    assert graph.entity("WHO").name == graph.entity("W.H.O.").name == "World Health Organization"
 
 
 def test_two_people_of_one_given_name_stay_two(book: Engine) -> None:
@@ -382,7 +350,6 @@ def test_a_city_lies_in_its_country_as_both_are_written(line: str) -> None:
         ("Next.js", "nextjs", True),
         ("Progress Bar library", "Progress library", False),
         ("Menu Bar project", "Menu", False),
-        ("modules", "module", True),
     ],
 )
 def test_loose_forms(one: str, other: str, is_same: bool) -> None:
@@ -390,5 +357,5 @@ def test_loose_forms(one: str, other: str, is_same: bool) -> None:
 
 
 @pytest.mark.parametrize("form", sorted(_SAME))
-def test_a_well_known_name_is_no_plural_of_another(form: str) -> None:
+def test_a_well_known_name_is_itself_in_its_looser_form(form: str) -> None:
     assert loose(form) == _SAME[form]
