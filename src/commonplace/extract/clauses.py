@@ -162,8 +162,6 @@ class Clauses:
 
     def _of_group(self, group: VerbGroup, end: int) -> Iterator[Statement]:
         subject, tokens, behind = self._subjects(group), self.tokens, group.verb + 1
-        if not subject and not group.is_reduced and group.form.lemma != "decide":
-            return
         if subject:
             self._subject = subject
         fact = self._as_fact(group, end)

@@ -154,8 +154,6 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
         return None
     is_definite = lower in lists.DETERMINERS
     first = place + 1 if is_definite else place
-    while tokens.at(first) in lists.FRESH and first not in line.starting:
-        first += 1
     # Its words go on to the next name, verb or word that is in no noun phrase.
     mention, last = None, first
     while last < tokens.count and last - first < _MAX_LENGTH:

@@ -16,7 +16,7 @@ from commonplace.extract.modality import HEARSAY, is_sensitive
 from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
 from commonplace.extract.verbs import FORMS, VerbGroup
-from commonplace.extract.words import FRESH, PATTERNS
+from commonplace.extract.words import PATTERNS
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.words import entries
 
@@ -315,8 +315,6 @@ class Settler:
         tokens, first = self.line.tokens, phrase.first
         if phrase.mention is not None or phrase.anaphor or "'s " in phrase.name:
             return phrase
-        while tokens.at(first - 1) in FRESH:
-            first -= 1
         before = tokens.at(first - 1)
         if before in ("'s", "’s"):
             of = next(iter(read_before(self.line, first - 1)[0][-1:]), None)
