@@ -24,7 +24,7 @@ from commonplace.errors import NotFoundError
 from commonplace.graph.episodes import take_out
 from commonplace.graph.facts import facts_of, key_of
 from commonplace.graph.runtime import GraphRuntime
-from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
+from commonplace.graph.service import facts_about, families, remove_facts
 from commonplace.ledger.erase import Naming
 from commonplace.store.graph import GraphReading
 from commonplace.store.memories import MemoryChange
@@ -417,8 +417,9 @@ def erase_parts(plan: Plan, store: Store, change: MemoryChange, runtime: GraphRu
         _add_texts(plan, store, space, list(store.owner_numbers(space, kind, changing[name]).values()))
     if parts["episodes"]:
         take_out(graph, runtime, parts["episodes"])
-    remove_facts(graph, runtime, parts["relations"])
-    remove_entities(graph, runtime, parts["entities"])
+    gone = families(graph, parts["entities"])
+    remove_facts(graph, runtime, [*parts["relations"], *facts_about(graph, gone)])
+    graph.erase_entities(gone)
     _add_gone(plan, before, list(change.rows_of(_rows_asked(changing))))
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.formats.escaping import HIDDEN
+from commonplace.graph.text import when
 from commonplace.graph.views import EntityView, Subgraph
 
 MAX_NODES: Final = 40
@@ -53,14 +54,8 @@ class _Edge:
     fact: str
     start: str
     end: str
+    when: str
     state: str
-
-    @property
-    def when(self) -> str:
-        """When it holds, and whether it is disputed: "since 2026-03-14", "until 2025-01-01, disputed"."""
-        start, end = self.start, self.end
-        span = f"{start} – {end}" if start and end else f"since {start}" if start else f"until {end}" if end else ""
-        return ", ".join(filter(None, (span, "disputed" if "disputed" in self.state else "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +89,9 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
         sentence = plain(each.fact) or f"{names[source]} {said} {names[target]}"
         is_past = each.valid_to is not None and each.valid_to <= seen_at
         state = " ".join(name for name, holds in (("past", is_past), ("disputed", each.disputed)) if holds)
-        edges.append(_Edge(source, target, said, sentence, _day(each.valid_from), _day(each.valid_to), state or "now"))
+        start, end = _day(each.valid_from), _day(each.valid_to)
+        held = ", ".join(filter(None, (when(each) if start or end else "", "disputed" * each.disputed)))
+        edges.append(_Edge(source, target, said, sentence, start, end, held, state or "now"))
     counts = [
         _count(len(shown), len(nodes), "entity", "entities"),
         _count(len(edges), len(facts), "fact", "facts"),

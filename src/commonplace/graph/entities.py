@@ -303,17 +303,11 @@ class Merger(Entities):
 
 def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name means, None if it means none or is ambiguous."""
-    form = normal(name)
-    named = graph.named([form])
-    own = [each for each in named.get(form, ()) if normal(each.name) == form]
-    if own:
-        # Most names are known ones: what else they may mean need not be read.
-        chosen = choose(name, type_, [Known(each, (each.name,)) for each in own])
-        if chosen is not None:
-            return chosen.entity
-    others = graph.named([each for each in lookups(name, type_) if each != form], limit=MAX_CANDIDATES)
-    found = (named.get(form, [])[:MAX_CANDIDATES], *others.values())
-    live = {entity.id: entity for each in found for entity in each}
+    named = graph.named(lookups(name, type_), limit=MAX_CANDIDATES)
+    own = [each for each in named.get(normal(name), ()) if normal(each.name) == normal(name)]
+    if (chosen := choose(name, type_, [Known(each, (each.name,)) for each in own])) is not None:
+        return chosen.entity  # most names are known ones: what else they may mean need not be read
+    live = {entity.id: entity for each in named.values() for entity in each}
     if not live:
         return None
     aliases = graph.aliases(list(live))

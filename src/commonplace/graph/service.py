@@ -189,10 +189,3 @@ def remove_facts(graph: GraphChange, runtime: GraphRuntime, relations: Sequence[
     FactKeys(graph, runtime).revise(
         graph.relations(relations).values(), lambda id_, said: None if id_ in gone else said
     )
-
-
-def remove_entities(graph: GraphChange, runtime: GraphRuntime, entities: Sequence[str]) -> None:
-    """Delete entities, those that were merged with them, and every fact about them."""
-    gone = families(graph, entities)
-    remove_facts(graph, runtime, facts_about(graph, gone))
-    graph.erase_entities(gone)

@@ -78,7 +78,9 @@ def boxes(root: ET.Element) -> dict[str, tuple[float, float, float, float]]:
 
 def test_names_types_relations_and_times_are_written() -> None:
     written = texts(svg(MIRA, as_of=MADE))
-    assert {"Mira Okafor", "person", "Lagos", "lives in", "2019-01-01 – 2024-05-01", "since 2024-05-01"} <= set(written)
+    assert {"Mira Okafor", "person", "Lagos", "lives in", "from 2019-01-01 to 2024-05-01", "since 2024-05-01"} <= set(
+        written
+    )
     assert {"related to", "disputed", "…abases/postgres_writer.py"} <= set(written)
     assert "as of 2026-01-01 · 4 entities, 3 facts" in written
 
@@ -88,7 +90,7 @@ def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
     assert {
         "Mira moved to Berlin · since 2024-05-01",
         f"{PATH} related to Mira Okafor · disputed",
-        "Mira lived in Lagos · 2019-01-01 – 2024-05-01",
+        "Mira lived in Lagos · from 2019-01-01 to 2024-05-01",
         "Mira Okafor (person): Leads billing.",
         f"{PATH} (file)",
     } <= set(titles)
@@ -198,7 +200,7 @@ def test_a_drawing_for_graphviz() -> None:
         '  n1 [label="Lagos\\nplace", tooltip="Lagos"]',
     ]
     assert drawn(MIRA, "dot").splitlines()[7:9] == [
-        '  n0 -> n1 [label="lives in\\n2019-01-01 – 2024-05-01", tooltip="Mira lived in Lagos", color="#9a9aa4"]',
+        '  n0 -> n1 [label="lives in\\nfrom 2019-01-01 to 2024-05-01", tooltip="Mira lived in Lagos", color="#9a9aa4"]',
         '  n0 -> n2 [label="lives in\\nsince 2024-05-01", tooltip="Mira moved to Berlin"]',
     ]
 
@@ -213,7 +215,7 @@ def test_a_drawing_for_mermaid() -> None:
         '  n1["Lagos"]\n'
         '  n2["Berlin"]\n'
         '  n3["…abases/postgres_writer.py"]\n'
-        '  n0 -->|"lives in, 2019-01-01 – 2024-05-01"| n1\n'
+        '  n0 -->|"lives in, from 2019-01-01 to 2024-05-01"| n1\n'
         '  n0 -->|"lives in, since 2024-05-01"| n2\n'
         '  n3 -.->|"related to, disputed"| n0\n'
     )
