@@ -23,7 +23,6 @@ facts = st.lists(
         is_retracted=st.booleans(),
         is_denied=st.booleans(),
         is_added=st.booleans(),
-        topic=st.sampled_from(("", "db", "api")),
     ),
     max_size=12,
     unique_by=lambda fact: fact.id,
@@ -31,11 +30,11 @@ facts = st.lists(
 changes = st.lists(st.tuples(st.integers(0, 11), times, times, st.booleans(), st.booleans()), max_size=6)
 
 
-@given(facts, changes, st.booleans())
+@given(facts, changes)
 def test_those_that_hold_together_are_found_however_they_change(
-    some: list[Fact], changed: list[tuple[int, float | None, float | None, bool, bool]], has_topics: bool
+    some: list[Fact], changed: list[tuple[int, float | None, float | None, bool, bool]]
 ) -> None:
-    slot = KeyFacts(some, has_topics=has_topics)
+    slot = KeyFacts(some)
     for place, begins, ends, is_retracted, is_denied in changed:
         if place < len(some):
             fact = some[place]
@@ -46,10 +45,7 @@ def test_those_that_hold_together_are_found_however_they_change(
         wanted = [
             each
             for each in some
-            if each is not fact
-            and not {each.id, fact.id} & alone
-            and overlap(each.span, fact.span)
-            and (not has_topics or (each.topic == fact.topic != ""))
+            if each is not fact and not {each.id, fact.id} & alone and overlap(each.span, fact.span)
         ]
         found = slot.met(fact)
         together = [each for each in found if overlap(each.span, fact.span)]

@@ -10,7 +10,6 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.graph.facts import Assertion, FactKey, assertion_of, fact_of, facts_of, happening, key_among, key_of
-from commonplace.graph.kinds import PER_TOPIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, FactResolver, Rule, resolve_facts
 from commonplace.graph.runtime import GraphRuntime, roots
@@ -22,7 +21,7 @@ MAX_KEYS: Final = 1_000
 _FEW: Final = 64
 """How many facts are read to find what contains a place."""
 _DECIDERS: Final = frozenset({"person", "organization"})
-"""Who decides this and that; of anything else, its decisions are about it."""
+"""Who decides this and that; of anything else, what is decided is about it."""
 _LYING_IN: Final = ("LOCATED_IN", "PART_OF")
 """Relations that say where a place is; a new one changes what has been read."""
 _STEPS: Final = 4
@@ -96,13 +95,13 @@ class FactKeys:
         key = key_among(self._runtime.kinds, said.source, said.type, said.target, said.aspect)
         rule = self._rule(key, {})
         # The facts of a key are read once for all that is said of them.
-        if (key, rule.is_topic) not in self._runs:
+        if (key, rule.is_single) not in self._runs:
             if len(self._runs) >= MAX_KEYS:
                 self._runs.clear()
             stored = facts_of(self._graph, key)
             run = FactResolver(rule, map(fact_of, stored))
-            self._runs[key, rule.is_topic] = run, {each.id: each for each in stored}
-        run, known = self._runs[key, rule.is_topic]
+            self._runs[key, rule.is_single] = run, {each.id: each for each in stored}
+        run, known = self._runs[key, rule.is_single]
         effects = run.take(replace(said, order=run.order + 1))
         for relation in run.changed():
             old = known.get(relation.id)
@@ -186,10 +185,10 @@ class FactKeys:
         return roots(self._graph, [end for each in said for end in (each.source, each.target)])
 
     def _rule(self, key: FactKey, now: Mapping[str, str]) -> Rule:
-        source = self._graph.entities([key.source]).get(key.source) if key.type in PER_TOPIC else None
-        is_topic = source is not None and source.type not in _DECIDERS
-        is_single = bool(key.aspect) or self._runtime.kinds.is_single(key.type)
-        return Rule(key.type, is_single, self._places.compare, now, is_topic)
+        source = self._graph.entities([key.source]).get(key.source) if key.type == "DECIDED" else None
+        is_decider = source is not None and source.type in _DECIDERS
+        is_single = bool(key.aspect) or (self._runtime.kinds.is_single(key.type) and not is_decider)
+        return Rule(key.type, is_single, self._places.compare, now)
 
     def _write(self, effects: Sequence[Effect]) -> None:
         for effect in effects:

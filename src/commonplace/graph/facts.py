@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from commonplace.dataclasses import MISSING, dataclass, field, fields
 from commonplace.extract.model import BESIDE, SENSITIVE
-from commonplace.graph.kinds import SYMMETRIC, Kinds, is_added, topic_of
+from commonplace.graph.kinds import SYMMETRIC, Kinds, is_added
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Happening, Relation
 
@@ -127,7 +127,6 @@ class Fact:
         is_doubted: somebody said that it has ended, who is not believed.
         is_denied: nothing is known of it but that it has ended, or was so once.
         is_added: it is said to hold beside others.
-        topic: what it is about where that counts, in normal form.
         sentence: what the first source says it in.
         order, born: of the last and of the first thing that was said of it.
         aspect, doubt: see `Claim`.
@@ -157,7 +156,6 @@ class Fact:
     is_doubted: bool = False
     is_denied: bool = False
     is_added: bool = False
-    topic: str = ""
     sentence: str = ""
     order: int = 0
     born: int = 0
@@ -264,7 +262,6 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         told=evidence.told if ends is None else None,
         is_denied=is_denied,
         is_added=is_added(evidence.text),
-        topic=topic_of(evidence.text),
         born=evidence.order,
     )
 

@@ -8,24 +8,16 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.graph.names import normal
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.settings.schema import GraphSettings
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")
-"""Somebody lives and works, and something is located, in one place at a time; per topic one thing is decided."""
-PER_TOPIC: Final = frozenset({"DECIDED"})
-"""Of these a fact without a topic excludes no other."""
+"""Somebody lives and works, and something is located, in one place at a time; of a thing one thing is decided."""
 SYMMETRIC: Final = frozenset({"SIMILAR_TO", "RELATED_TO", "CONTRADICTS"})
 
 _TYPE: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
 _APART: Final = lazy_pattern(r"[\s-]+")
-_TOPIC: Final = lazy_pattern(
-    r"\bfor (?:the |our |its |their |all )?([\w][\w ./+#&-]*?)"
-    r"(?=$|[.,;:!?](?:\s|$)| (?:because|since|over|instead|rather|as|on|in|from|after|until|and|but|to)\b)",
-    re.IGNORECASE,
-)
 _ADDED: Final = lazy_pattern(
     r"\b(?:also|too(?=\s*(?:$|[.,;:!?)]))|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE
 )
@@ -62,7 +54,7 @@ class Kinds:
         return _known(name, given, self.relation_types, "graph.relation_types")
 
     def is_single(self, type_: str) -> bool:
-        """Return whether a source has one target at a time, of one topic where that counts."""
+        """Return whether a source has one target at a time; whoever decides has more."""
         return type_ in SINGLE_VALUED or type_ in self.single_valued
 
 
@@ -100,12 +92,6 @@ def _known(name: str, given: object, types: Sequence[str], setting: str) -> str:
         remedy=f"give one of {', '.join(types)}, or add yours to the setting {setting}",
         parameters=(name,),
     )
-
-
-def topic_of(fact: str) -> str:
-    """Return what a decision is about, in normal form: the words after "for"; "" if there are none."""
-    found = _TOPIC.search(fact)
-    return normal(found[1]) if found else ""
 
 
 def is_added(fact: str) -> bool:

@@ -6,7 +6,7 @@ The span of a mention is its place in the text that was read, before a secret in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any, Final, TypeVar, get_args
 
@@ -14,7 +14,6 @@ from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.errors import UsageError
 from commonplace.graph.entities import MAX_ALIASES
 from commonplace.graph.facts import OWN, Assertion, Saying, assertion_of, happening
-from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import names_among, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
 from commonplace.store import rows
@@ -87,10 +86,7 @@ class Cleaner:
         return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
 
     def relation(self, relation: Relation) -> Relation:
-        fact = self.text(relation.fact)
-        # What a fact is about was taken from its sentence.
-        topic = None if fact == relation.fact else topic_of(fact)
-        return rows.cleaned(replace(relation, fact=fact), self.text, lambda given: self._attributes(given, topic))
+        return rows.cleaned(relation, self.text, self._attributes)
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
         """Return mentions without secrets; two that become one come once."""
@@ -116,14 +112,10 @@ class Cleaner:
         cleaned = clean(value)
         return text if cleaned == value else json.dumps(cleaned, sort_keys=True)
 
-    def _attributes(self, given: dict[str, Any], topic: str | None = None) -> dict[str, Any]:
-        """Return attributes without secrets; what is ours of them keeps its ids, and may get another topic."""
+    def _attributes(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return attributes without secrets; what is ours of them keeps its ids."""
         cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name != OWN})
-        own = given.get(OWN)
-        if not isinstance(own, Mapping):
-            return cleaned if own is None else {**cleaned, OWN: own}
-        changed = {"topic": topic} if topic is not None and "topic" in own else {}
-        return {**cleaned, OWN: {**own, **changed}}
+        return {**cleaned, OWN: given[OWN]} if OWN in given else cleaned
 
     def _detail(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return a detail without secrets; ids stay, and forms of names are those that the names have now."""

@@ -16,7 +16,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import SENSITIVE, UNSURE
 from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, fact_of, first_said, judge, overlap, relation_of
-from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
+from commonplace.graph.kinds import SYMMETRIC
 from commonplace.types.graph import Relation
 
 DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
@@ -28,12 +28,10 @@ MAX_MET: Final = 512
 class KeyFacts:
     """Facts in the order in which they came. Whoever changes when one holds calls `note`."""
 
-    def __init__(self, facts: Iterable[Fact], *, has_topics: bool = False) -> None:
-        """Take over facts; with topics, only those about the same meet each other."""
-        self._has_topics = has_topics
+    def __init__(self, facts: Iterable[Fact]) -> None:
         self._facts: dict[str, Fact] = {}
         self._pairs: dict[frozenset[str], list[Fact]] = {}
-        self._times: dict[str, dict[str, tuple[float, float]]] = {}  # by topic, then by fact: when it holds
+        self._times: dict[str, tuple[float, float]] = {}
         for fact in facts:
             self.add(fact)
         for fact in self:
@@ -55,11 +53,11 @@ class KeyFacts:
 
     def note(self, fact: Fact) -> None:
         """Take note of when a fact holds now; what is retracted, denied or added meets no others."""
-        is_alone = fact.is_retracted or fact.is_denied or fact.is_added or (self._has_topics and not fact.topic)
+        is_alone = fact.is_retracted or fact.is_denied or fact.is_added
         begins = -inf if fact.valid_from is None else fact.valid_from
         ends = inf if fact.valid_to is None else fact.valid_to
         # What is not a number compares with no time.
-        self._times.setdefault(self._topic(fact), {})[fact.id] = (nan, nan) if is_alone else (begins, ends)
+        self._times[fact.id] = (nan, nan) if is_alone else (begins, ends)
 
     def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
         """Return the facts of two entities, whichever is the source, that are not retracted and end after a time."""
@@ -72,7 +70,7 @@ class KeyFacts:
 
         Those that hold when it begins come first, in order; then those that begin while it holds, the first first.
         """
-        times = self._times[self._topic(fact)]
+        times = self._times
         at, until = times[fact.id]
         earlier = [id_ for id_, (begins, ends) in times.items() if begins < at < ends]
         inside = [id_ for id_, (begins, _) in times.items() if at <= begins < until and id_ != fact.id]
@@ -107,9 +105,6 @@ class KeyFacts:
                 each.dispute, each.disputed_at = name, each.disputed_at if is_disputed else None
         return changed
 
-    def _topic(self, fact: Fact) -> str:
-        return fact.topic if self._has_topics else ""
-
 
 MAX_DISPUTED: Final = 16
 """A fact that comes disputes no more of those that it meets: they are related without it, and share one dispute."""
@@ -123,20 +118,12 @@ class Rule:
         is_single: one of them holds at a time.
         compare: of two targets: "within" if one contains the other, so that both hold; "unknown" if it may.
         now: what entities are now that were merged into others.
-        is_topic: the source is what its decisions are about; else each says what it is about, or excludes no other.
     """
 
     type: str
     is_single: bool = False
     compare: Callable[[str, str], str] = lambda _one, _other: "apart"
     now: Mapping[str, str] = field(default_factory=dict)
-    is_topic: bool = False
-
-    def is_same_topic(self, one: str, other: str) -> bool:
-        """Return whether two facts are about the same, where that counts."""
-        if self.type not in PER_TOPIC or (one == other and one):
-            return True
-        return self.is_topic and not (one and other)
 
     def ends(self, said: Assertion) -> tuple[str, str]:
         """Return the entities that something is said of, as they are now."""
@@ -189,7 +176,7 @@ class FactResolver:
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
         """Take over all facts of a key, as they were resolved before."""
         self.rule = rule
-        self.facts = KeyFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
+        self.facts = KeyFacts(facts)
         self.order = max((each.order for each in self.facts), default=0)
         self.effects: list[Effect] = []
         self._changed: dict[str, None] = {}
@@ -263,9 +250,6 @@ class FactResolver:
         if ends is not None and begins is not None and ends <= begins:
             ends = None
         if not overlap((begins, ends), fact.span):
-            return False
-        topic = topic_of(said.text)
-        if topic != fact.topic and not self.rule.is_same_topic(topic, fact.topic):
             return False
         if fact.valid_from is None or begins is None or begins >= fact.valid_from or not self.rule.is_single:
             return True
@@ -386,8 +370,6 @@ class FactResolver:
             return False
         if other.sentence and other.sentence == fact.sentence:
             return False  # whoever says both in one sentence says that both hold
-        if not self.rule.is_same_topic(fact.topic, other.topic):
-            return False
         return self.rule.compare(fact.target, other.target) != "within"
 
     def _settle(self, fact: Fact, said: Assertion) -> None:
