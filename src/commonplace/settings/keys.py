@@ -90,6 +90,11 @@ def setting(
     return value
 
 
+def user_setting(default: T, description: str, *bounds: float, **rule: Any) -> T:
+    """Declare the field of a setting that a project's own file may not set."""
+    return setting(default, description, *bounds, project=False, **rule)
+
+
 def switch(default: Literal["on", "off"], description: str, **rule: Any) -> str:
     """Declare the field of a setting that is on or off."""
     return setting(str(default), description, choices=("on", "off"), **rule)

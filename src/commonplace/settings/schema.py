@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field, fields, is_dataclass
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.agents import SECTION, STRATEGIES, Strategy, strategy_keys
-from commonplace.settings.keys import Key, setting, switch
+from commonplace.settings.keys import Key, setting, switch, user_setting
 from commonplace.types import METHODS, RERANK_MODES, SEARCH_FIELDS
 
 MIB: Final = 1024 * 1024
@@ -33,18 +33,12 @@ class SearchSettings:
 
     limit: int = setting(10, "maximum number of hits", 1, 1000)
     method: str = setting("two-stage", "how candidates are found and ranked", choices=METHODS)
-    min_score: float | None = setting(
-        None, "hits below this score are held back; 'auto' is a low floor, 0 keeps all", 0.0, 1.0, kind="score"
-    )
-    stage1_limit: int = setting(
-        100, "maximum number of lexical and of dense candidates; 100 grows with the limit", 1, 10_000
-    )
+    min_score: float | None = setting(None, "lowest score of a hit; 'auto': a low floor", 0.0, 1.0, kind="score")
+    stage1_limit: int = setting(100, "maximum lexical and dense candidates; 100 grows with the limit", 1, 10_000)
     fields: tuple[str, ...] = setting(SEARCH_FIELDS, "fields that lexical recall reads", choices=SEARCH_FIELDS)
     candidate_cache: int = setting(1000, "maximum number of cached rankings; 0: none", 0, 1_000_000)
     candidate_cache_minutes: int = setting(5, "minutes until they expire", 0, 10_080)
-    cache_bytes: int = setting(
-        256 * 1024, "maximum bytes of both caches, of rankings (20 kB each) and of questions' vectors", 0, 1024 * MIB
-    )
+    cache_bytes: int = setting(256 * 1024, "maximum bytes of each cache, of rankings and of questions", 0, 1024 * MIB)
     retention_weight: float = setting(0.0, "weight of retention in the order of memories; 0: none", 0.0, 10.0)
 
 
@@ -52,20 +46,13 @@ class SearchSettings:
 class IndexSettings:
     """Which files are indexed, and how they are cut."""
 
-    enabled: str = switch(
-        "on",
-        "whether files are indexed; off: `index build` reads none, and a search finds artifacts only by `kinds`",
-    )
+    enabled: str = switch("on", "whether files are indexed; off: a search finds artifacts only by `kinds`")
     include: tuple[str, ...] = setting((), "files to index; empty: the usual kinds of text", kind="globs")
     max_file_bytes: int = setting(MIB, "larger files are skipped and counted", 1, 1024 * MIB)
     chunk_tokens: int = setting(512, "maximum tokens of a passage", 16, 8192)
-    chunk_overlap: int = setting(
-        50, "tokens shared by neighbouring passages of a section; less than half of chunk_tokens", 0, 4096
-    )
+    chunk_overlap: int = setting(50, "tokens shared by neighbours; less than half of chunk_tokens", 0, 4096)
     watch: str = switch("off", "whether `commonplace mcp` follows changes of the project's files", project=False)
-    export_path: str = setting(
-        "", "file below the project that `index export` writes; empty: standard output", kind="path"
-    )
+    export_path: str = setting("", "file below the project for `index export`; empty: standard output", kind="path")
     export_embeddings: str = setting("", "directory below the project for its vectors; empty: none", kind="path")
 
 
@@ -91,43 +78,24 @@ class GraphSettings:
     remember: str = switch("on", "whether memories feed the graph")
     entity_types: tuple[str, ...] = setting((), "additional types of entities")
     relation_types: tuple[str, ...] = setting((), "additional types of facts")
-    single_valued: tuple[str, ...] = setting(
-        (), "additional types with one value at a time, so that a newer fact ends an older one"
+    single_valued: tuple[str, ...] = setting((), "types with one value at a time: a newer fact ends an older one")
+    extractor: str = user_setting(
+        "rules", "what extracts facts: rules, or this language model", choices=("rules",), prefixes=_PROVIDERS
     )
-    extractor: str = setting(
-        "rules",
-        "what extracts facts from episodes: rules, or this language model",
-        choices=("rules",),
-        prefixes=_PROVIDERS,
-        project=False,
-    )
-    backend: str = setting(
-        "local",
-        "what answers graph queries: this store, or Graphiti's MCP server",
-        choices=("local", "graphiti-mcp"),
-        project=False,
-    )
-    graph_uri: str = setting(
+    backend: str = user_setting("local", "what answers graph queries", choices=("local", "graphiti-mcp"))
+    graph_uri: str = user_setting(
         "",
-        "address of Graphiti's MCP server, or the command that starts it; with `server`, the address of its database",
-        project=False,
+        "address of Graphiti's MCP server, or its command; with `server`, of its database",
         environment="COMMONPLACE_GRAPH_URI",
     )
-    graph_user: str = setting(
-        "",
-        "user name there; the password is COMMONPLACE_GRAPH_PASSWORD",
-        project=False,
-        environment="COMMONPLACE_GRAPH_USER",
+    graph_user: str = user_setting(
+        "", "user name there; password: COMMONPLACE_GRAPH_PASSWORD", environment="COMMONPLACE_GRAPH_USER"
     )
-    server: str = setting("", "command that starts Graphiti's MCP server, if graph_uri is its database", project=False)
-    group: str = setting("main", "Graphiti's group for episodes without a group", project=False)
-    embedder: str = setting("", "embedder of a started server, such as openai; empty: its own setting", project=False)
-    llm_provider: str = setting(
-        "", "language model provider of a started server; empty: its own setting", project=False
-    )
-    timeout_s: float = setting(
-        5.0, "seconds to wait for Graphiti before the local graph answers", 0.1, 600.0, project=False
-    )
+    server: str = user_setting("", "command that starts Graphiti's MCP server, if graph_uri is its database")
+    group: str = user_setting("main", "Graphiti's group for episodes without a group")
+    embedder: str = user_setting("", "embedder of a started server; empty: its own")
+    llm_provider: str = user_setting("", "language model provider of a started server; empty: its own")
+    timeout_s: float = user_setting(5.0, "seconds to wait for Graphiti before the local graph answers", 0.1, 600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,35 +115,23 @@ class EmbedderSettings:
 class ModelSettings:
     """Language models and remote embedders. Keys come only from the environment."""
 
-    generator: str = setting(
-        "", "language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none", project=False
+    generator: str = user_setting("", "as openai:<model>, anthropic:<model> or ollama:<model>; empty: none")
+    reranker: str = user_setting("none", "whether a model re-ranks hits, one by one or together", choices=RERANK_MODES)
+    reranker_model: str = user_setting("", "language model that re-ranks; empty: `generator`")
+    openai_url: str = user_setting("", "address of OpenAI's API; empty: OPENAI_BASE_URL, else OpenAI")
+    anthropic_url: str = user_setting("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, else Anthropic")
+    ollama_url: str = user_setting("", "address of Ollama; empty: OLLAMA_HOST, or this machine")
+    timeout_s: float = user_setting(60.0, "seconds to wait for the next byte", 0.1, 3600.0)
+    total_timeout_s: float = user_setting(
+        120.0, "seconds for a call with its retries, and for a re-ranking", 0.1, 3600.0
     )
-    reranker: str = setting(
-        "none", "whether a model re-ranks hits, in a call for each or one for all", choices=RERANK_MODES, project=False
-    )
-    reranker_model: str = setting("", "language model that re-ranks; empty: `generator`", project=False)
-    openai_url: str = setting(
-        "", "address of OpenAI's API or a compatible one; empty: OPENAI_BASE_URL, else OpenAI", project=False
-    )
-    anthropic_url: str = setting(
-        "", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, else Anthropic", project=False
-    )
-    ollama_url: str = setting("", "address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
-    timeout_s: float = setting(60.0, "seconds to wait for the next byte", 0.1, 3600.0, project=False)
-    total_timeout_s: float = setting(
-        120.0, "seconds for a call with all retries, and for all calls of a re-ranking", 0.1, 3600.0, project=False
-    )
-    retries: int = setting(3, "retries when the server is busy, fails or cannot be reached", 0, 10, project=False)
+    retries: int = user_setting(3, "retries when the server is busy, fails or cannot be reached", 0, 10)
     batch_size: int = setting(32, "texts in one request to a remote embedder", 1, 2048)
     embedding_cache: int = setting(5000, "maximum number of cached question vectors; 0: none", 0, 1_000_000)
     embedding_cache_minutes: int = setting(30, "minutes until they expire", 0, 10_080)
-    concurrency: int = setting(4, "simultaneous requests", 1, 64, project=False)
-    max_calls: int = setting(
-        0, "maximum requests of one run, retries included; 0: no limit", 0, 1_000_000_000, project=False
-    )
-    max_tokens: int = setting(
-        0, "maximum tokens of one run, sent and received; 0: no limit", 0, 1_000_000_000_000, project=False
-    )
+    concurrency: int = user_setting(4, "simultaneous requests", 1, 64)
+    max_calls: int = user_setting(0, "maximum requests of one run, with retries; 0: no limit", 0, 1_000_000_000)
+    max_tokens: int = user_setting(0, "maximum tokens of one run; 0: no limit", 0, 1_000_000_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +140,7 @@ class KnowledgeSettings:
 
     vector: str = switch("on", "whether to use vectors; off: words only")
     rerank: str = switch("on", "whether a language model re-ranks, if there is a key for it", project=False)
-    rerank_model: str = setting("gpt-4o-mini", "language model that re-ranks", project=False)
+    rerank_model: str = user_setting("gpt-4o-mini", "language model that re-ranks")
     batch_rerank: str = switch("on", "one call for all candidates; off: one for each")
     rerank_top_k: int = setting(10, "number of texts if no limit is given", 1, 1000)
     retrieval_factor: int = setting(3, "candidates for each text", 1, 100)
@@ -194,8 +150,8 @@ class KnowledgeSettings:
 class SpecSettings:
     """Specs that another spec refers to by `oa://` or an http(s) address."""
 
-    registry: str = setting(
-        "", "their directory, as namespace/name/version/spec.yaml or host/path; empty: none", kind="path", project=False
+    registry: str = user_setting(
+        "", "their directory, as namespace/name/version/spec.yaml or host/path; empty: none", kind="path"
     )
     network: str = switch("off", "whether missing ones are fetched", project=False)
 
@@ -206,29 +162,26 @@ class ConsolidationSettings:
 
     auto_threshold: float = setting(0.9, "confidence from which an agent acts", 0.0, 1.0)
     log_threshold: float = setting(
-        0.7, "confidence from which an agent acts and records details; below, an issue waits", 0.0, 1.0
+        0.7, "confidence from which it acts and notes details; below, an issue waits", 0.0, 1.0
     )
-    rate_limit: int = setting(100, "maximum changes and issues a minute, over all processes; 0: no limit", 0, 1_000_000)
+    rate_limit: int = setting(100, "maximum changes and issues a minute, all processes; 0: no limit", 0, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
     """The issues of consolidation."""
 
-    backend: str = setting(
-        "store", "what keeps them: this store, or beads by its program `bd`", choices=("store", "bd"), project=False
-    )
-    bd: str = setting("bd", "name or path of that program", project=False)
+    backend: str = user_setting("store", "what keeps them: this store, or beads", choices=("store", "bd"))
+    bd: str = user_setting("bd", "name or path of that program")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
     """The store and namespace."""
 
-    path: str = setting(
+    path: str = user_setting(
         "",
-        "directory, or postgresql://…; empty: the nearest `.commonplace` upward from the working directory, else yours",
-        project=False,
+        "directory, or postgresql://…; empty: the nearest `.commonplace`, else yours",
         environment="COMMONPLACE_STORE",
     )
     namespace: str = setting("default", "owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
@@ -240,11 +193,7 @@ class LogSettings:
     """Files in the store's `logs` directory."""
 
     level: str = setting("warning", "least severe message to log", choices=("debug", "info", "warning", "error", "off"))
-    queries: str = setting(
-        "hash",
-        "how searches are logged: with the query's hash, its text, or not at all",
-        choices=("hash", "text", "off"),
-    )
+    queries: str = setting("hash", "how the query of a search is logged", choices=("hash", "text", "off"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +201,7 @@ class ContextSettings:
     """Defaults of the context for a task."""
 
     max_tokens: int = setting(50_000, "maximum tokens", 64, 1_000_000)
-    metadata: str = switch(
-        "on", "whether each text is labelled with its type, date, origin, trust, phase, tags and score"
-    )
+    metadata: str = switch("on", "whether each text is labelled with its type, date, origin, trust, …")
     references: str = switch("on", "whether a last line lists its sources, to be mentioned by @")
     on_start: str = switch("on", "whether hooks and MCP prompts get a context")
 
