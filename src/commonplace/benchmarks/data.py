@@ -32,13 +32,8 @@ from commonplace.retention import DAY_S
 from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document
 
-LOCOMO_CATEGORIES: Mapping[int, str] = {
-    1: "multi-hop",
-    2: "temporal",
-    3: "open-domain",
-    4: "single-hop",
-    5: "adversarial",
-}
+_CATEGORIES = ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")
+LOCOMO_CATEGORIES: Mapping[int, str] = dict(enumerate(_CATEGORIES, 1))
 
 _SESSION = re.compile(r"session_(\d+)")
 # Evidence comes as "D1:3", and sometimes as "D8:6; D9:17", "D:11:26" or "D30:05".

@@ -116,16 +116,14 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, makes_store: bool = False, only_asks: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        where = (
-            "A directory or postgresql://… [default: the nearest .commonplace here or above, or else the user store]"
-        )
+        where = "A directory or postgresql://… [default: the nearest .commonplace, or else the user store]"
         alone = "Do not use a running server of this store."
         self.params += [
             shared_option("store", "--store", metavar="DIRECTORY|URL", help=where),
             shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
             shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
             shared_option(
-                "is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."
+                "is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error, with tracebacks."
             ),
             # A command that is parsed here runs in this process anyway.
             click.Option(["--no-server"], is_flag=True, expose_value=False, hidden=not only_asks, help=alone),

@@ -48,12 +48,7 @@ _FINDINGS: Final = {
 }
 _FATES: Final = {"applied": "done", "waiting": "waiting for you", "left": "left as it is"}
 _PREDICTED: Final = {"applied": "would be done", "waiting": "would wait for you", "left": "would be left as it is"}
-_DECAY_ACTIONS: Final = {
-    "gc": "archive",
-    "reinforce": "reinforce",
-    "consolidate": "merge with others",
-    "promote": "keep for good",
-}
+_DECAY_ACTIONS: Final = {"gc": "archive", "consolidate": "merge with others", "promote": "keep for good"}
 
 
 class _Command(Command):
@@ -133,7 +128,7 @@ def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]
 def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
     match agent:
         case "decay":
-            action, urgency = _DECAY_ACTIONS[result.action], f"urgency {result.urgency}"
+            action, urgency = _DECAY_ACTIONS.get(result.action, result.action), f"urgency {result.urgency}"
             return result.memory_id, (action, f"retention {result.score:.2f}", urgency)
         case "cluster":
             name = f"{result.action} {len(result.memory_ids)}"

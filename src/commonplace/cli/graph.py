@@ -35,14 +35,7 @@ if TYPE_CHECKING:
     from commonplace.graph import views
 
 DRAWINGS: Final = ("svg", "graphml", "dot", "mermaid")
-_FORMS: Final = {
-    "svg": "svg",
-    "graphml": "graphml",
-    "dot": "dot",
-    "gv": "dot",
-    "mermaid": "mermaid",
-    "mmd": "mermaid",
-}
+_FORMS: Final = {**dict(zip(DRAWINGS, DRAWINGS, strict=True)), "gv": "dot", "mmd": "mermaid"}
 """The format of a drawing by the ending of its file name."""
 _WARNING: Final = "yellow"
 

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 def _report(found: IndexReport, place: str) -> rows.Rows:
     files = rows.counted(found.added + found.changed + found.unchanged, "file")
-    changes = (
-        f"{found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed"
-    )
+    sorts = {"new": found.added, "changed": found.changed, "unchanged": found.unchanged, "removed": found.removed}
+    changes = ", ".join(f"{number:,} {sort}" for sort, number in sorts.items())
     written = f"{rows.counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
     yield f"{place}: {files} indexed ({changes}), {written}"
     if found.skipped:

@@ -23,9 +23,7 @@ CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "o
 
 @command(None)
 @options.choice("--print-config", of=CLIENT_NAMES, help="Print what to write to a client's file.")
-@options.choice(
-    "--install", of=CLIENT_NAMES, help="Show the change to the client's file, ask, and write it; the old file is kept."
-)
+@options.choice("--install", of=CLIENT_NAMES, help="Show the change to a client's file, ask, and write it.")
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
 def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:

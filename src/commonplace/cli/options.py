@@ -58,9 +58,8 @@ def choice(*names: str, of: Sequence[str], help: str, many: bool = False, **extr
 
 def number(name: str, help: str, default: int | None = None, **extra: Any) -> Decorator:  # noqa: A002
     """Return an option for a number; help shows its default."""
-    return click.option(
-        name, type=int, default=default, show_default=default is not None, metavar="N", help=help, **extra
-    )
+    is_shown = default is not None
+    return click.option(name, type=int, default=default, show_default=is_shown, metavar="N", help=help, **extra)
 
 
 def globs(*names: str, help: str) -> Decorator:  # noqa: A002
@@ -109,9 +108,8 @@ def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: 
 
 def limit(name: str = "limit", default: int = 20) -> Decorator:
     """Return the option for how many results there are at most."""
-    return click.option(
-        "-n", "--limit", name, type=int, default=default, show_default=True, metavar="N", help="Maximum number."
-    )
+    names = ("-n", "--limit", name)
+    return click.option(*names, type=int, default=default, show_default=True, metavar="N", help="Maximum number.")
 
 
 def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
@@ -130,9 +128,7 @@ def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
     found = _DURATION.fullmatch(value.strip().lower())
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if not MIN_DURATION_S <= seconds <= MAX_DURATION_S:
-        raise click.BadParameter(
-            f"{value!r} is not a duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
-        )
+        raise click.BadParameter(f"{value!r} is not a duration from 10s to 366d, such as 30m or 1d", param=parameter)
     return seconds
 
 
@@ -142,9 +138,7 @@ valid_at = time("--valid-at", help="What was true at this time, by what is known
 yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
 reason = click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the change.")
-text_file = click.option(
-    "--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input."
-)
+text_file = click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file, or from -.")
 origin = group(
     choice("--origin", of=ORIGINS, help="Kind of source; sets the trust."),
     click.option("--trust", type=float, metavar="SHARE", help="Trust from 0 to 1. [default: by origin]"),

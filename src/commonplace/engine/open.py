@@ -50,9 +50,8 @@ def open_engine(
     settings = settings or load({"store.path": None if path is None else str(path)})
     named = path or settings.store.path
     if not named:
-        raise UsageError(
-            "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
-        )
+        remedy = "load them with commonplace.settings.load()"
+        raise UsageError("neither `path` nor the settings name a store", remedy=remedy)
     address = paths.address_of(named)
     directory = paths.directory_of(named).expanduser().absolute()
     paths.refuse_links(directory)
@@ -158,9 +157,8 @@ def check_namespace(namespace: str) -> None:
     """
     is_name = isinstance(namespace, str) and namespace.strip() and namespace.isprintable()
     if not is_name or len(namespace) > MAX_NAMESPACE_CHARACTERS:
-        raise UsageError(
-            f"namespace {namespace!r} is not a printable name of 1 to {MAX_NAMESPACE_CHARACTERS} characters"
-        )
+        limits = f"give 1 to {MAX_NAMESPACE_CHARACTERS} characters"
+        raise UsageError(f"namespace {namespace!r} is not a printable name", remedy=limits)
 
 
 def _make_directory(directory: Path) -> None:

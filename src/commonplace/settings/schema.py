@@ -15,7 +15,7 @@ from commonplace.types import METHODS, RERANK_MODES, SEARCH_FIELDS
 MIB: Final = 1024 * 1024
 _PROVIDERS: Final = ("openai:", "anthropic:", "ollama:")
 _EMBEDDERS: Final = ("static", "minilm", "hashing")
-_REMOTE_EMBEDDERS: Final = ("openai:", "ollama:", "text-embedding-")
+_REMOTE: Final = ("openai:", "ollama:", "text-embedding-")
 
 
 def _half_life(category: str) -> float:
@@ -24,7 +24,7 @@ def _half_life(category: str) -> float:
 
 
 def _embedder(default: str, description: str) -> str:
-    return setting(default, description, choices=_EMBEDDERS, prefixes=_REMOTE_EMBEDDERS)
+    return setting(default, description, choices=_EMBEDDERS, prefixes=_REMOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class GraphSettings:
         environment="COMMONPLACE_GRAPH_URI",
     )
     graph_user: str = user_setting(
-        "", "user name there; password: COMMONPLACE_GRAPH_PASSWORD", environment="COMMONPLACE_GRAPH_USER"
+        "", "user name; its password: COMMONPLACE_GRAPH_PASSWORD", environment="COMMONPLACE_GRAPH_USER"
     )
     server: str = user_setting("", "command that starts Graphiti's MCP server, if graph_uri is its database")
     group: str = user_setting("main", "Graphiti's group for episodes without a group")
@@ -102,9 +102,7 @@ class GraphSettings:
 class EmbedderSettings:
     """The embedders of a new store; an existing store keeps its own."""
 
-    name: str = setting(
-        "", "embedder of everything; empty: those below", choices=("", *_EMBEDDERS), prefixes=_REMOTE_EMBEDDERS
-    )
+    name: str = setting("", "embedder of everything; empty: as below", choices=("", *_EMBEDDERS), prefixes=_REMOTE)
     memories: str = _embedder("minilm", "embedder of memories")
     knowledge: str = _embedder("minilm", "embedder of agents' knowledge")
     graph: str = _embedder("minilm", "embedder of entities and facts")
@@ -122,9 +120,7 @@ class ModelSettings:
     anthropic_url: str = user_setting("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, else Anthropic")
     ollama_url: str = user_setting("", "address of Ollama; empty: OLLAMA_HOST, or this machine")
     timeout_s: float = user_setting(60.0, "seconds to wait for the next byte", 0.1, 3600.0)
-    total_timeout_s: float = user_setting(
-        120.0, "seconds for a call with its retries, and for a re-ranking", 0.1, 3600.0
-    )
+    total_timeout_s: float = user_setting(120.0, "seconds for a call with retries, and a re-ranking", 0.1, 3600.0)
     retries: int = user_setting(3, "retries when the server is busy, fails or cannot be reached", 0, 10)
     batch_size: int = setting(32, "texts in one request to a remote embedder", 1, 2048)
     embedding_cache: int = setting(5000, "maximum number of cached question vectors; 0: none", 0, 1_000_000)
@@ -151,7 +147,7 @@ class SpecSettings:
     """Specs that another spec refers to by `oa://` or an http(s) address."""
 
     registry: str = user_setting(
-        "", "their directory, as namespace/name/version/spec.yaml or host/path; empty: none", kind="path"
+        "", "directory of namespace/name/version/spec.yaml or host/path; empty: none", kind="path"
     )
     network: str = switch("off", "whether missing ones are fetched", project=False)
 
@@ -161,9 +157,7 @@ class ConsolidationSettings:
     """Background agents."""
 
     auto_threshold: float = setting(0.9, "confidence from which an agent acts", 0.0, 1.0)
-    log_threshold: float = setting(
-        0.7, "confidence from which it acts and notes details; below, an issue waits", 0.0, 1.0
-    )
+    log_threshold: float = setting(0.7, "confidence to act and note details; below, an issue waits", 0.0, 1.0)
     rate_limit: int = setting(100, "maximum changes and issues a minute, all processes; 0: no limit", 0, 1_000_000)
 
 
