@@ -9,25 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli import options
+from commonplace.cli import options, rows
 from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, say, write_whole
-from commonplace.cli.rows import (
-    MAX_LISTED,
-    Answer,
-    Line,
-    Row,
-    Rows,
-    counted,
-    counts_text,
-    emit,
-    emit_text,
-    holdings,
-    listed,
-    local_time,
-    note,
-)
 from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
@@ -40,36 +25,36 @@ _FORMS: Final = {**dict(zip(DRAWINGS, DRAWINGS, strict=True)), "gv": "dot", "mmd
 _WARNING: Final = "yellow"
 
 
-def _fact(fact: views.RelationView) -> Rows:
-    yield Line(fact.fact, "dim" if fact.retracted or fact.expired_at is not None else "cyan")
+def _fact(fact: views.RelationView) -> rows.Rows:
+    yield rows.Line(fact.fact, "dim" if fact.retracted or fact.expired_at is not None else "cyan")
     score = f"{fact.score:.2f}" if fact.score else ""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     marks = [(mark, _WARNING) for mark in _state(fact)]
-    yield Row(known=[score, *marks, when(fact), overtaken(fact), ends, fact.uuid], level=1)
+    yield rows.Row(known=[score, *marks, when(fact), overtaken(fact), ends, fact.uuid], level=1)
 
 
 def _state(fact: views.RelationView) -> list[str]:
     return ["disputed"] * fact.disputed + ["retracted"] * fact.retracted
 
 
-def _titled(facts: Iterable[views.RelationView], title: str, style: str = "") -> Rows:
-    return listed(facts, _fact, title, style, level=1, limit=MAX_LISTED)
+def _titled(facts: Iterable[views.RelationView], title: str, style: str = "") -> rows.Rows:
+    return rows.listed(facts, _fact, title, style, level=1, limit=rows.MAX_LISTED)
 
 
-def _name_of(entity: views.EntityView) -> Row:
-    return Row(entity.name, (entity.entity_type, entity.uuid))
+def _name_of(entity: views.EntityView) -> rows.Row:
+    return rows.Row(entity.name, (entity.entity_type, entity.uuid))
 
 
-def _addition(added: views.Addition) -> Rows:
-    found = holdings(added) or "no fact"
+def _addition(added: views.Addition) -> rows.Rows:
+    found = rows.holdings(added) or "no fact"
     if added.episode is None:
-        yield Line(f"Added: {found}", "bold")
+        yield rows.Line(f"Added: {found}", "bold")
     else:
         done = {"added": "Added", "replaced": "Replaced", "unchanged": "Already known"}[added.outcome]
-        yield Row(f"{done} {added.episode.uuid}", (found,))
+        yield rows.Row(f"{done} {added.episode.uuid}", (found,))
     if added.entities:
-        yield Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
-    yield from listed(added.relations, _fact, level=1)
+        yield rows.Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
+    yield from rows.listed(added.relations, _fact, level=1)
     yield from _titled(added.ended, "Ended by it:")
     disputed = [each for each in added.disputed if each.uuid not in {known.uuid for known in added.relations}]
     yield from _titled(disputed, "Disputed since:", _WARNING)
@@ -105,7 +90,7 @@ def graph() -> None:
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
 @click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; replaces an episode that has it.")
-def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: Any) -> Answer:
+def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: Any) -> rows.Answer:
     """Add TEXT as an episode, with the facts it states.
 
     An episode is a text with the time when it was said. A dash, or no text, reads standard input. Entities and facts
@@ -130,7 +115,7 @@ def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: A
 @click.option("--target-type", metavar="TYPE", help="Type of TARGET if it is new.")
 @options.time("--valid-from", is_start=True, help="Since when. [default: now]")
 @options.time("--valid-to", is_start=True, help="Up to when.")
-def fact(engine: Engine, /, source: str, relation_type: str, target: str, **values: Any) -> Answer:
+def fact(engine: Engine, /, source: str, relation_type: str, target: str, **values: Any) -> rows.Answer:
     """Add a fact: SOURCE is related to TARGET by TYPE.
 
     SOURCE and TARGET are names or ids; an unknown name makes an entity. TYPE is DEPENDS_ON, PART_OF, …
@@ -142,7 +127,7 @@ def fact(engine: Engine, /, source: str, relation_type: str, target: str, **valu
 
 
 @ask(graph, _uuid)
-def delete_episode(engine: Engine, /, uuid: str) -> Answer:
+def delete_episode(engine: Engine, /, uuid: str) -> rows.Answer:
     """Delete an episode and what only it supports.
 
     What other episodes say stays; facts that had ended only because of it hold again.
@@ -150,28 +135,28 @@ def delete_episode(engine: Engine, /, uuid: str) -> Answer:
     Example: commonplace graph delete-episode 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
     gone = engine.graph.delete_episode(uuid)
-    also = holdings(gone)
-    head = Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
+    also = rows.holdings(gone)
+    head = rows.Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
     return gone, [head, *_titled(gone.reopened, "True again:")]
 
 
 @ask(graph, click.argument("keep"), click.argument("other"), options.reason)
-def merge(engine: Engine, /, keep: str, other: str, reason: str) -> Answer:
+def merge(engine: Engine, /, keep: str, other: str, reason: str) -> rows.Answer:
     """Merge entity OTHER into KEEP; `graph split` undoes it.
 
     Example: commonplace graph merge "Ada Marsh" "A. Marsh" --reason "same person"
     """
     done = engine.graph.merge(keep, other, reason=reason)
-    facts = counted(len(done.relations), "fact")
+    facts = rows.counted(len(done.relations), "fact")
     return done, [
         f"{done.merged.name} is {done.entity.name} now, with {facts}.",
-        *listed([done.entity], _name_of, level=1),
+        *rows.listed([done.entity], _name_of, level=1),
     ]
 
 
 @ask(graph, _entity_argument, options.reason)
 @options.text("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
-def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> Answer:
+def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> rows.Answer:
     """Undo a merge: split ENTITY into what it was before.
 
     Names that never belonged to another entity make a new one.
@@ -179,12 +164,12 @@ def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -
     Example: commonplace graph split "Ada Marsh" --name "A. Marsh"
     """
     done = engine.graph.split(entity, names=names, reason=reason)
-    rest = f"{counted(len(done.relations), 'fact')} went with them."
+    rest = f"{rows.counted(len(done.relations), 'fact')} went with them."
     return done, [*map(_name_of, (done.entity, *done.parted)), rest]
 
 
 @ask(graph, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
-def settle(engine: Engine, /, uuid: str, reason: str) -> Answer:
+def settle(engine: Engine, /, uuid: str, reason: str) -> rows.Answer:
     """Say which of several disputed facts is right.
 
     Others that began earlier end; the rest is retracted.
@@ -200,7 +185,7 @@ def settle(engine: Engine, /, uuid: str, reason: str) -> Answer:
 
 
 @ask(graph, _found, _entity_types, _groups, _times, _centre)
-def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer:
+def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.Answer:
     """Find entities by their names and facts.
 
     With --valid-at, by the facts that held then.
@@ -209,28 +194,28 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer
     """
     found = engine.graph.search_entities(" ".join(query), **values)
 
-    def rows(entity: views.EntityView) -> Rows:
-        away = f"{counted(entity.distance, 'fact')} away" if entity.distance else ""
-        yield Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
-        yield Line(entity.summary, "", 1)
+    def shown(entity: views.EntityView) -> rows.Rows:
+        away = f"{rows.counted(entity.distance, 'fact')} away" if entity.distance else ""
+        yield rows.Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
+        yield rows.Line(entity.summary, "", 1)
 
-    return found, listed(found, rows, "", "bold", none="No entity is about this.", is_numbered=True)
+    return found, rows.listed(found, shown, "", "bold", none="No entity is about this.", is_numbered=True)
 
 
 @ask(graph, _found, _relation_types, _groups, _times, _past, _centre)
-def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> Answer:
+def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.Answer:
     """Find facts that hold now, or at --valid-at, best first.
 
     Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
     """
     found = engine.graph.search_edges(" ".join(query), **values)
-    rows = [*listed(found, _fact, is_numbered=True)]
+    shown = [*rows.listed(found, _fact, is_numbered=True)]
     if not found:
-        rows.append(Line("No fact is about this.", "bold"))
-        rows.append(Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1))
+        shown.append(rows.Line("No fact is about this.", "bold"))
+        shown.append(rows.Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1))
     elif any(overtaken(each) for each in found):
-        rows.append(Line("--valid-at TIME finds what held then, --past what has ended.", "dim"))
-    return found, rows
+        shown.append(rows.Line("--valid-at TIME finds what held then, --past what has ended.", "dim"))
+    return found, shown
 
 
 @command(graph, _times, _centre)
@@ -249,11 +234,11 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
         made = engine.graph.build_context(names, **values)
     notify((f"there is no entity {name!r:.80}" for name in made.missing), invocation)
     nothing = () if made.missing else ("nothing is known about it, or the token budget is too small",)
-    emit_text(invocation, made, made.text, *nothing)
+    rows.emit_text(invocation, made, made.text, *nothing)
 
 
 @ask(graph, _name, options.as_of)
-def entity(engine: Engine, /, name: str, as_of: str | None) -> Answer:
+def entity(engine: Engine, /, name: str, as_of: str | None) -> rows.Answer:
     """Show the entity NAME (or its id) and its facts.
 
     Example: commonplace graph entity "Ada Marsh"
@@ -262,27 +247,27 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> Answer:
     about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
     own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
 
-    def rows() -> Rows:
+    def shown() -> rows.Rows:
         yield _name_of(found)
         known = {
             "also": ", ".join(found.aliases),
-            "known since": local_time(found.created_at),
+            "known since": rows.local_time(found.created_at),
             "in the world": when(found) if found.valid_from or found.valid_to else "",
             "merged into": found.merged_into,
             "group": found.group_id,
             "trust": f"{found.trust:.2f}",
         }
-        yield from (Line(f"{name}: {value}", "dim", 1) for name, value in known.items() if value)
-        yield from listed(own[:MAX_LISTED], _fact, level=1, none="No current fact is known about it.")
-        if len(own) > MAX_LISTED:
-            yield Line(f"… {len(own) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
-        yield from map(note, about.notices)
+        yield from (rows.Line(f"{name}: {value}", "dim", 1) for name, value in known.items() if value)
+        yield from rows.listed(own[: rows.MAX_LISTED], _fact, level=1, none="No current fact is known about it.")
+        if len(own) > rows.MAX_LISTED:
+            yield rows.Line(f"… {len(own) - rows.MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
+        yield from map(rows.note, about.notices)
 
-    return found, rows()
+    return found, shown()
 
 
 @ask(graph, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
-def path(engine: Engine, /, source: str, target: str, **values: Any) -> Answer:
+def path(engine: Engine, /, source: str, target: str, **values: Any) -> rows.Answer:
     """Show the shortest path of facts between two entities.
 
     Example: commonplace graph path auth.ts clock.ts
@@ -290,35 +275,35 @@ def path(engine: Engine, /, source: str, target: str, **values: Any) -> Answer:
     found = engine.graph.path(source, target, **values)
     if not found.entities:
         hint = "The search stopped at a hub; raise --max-depth or name a closer entity." if found.is_capped else ""
-        return found, [Line("No path between these entities.", "bold"), Line(hint, "dim")]
-    rows = [Row(found.entities[0].name)]
+        return found, [rows.Line("No path between these entities.", "bold"), rows.Line(hint, "dim")]
+    shown = [rows.Row(found.entities[0].name)]
     for place, each in enumerate(found.relations):
         is_along = each.source_node_uuid == found.entities[place].uuid
         arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
         name = found.entities[place + 1].name
-        rows.append(Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1))
-    return found, rows
+        shown.append(rows.Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1))
+    return found, shown
 
 
 @ask(graph, _name, options.limit("limit", 1000), options.as_of)
-def timeline(engine: Engine, /, name: str, **values: Any) -> Answer:
+def timeline(engine: Engine, /, name: str, **values: Any) -> rows.Answer:
     """Show what began and ended for NAME, oldest first.
 
     Example: commonplace graph timeline "Ada Marsh"
     """
     found = engine.graph.timeline(name, **values)
 
-    def row(entry: views.TimelineEntry) -> Line:
+    def row(entry: views.TimelineEntry) -> rows.Line:
         day = "unknown" if entry.at is None else entry.at.date().isoformat()
         marks = "".join(f" ({each})" for each in _state(entry.relation))
         style = "" if entry.what == "began" else "dim"
-        return Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
+        return rows.Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
 
-    return found, [_name_of(found.entity), *listed(found.entries, row, none="   Nothing is known about it.")]
+    return found, [_name_of(found.entity), *rows.listed(found.entries, row, none="   Nothing is known about it.")]
 
 
 @ask(graph, _uuid)
-def history(engine: Engine, /, uuid: str) -> Answer:
+def history(engine: Engine, /, uuid: str) -> rows.Answer:
     """Show what happened to a fact or entity, and why.
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
@@ -327,75 +312,75 @@ def history(engine: Engine, /, uuid: str) -> Answer:
     is_fact = found.kind == "relation"
     subject = _fact(engine.graph.relation(found.uuid)) if is_fact else [_name_of(engine.graph.entity(found.uuid))]
 
-    def rows(entry: views.HistoryEntry) -> Rows:
+    def shown(entry: views.HistoryEntry) -> rows.Rows:
         reason = f": {entry.reason}" if entry.reason else ""
-        yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
-        yield Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
+        yield rows.Line(f"{rows.local_time(entry.at)}  {entry.what}{reason}", "", 1)
+        yield rows.Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
 
-    return found, [*subject, *listed(found.entries, rows, none="   Nothing is recorded.")]
+    return found, [*subject, *rows.listed(found.entries, shown, none="   Nothing is recorded.")]
 
 
 @ask(graph, options.limit(), _groups, options.as_of)
-def episodes(engine: Engine, /, **values: Any) -> Answer:
+def episodes(engine: Engine, /, **values: Any) -> rows.Answer:
     """List episodes, newest first.
 
     Example: commonplace graph episodes --limit 5
     """
     found = engine.graph.episodes(**values)
 
-    def row(each: views.EpisodeView) -> Row:
-        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
-        return Row(each.uuid, known, each.content)
+    def row(each: views.EpisodeView) -> rows.Row:
+        known = (rows.local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
+        return rows.Row(each.uuid, known, each.content)
 
-    return found, listed(found, row, none="No episodes. Keep one with `commonplace graph add`.")
+    return found, rows.listed(found, row, none="No episodes. Keep one with `commonplace graph add`.")
 
 
 @ask(graph, options.limit(), options.as_of)
-def communities(engine: Engine, /, **values: Any) -> Answer:
+def communities(engine: Engine, /, **values: Any) -> rows.Answer:
     """Show groups of closely related entities.
 
     Example: commonplace graph communities
     """
     found = engine.graph.communities(**values)
 
-    def rows(each: views.Community) -> Rows:
-        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
+    def shown(each: views.Community) -> rows.Rows:
+        yield rows.Row(each.name, (rows.counted(each.size, "entity", "entities"), rows.counted(each.facts, "fact")))
         rest = ", …" if each.size > len(each.entities) else ""
-        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+        yield rows.Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
 
-    return found, listed(found, rows, none="No related entities yet.")
+    return found, rows.listed(found, shown, none="No related entities yet.")
 
 
 @ask(graph)
-def disputes(engine: Engine, /) -> Answer:
+def disputes(engine: Engine, /) -> rows.Answer:
     """Show facts that contradict each other.
 
     Example: commonplace graph disputes
     """
     found = engine.graph.disputes()
 
-    def rows(each: views.Dispute) -> Rows:
-        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
-        yield from listed(each.relations, _fact, level=1)
+    def shown(each: views.Dispute) -> rows.Rows:
+        yield rows.Line(f"Disputed since {rows.local_time(each.since)}:", _WARNING)
+        yield from rows.listed(each.relations, _fact, level=1)
 
-    how = Line("\nSay which one is right:  commonplace graph settle ID --reason WHY" if found else "", "dim")
-    return found, [*listed(found, rows, none="Nothing is disputed."), how]
+    how = rows.Line("\nSay which one is right:  commonplace graph settle ID --reason WHY" if found else "", "dim")
+    return found, [*rows.listed(found, shown, none="Nothing is disputed."), how]
 
 
 @ask(graph)
-def status(engine: Engine, /) -> Answer:
+def status(engine: Engine, /) -> rows.Answer:
     """Count what the graph holds, by type.
 
     Example: commonplace graph status
     """
     found = engine.graph.stats()
     hold = f" ({found.current:,} {'holds' if found.current == 1 else 'hold'} now)" if found.relations else ""
-    disputed = f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`"
-    types = {"entities": counts_text(found.entity_types), "facts": counts_text(found.relation_types)}
+    disputed = f"{rows.counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`"
+    types = {"entities": rows.counts_text(found.entity_types), "facts": rows.counts_text(found.relation_types)}
     return found, [
-        Line(f"{holdings(found)}{hold}" or "The graph is empty.", "bold"),
-        Line(disputed if found.disputed else "", _WARNING),
-        *(Line(f"{name}: {text}" if text else "", "", 1) for name, text in types.items()),
+        rows.Line(f"{rows.holdings(found)}{hold}" or "The graph is empty.", "bold"),
+        rows.Line(disputed if found.disputed else "", _WARNING),
+        *(rows.Line(f"{name}: {text}" if text else "", "", 1) for name, text in types.items()),
     ]
 
 
@@ -424,9 +409,9 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
         say(drawn.drawing.rstrip("\n"))
         return
     where = {"out": None, "drawing": drawn.drawing} if out is None else {"out": str(out), "drawing": None}
-    drew = holdings({"entities": drawn.entities, "relations": drawn.facts})
+    drew = rows.holdings({"entities": drawn.entities, "relations": drawn.facts})
     capped = "; there is more" if drawn.is_capped else ""
-    emit(invocation, {**drawn.to_dict(), **where}, f"Drew {drew}{capped}: {out}")
+    rows.emit(invocation, {**drawn.to_dict(), **where}, f"Drew {drew}{capped}: {out}")
 
 
 @command(graph, _file)
@@ -441,7 +426,7 @@ def export(invocation: Invocation, /, file: Path) -> None:
     with opened(invocation) as engine:
         done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
     if not is_stream:
-        emit(invocation, done, Line(f"Wrote {holdings(done) or 'an empty graph'}: {done.path}", "bold"))
+        rows.emit(invocation, done, rows.Line(f"Wrote {rows.holdings(done) or 'an empty graph'}: {done.path}", "bold"))
 
 
 @command(graph, _file, options.dry_run, name="import", makes_store=True)
@@ -454,14 +439,14 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
     """
     with invocation.open(create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
-    found = holdings(done) or ("nothing new" if done.known else "an empty graph")
-    head = Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")
-    known = Line(f"{done.known:,} were already here and are unchanged." if done.known else "", "dim", 1)
-    emit(invocation, done, [head, known])
+    found = rows.holdings(done) or ("nothing new" if done.known else "an empty graph")
+    head = rows.Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")
+    known = rows.Line(f"{done.known:,} were already here and are unchanged." if done.known else "", "dim", 1)
+    rows.emit(invocation, done, [head, known])
 
 
 @ask(graph)
-def sync(engine: Engine, /) -> Answer:
+def sync(engine: Engine, /) -> rows.Answer:
     """Send queued episodes to Graphiti.
 
     With the local backend, which is the default, nothing is queued.
@@ -471,10 +456,10 @@ def sync(engine: Engine, /) -> Answer:
     done = engine.graph.sync()
     if done.backend == "local":
         return done, "The graph is local: nothing is queued."
-    sent = counted(done.delivered, "episode")
+    sent = rows.counted(done.delivered, "episode")
     unsure = f"{done.unsure:,} of these may have arrived; they are checked before being resent."
     return done, [
-        Line(f"Sent {sent} to {done.backend.capitalize()}; {done.waiting:,} queued.", "bold"),
-        Line(unsure if done.unsure else "", "", 1),
-        Line(f"{done.refused:,} of these were refused." if done.refused else "", _WARNING, 1),
+        rows.Line(f"Sent {sent} to {done.backend.capitalize()}; {done.waiting:,} queued.", "bold"),
+        rows.Line(unsure if done.unsure else "", "", 1),
+        rows.Line(f"{done.refused:,} of these were refused." if done.refused else "", _WARNING, 1),
     ]

@@ -12,31 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli import options
+from commonplace.cli import options, rows
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, say
-from commonplace.cli.rows import (
-    MAX_LISTED,
-    Answer,
-    Body,
-    Fields,
-    Line,
-    Row,
-    Rows,
-    counted,
-    emit,
-    holdings,
-    joined,
-    listed,
-    local_time,
-    more,
-    note,
-    print_rows,
-    size_text,
-    tagged,
-    tally,
-)
 from commonplace.dataclasses import asdict
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, UsageError
@@ -60,26 +39,27 @@ _OUTCOMES: Final = {
 }
 
 
-def _outcome(memory: Memory) -> Line:
+def _outcome(memory: Memory) -> rows.Line:
     done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
-    return Line(f"{done}: {memory.id} ({memory.tier})", "bold")
+    return rows.Line(f"{done}: {memory.id} ({memory.tier})", "bold")
 
 
-def _version(memory: Memory) -> Rows:
-    until = f" until {local_time(memory.expired_at)}" if memory.expired_at else ""
-    yield Line(f"Version {memory.version}, {local_time(memory.updated_at)}{until}", "bold")
-    yield Body(memory.content, is_whole=True)
+def _version(memory: Memory) -> rows.Rows:
+    until = f" until {rows.local_time(memory.expired_at)}" if memory.expired_at else ""
+    yield rows.Line(f"Version {memory.version}, {rows.local_time(memory.updated_at)}{until}", "bold")
+    yield rows.Body(memory.content, is_whole=True)
 
 
-def _whole(memory: Memory) -> Rows:
-    last = f", last {local_time(memory.last_used)}" if memory.last_used else ""
-    used = f"{counted(memory.use_count, 'use')}{last}; strength {memory.strength:.1f}"
+def _whole(memory: Memory) -> rows.Rows:
+    last = f", last {rows.local_time(memory.last_used)}" if memory.last_used else ""
+    used = f"{rows.counted(memory.use_count, 'use')}{last}; strength {memory.strength:.1f}"
+    since = f"version {memory.version} since {rows.local_time(memory.updated_at)}"
     fields = {
         "id": memory.id,
         "tier": f"{memory.tier} ({memory.status})",
-        "at": local_time(memory.at),
-        "stored": f"{local_time(memory.created_at)}, version {memory.version} since {local_time(memory.updated_at)}",
-        "expired": local_time(memory.expired_at),
+        "at": rows.local_time(memory.at),
+        "stored": f"{rows.local_time(memory.created_at)}, {since}",
+        "expired": rows.local_time(memory.expired_at),
         "retention": f"{memory.retention:.3f}; {used}",
         "category": memory.category,
         "tags": ", ".join(memory.tags),
@@ -93,7 +73,7 @@ def _whole(memory: Memory) -> Rows:
         "forced": "yes" if memory.is_forced else "",
         "metadata": json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else "",
     }
-    yield from (Body(memory.content, 0, is_whole=True), "", Fields(fields))
+    yield from (rows.Body(memory.content, 0, is_whole=True), "", rows.Fields(fields))
 
 
 def _json_object(_: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
@@ -135,7 +115,7 @@ _tier_option = _stored_tier(help=f"{_TIERS} [default: short, or medium with --se
 @click.option("--session", metavar="NAME", help="The conversation it belongs to.")
 @click.option("--id", metavar="ID", help="Your own id; a memory that has it gets a new version.")
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
-def remember(engine: Engine, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> Answer:
+def remember(engine: Engine, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> rows.Answer:
     """Store TEXT, or standard input, as a memory.
 
     Secrets are replaced. A duplicate is not stored again: the known memory counts as used.
@@ -150,7 +130,7 @@ def remember(engine: Engine, /, text: tuple[str, ...], file: Path | None, force:
 
 
 @ask(None, _id, _text, _stored_tier(help=_TIERS), _fields)
-def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> Answer:  # noqa: A002
+def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> rows.Answer:  # noqa: A002
     """Write a new version of memory ID.
 
     Fields that you do not give keep their values. --tag, --entity and --metadata replace all that were there. Old
@@ -166,7 +146,7 @@ def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None,
 @ask(None, _id, options.as_of)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
-def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> Answer:  # noqa: A002
+def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> rows.Answer:  # noqa: A002
     """Show memory ID.
 
     Example: commonplace get 3f2a --versions
@@ -175,7 +155,7 @@ def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bo
     if versions:
         old = engine.versions(whole)
         engine.log_use(whole)
-        return old, listed(old, _version)
+        return old, rows.listed(old, _version)
     memory = engine.get(whole, as_of=as_of, touch=touch)
     engine.log_use(whole)
     return memory, _whole(memory)
@@ -202,15 +182,15 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
         passed = values["offset"] + len(found)
         is_more = len(found) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": passed})
 
-    def row(memory: Memory) -> Row:
+    def row(memory: Memory) -> rows.Row:
         status = "" if memory.status == "active" else memory.status
         kept = f"retention {memory.retention:.2f}"
-        known = (memory.tier, status, local_time(memory.at), kept, memory.source, tagged(memory.tags))
-        return Row(memory.id, known, memory.content)
+        known = (memory.tier, status, rows.local_time(memory.at), kept, memory.source, rows.tagged(memory.tags))
+        return rows.Row(memory.id, known, memory.content)
 
     where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
     none = f"No memories{where}. Keep one with `commonplace remember`."
-    emit(invocation, found, listed(found, row, none="No such memories." if is_filtered else none))
+    rows.emit(invocation, found, rows.listed(found, row, none="No such memories." if is_filtered else none))
     notify((f"there are more; see them with --offset {passed}",) if is_more else (), invocation)
 
 
@@ -219,7 +199,7 @@ def memory() -> None:
     """Link, review, archive and restore memories."""
 
 
-def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]) -> Answer:
+def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]) -> rows.Answer:
     # Each is looked up before any is changed: a wrong id among many leaves all as they were.
     done = [act(id_) for id_ in [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]]
     return done, map(_outcome, done)
@@ -229,7 +209,7 @@ _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
 
 
 @ask(memory, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2."))
-def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> Answer:
+def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> rows.Answer:
     """Count a use of memories.
 
     Three uses in seven days move a memory to the next tier.
@@ -264,14 +244,14 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
     with opened(invocation) as engine:
         if given is not None:
             done = engine.answer(given, "".join(ids), reason=reason, text=text)
-            emit(invocation, done, Line(f"{done['id']} settled: {done['answer']}", "green"))
+            rows.emit(invocation, done, rows.Line(f"{done['id']} settled: {done['answer']}", "green"))
         elif ids:
-            emit(invocation, *_for_each(engine, ids, engine.review))
+            rows.emit(invocation, *_for_each(engine, ids, engine.review))
         elif options.can_ask(invocation):
             _ask_all(engine, reason)
         else:
             found = engine.questions()
-            emit(invocation, found, _questions(found), value={"questions": [each.to_dict() for each in found]})
+            rows.emit(invocation, found, _questions(found), value={"questions": [each.to_dict() for each in found]})
 
 
 _KEYS: Final = {
@@ -288,33 +268,33 @@ _KEYS: Final = {
 }
 
 
-def _question(question: Question) -> Rows:
-    yield Line(question.question, "bold yellow")
+def _question(question: Question) -> rows.Rows:
+    yield rows.Line(question.question, "bold yellow")
     if question.why:
-        yield Line(question.why, "dim", 1)
+        yield rows.Line(question.why, "dim", 1)
     for place, side in enumerate(question.sides, 1):
-        known = filter(None, (local_time(side.at), side.source, f"trust {side.trust:.2f}"))
-        yield Row(f"{place}. {' · '.join(known)}", (side.id,), side.text)
+        known = filter(None, (rows.local_time(side.at), side.source, f"trust {side.trust:.2f}"))
+        yield rows.Row(f"{place}. {' · '.join(known)}", (side.id,), side.text)
 
 
-def _unasked(question: Question) -> Rows:
+def _unasked(question: Question) -> rows.Rows:
     yield from _question(question)
-    yield Line(f"Answer {', '.join(question.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
-    yield Line(f"commonplace review --answer {question.id} ANSWER", "dim")
+    yield rows.Line(f"Answer {', '.join(question.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
+    yield rows.Line(f"commonplace review --answer {question.id} ANSWER", "dim")
 
 
-def _questions(found: Sequence[Question]) -> Rows:
-    return listed(found, _unasked, none="Nothing waits for you.")
+def _questions(found: Sequence[Question]) -> rows.Rows:
+    return rows.listed(found, _unasked, none="Nothing waits for you.")
 
 
 def _ask_all(engine: Engine, reason: str) -> None:
     found = engine.questions()
     if not found:
-        print_rows(_questions(found))
+        rows.print_rows(_questions(found))
     for place, each in enumerate(found, 1):
         keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in each.answers]
-        print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
-        print_rows([Line("   ".join((*keys, "l later", "q quit")), "cyan")])
+        rows.print_rows([rows.Line(f"{place} of {len(found)}", "dim"), *_question(each)])
+        rows.print_rows([rows.Line("   ".join((*keys, "l later", "q quit")), "cyan")])
         chosen = text = ""
         while chosen not in (*each.answers, "later", "quit"):
             chosen = _KEYS.get(click.getchar(), "")
@@ -325,17 +305,17 @@ def _ask_all(engine: Engine, reason: str) -> None:
         if chosen == "edit":
             text = click.prompt("What is right (Enter leaves it as it was)", "", show_default=False)
             if not text.strip():
-                print_rows([Line("left as it was", "dim", 1)])
+                rows.print_rows([rows.Line("left as it was", "dim", 1)])
                 continue
         try:
             done = engine.answer(each.id, chosen, reason=reason, text=text)
-            print_rows([Line(f"settled: {done['answer']}", "green", 1)])
+            rows.print_rows([rows.Line(f"settled: {done['answer']}", "green", 1)])
         except (NotFoundError, UsageError) as error:
-            print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
+            rows.print_rows([rows.Line(f"{error}", "red", 1)])  # the rest can still be answered
 
 
 @ask(memory, _ids)
-def archive(engine: Engine, /, ids: tuple[str, ...]) -> Answer:
+def archive(engine: Engine, /, ids: tuple[str, ...]) -> rows.Answer:
     """Hide memories from searches without deleting them.
 
     `commonplace memory restore` brings one back; `commonplace store gc` deletes it after 30 days.
@@ -346,7 +326,7 @@ def archive(engine: Engine, /, ids: tuple[str, ...]) -> Answer:
 
 
 @ask(memory, _ids)
-def restore(engine: Engine, /, ids: tuple[str, ...]) -> Answer:
+def restore(engine: Engine, /, ids: tuple[str, ...]) -> rows.Answer:
     """Bring archived memories back.
 
     Example: commonplace memory restore 3f2a
@@ -362,7 +342,7 @@ def restore(engine: Engine, /, ids: tuple[str, ...]) -> Answer:
 @click.option("--remove", is_flag=True, help="Delete the links from SOURCE to TARGET instead.")
 def link(
     engine: Engine, /, source: str | None, target: str | None, type_: str | None, strength: float, remove: bool
-) -> Answer:
+) -> rows.Answer:
     """Link memories, or list links.
 
     With SOURCE and TARGET, link them; with SOURCE, list its links; with neither, list all.
@@ -376,7 +356,7 @@ def link(
         links = engine.links(source and engine.get(source, touch=False).id)
     elif remove:
         removed = engine.unlink(source, target, type_)
-        return {"removed": removed}, f"Removed {counted(removed, 'link')}"
+        return {"removed": removed}, f"Removed {rows.counted(removed, 'link')}"
     else:
         links = [engine.link(source, target, type_ or "related", strength)]
 
@@ -384,7 +364,7 @@ def link(
         return f"{link['source']} → {link['target']}  {link['type']} ({link['strength']:.2f})"
 
     found = [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
-    return found, listed(found, row, none="No links.")
+    return found, rows.listed(found, row, none="No links.")
 
 
 _OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
@@ -402,12 +382,12 @@ _MAX_TEXT: Final = 72
 
 
 def _gone(receipt: ForgetReceipt) -> str:
-    gone = holdings(receipt.counts, _OWNERS) or "nothing"
+    gone = rows.holdings(receipt.counts, _OWNERS) or "nothing"
     derived = receipt.counts.get("derived", 0)
     return f"{gone}, {derived:,} of them as copies of the others" if derived else gone
 
 
-def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> Rows:
+def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> rows.Rows:
     """Yield what was deleted and how that was verified, or what would go, with its texts by id.
 
     Args:
@@ -417,45 +397,49 @@ def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> Ro
         yield "Nothing to forget: nothing was archived that long ago."
         return
     what = f"namespace {receipt.namespace!r} with {_gone(receipt)}" if whole else _gone(receipt)
-    yield Line(f"{'Would forget' if receipt.dry_run else 'Forgot'} {what}", "bold")
-    if parts := tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
-        yield Line(f"with {parts}", "dim", 1)
-    for id_ in receipt.ids[:MAX_LISTED]:
+    yield rows.Line(f"{'Would forget' if receipt.dry_run else 'Forgot'} {what}", "bold")
+    if parts := rows.tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
+        yield rows.Line(f"with {parts}", "dim", 1)
+    for id_ in receipt.ids[: rows.MAX_LISTED]:
         text = " ".join(texts.get(id_, "").split())
-        yield Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), level=1)
-    yield from more(len(receipt.ids))
+        yield rows.Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), level=1)
+    yield from rows.more(len(receipt.ids))
     if receipt.dry_run:
         yield from _left(receipt)
         return
-    size = size_text(sum(size for _, size in receipt.checked))
-    looked = f"Searched {counted(len(receipt.checked), 'file')} of the store ({size})"
+    size = rows.size_text(sum(size for _, size in receipt.checked))
+    looked = f"Searched {rows.counted(len(receipt.checked), 'file')} of the store ({size})"
     if receipt.verified:
-        yield Line(f"{looked}: nothing of it is left.", "green")
+        yield rows.Line(f"{looked}: nothing of it is left.", "green")
     else:
-        left = tally([(len(receipt.found), "trace", "")])
+        left = rows.tally([(len(receipt.found), "trace", "")])
         parts_left = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
-        yield Line(f"{looked}: {joined(parts_left) or 'not verified'}.", "red" if receipt.found else "yellow")
+        yield rows.Line(f"{looked}: {rows.joined(parts_left) or 'not verified'}.", "red" if receipt.found else "yellow")
     yield from _undone(receipt)
     yield from _left(receipt)
-    yield Line(f"Receipt {receipt.id}", "dim")
+    yield rows.Line(f"Receipt {receipt.id}", "dim")
 
 
-def _undone(receipt: ForgetReceipt, said: str = "") -> Rows:
-    yield from listed(receipt.found, lambda left: Line(f"{said}{left[0]}: {left[1]}", "red", 1), limit=MAX_LISTED)
-    yield from listed(receipt.waiting, lambda what: Line(f"waiting: {what}", "yellow", 1), limit=MAX_LISTED)
+def _undone(receipt: ForgetReceipt, said: str = "") -> rows.Rows:
+    yield from rows.listed(
+        receipt.found, lambda left: rows.Line(f"{said}{left[0]}: {left[1]}", "red", 1), limit=rows.MAX_LISTED
+    )
+    yield from rows.listed(
+        receipt.waiting, lambda what: rows.Line(f"waiting: {what}", "yellow", 1), limit=rows.MAX_LISTED
+    )
 
 
-def _left(receipt: ForgetReceipt) -> Rows:
-    yield from map(note, receipt.notices)
+def _left(receipt: ForgetReceipt) -> rows.Rows:
+    yield from map(rows.note, receipt.notices)
     title = "Not deleted, because it is outside the store:"
-    yield from listed(receipt.outside, lambda what: Line(what, "dim", 1), title, "dim", limit=MAX_LISTED)
+    yield from rows.listed(receipt.outside, lambda what: rows.Line(what, "dim", 1), title, "dim", limit=rows.MAX_LISTED)
 
 
-def _past(receipt: ForgetReceipt) -> Rows:
+def _past(receipt: ForgetReceipt) -> rows.Rows:
     proof = "verified" if receipt.verified else "waiting" if receipt.waiting else "not verified"
-    at = local_time(datetime.fromtimestamp(receipt.at, UTC))
-    yield Line(f"{at}  {_gone(receipt)}: {proof}", "" if receipt.verified else "yellow")
-    yield Line(f"receipt {receipt.id}", "dim", 1)
+    at = rows.local_time(datetime.fromtimestamp(receipt.at, UTC))
+    yield rows.Line(f"{at}  {_gone(receipt)}: {proof}", "" if receipt.verified else "yellow")
+    yield rows.Line(f"receipt {receipt.id}", "dim", 1)
     yield from _undone(receipt, "still in ")
 
 
@@ -486,7 +470,7 @@ def forget(
             raise click.UsageError("--receipts lists past deletions; it takes no other option")
         with invocation.open() as engine:
             found = engine.receipts()
-        emit(invocation, found, listed(found, _past, none="Nothing was forgotten in this namespace."))
+        rows.emit(invocation, found, rows.listed(found, _past, none="Nothing was forgotten in this namespace."))
         return SUCCESS
 
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
@@ -543,10 +527,10 @@ def _delete(
             lambda id_: engine.graph.relation(id_).fact,
             lambda id_: engine.graph.entity(id_).name,
         )
-        for id_ in receipt.ids[:MAX_LISTED] if dry_run and not invocation.as_json else ():
+        for id_ in receipt.ids[: rows.MAX_LISTED] if dry_run and not invocation.as_json else ():
             for read in reads:
                 with suppress(NotFoundError):
                     texts[id_] = read(id_)
                     break
-    emit(invocation, receipt, _receipt(receipt, whole, texts), has_notices=True)
+    rows.emit(invocation, receipt, _receipt(receipt, whole, texts), has_notices=True)
     return SUCCESS if dry_run or receipt.verified else FAILURE

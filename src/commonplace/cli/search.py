@@ -11,28 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli import options
+from commonplace.cli import options, rows
 from commonplace.cli.app import FAILURE, SUCCESS, command, opened, report
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import CALLER, console, notify, print_json, say
-from commonplace.cli.rows import (
-    INDENT,
-    MAX_LINES,
-    MAX_LISTED,
-    Line,
-    Row,
-    Rows,
-    columns,
-    counted,
-    emit,
-    emit_text,
-    listed,
-    local_time,
-    packed,
-    styled,
-    tagged,
-    wrapped,
-)
 from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, NotFoundError, StoreMissingError, UsageError
 from commonplace.formats.escaping import harmless, harmless_line
@@ -67,22 +49,22 @@ def _show(
         notice = "; ".join(filter(None, ["nothing relevant found", _held_back(result)]))
         result = replace(result, notices=(*result.notices, notice))
     if form == "fenced" and not invocation.as_json:
-        emit_text(invocation, result, result.to_text())
+        rows.emit_text(invocation, result, result.to_text())
         return
 
-    rows = (_recalled if of_memories else _results)(result, receipts, has_stages=invocation.is_verbose)
+    shown = (_recalled if of_memories else _results)(result, receipts, has_stages=invocation.is_verbose)
     if form == "brief":
-        rows = _brief(result)
+        shown = _brief(result)
     elif form == "paths-only":
         # The path of each file once, best first, or the id of what is in no file.
-        rows = dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
-    emit(invocation, result, rows, value={**result.to_dict(), "why": receipts} if form == "why" else None)
+        shown = dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
+    rows.emit(invocation, result, shown, value={**result.to_dict(), "why": receipts} if form == "why" else None)
 
 
-def _results(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> Rows:
+def _results(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> rows.Rows:
     from commonplace.search.result import reference
 
-    yield Line(f'{_TITLES[result.method]} retrieval for: "{result.query}"', "bold")
+    yield rows.Line(f'{_TITLES[result.method]} retrieval for: "{result.query}"', "bold")
     if result.agent:
         yield f"Agent strategy: {result.agent} (types: {', '.join(result.wanted.types) or 'all'})"
     if has_stages:
@@ -101,37 +83,37 @@ def _results(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: b
         yield from _names("References: ", names[:_MAX_REFERENCES] + ["…"] * (len(names) > _MAX_REFERENCES))
 
 
-def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> Rows:
+def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> rows.Rows:
     from commonplace.dates.time import moment_of
 
     if has_stages:
         yield from _stages(result)
     places = {hit.id: rank for rank, hit in enumerate(result.hits, 1)}
     for rank, hit in enumerate(result.hits, 1):
-        when = "" if hit.at is None else local_time(moment_of(hit.at))
+        when = "" if hit.at is None else rows.local_time(moment_of(hit.at))
         # A newer memory ranks before the older one even if its score is lower.
         older = places.get(result.trace.moved.get(hit.id, ""))
         newer = f"newer than {older}" if older else ""
-        known = (_rating(hit), newer, _older(hit), hit.tier, when, hit.source, tagged(hit.tags))
-        yield Row(hit.owner_id, known, before=f"{rank}. ")
+        known = (_rating(hit), newer, _older(hit), hit.tier, when, hit.source, rows.tagged(hit.tags))
+        yield rows.Row(hit.owner_id, known, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
         yield from _grounds(rank, receipts, result)
     yield from _missing(result, "No memory is about this.", f"{_TRY}.")
     if result.hits:
-        yield Line(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", "dim")
+        yield rows.Line(f"{rows.counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", "dim")
 
 
-def _names(before: str, names: Sequence[str], style: str = "") -> Rows:
-    first, *rest = [styled(f"{name},", style=style) for name in names[:-1]] + [styled(names[-1], style=style)]
-    return packed([styled((before, style), first), *rest], " ", _room())
+def _names(before: str, names: Sequence[str], style: str = "") -> rows.Rows:
+    first, *rest = [rows.styled(f"{name},", style=style) for name in names[:-1]] + [rows.styled(names[-1], style=style)]
+    return rows.packed([rows.styled((before, style), first), *rest], " ", _room())
 
 
-def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
+def _missing(result: SearchResult, nothing: str, hint: str) -> rows.Rows:
     if not result.hits:
-        yield Line(nothing, "bold")
+        yield rows.Line(nothing, "bold")
         if result.trace.candidates:
-            yield Line(hint, "dim", 1)
-    yield Line(_held_back(result), "dim")
+            yield rows.Line(hint, "dim", 1)
+    yield rows.Line(_held_back(result), "dim")
 
 
 def _held_back(result: SearchResult) -> str:
@@ -140,19 +122,19 @@ def _held_back(result: SearchResult) -> str:
     return f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}; --min-score 0 shows them"
 
 
-def _brief(result: SearchResult) -> Rows:
+def _brief(result: SearchResult) -> rows.Rows:
     from commonplace.search.result import excerpt
 
     room = _room()
     for rank, hit in enumerate(result.hits, 1):
         pieces = _head(rank, hit)
-        head = styled(" ").join(pieces if hit.path else pieces[:2])
-        line = styled(head, ": ", (excerpt(hit, result.query, limit=_BRIEF_CHARACTERS).text, "dim"))
+        head = rows.styled(" ").join(pieces if hit.path else pieces[:2])
+        line = rows.styled(head, ": ", (excerpt(hit, result.query, limit=_BRIEF_CHARACTERS).text, "dim"))
         line.truncate(max(room, head.cell_len), overflow="ellipsis")
         yield line
 
 
-def _stages(result: SearchResult) -> Rows:
+def _stages(result: SearchResult) -> rows.Rows:
     stages = {stage.name: stage for stage in result.stages}
 
     def took(*names: str) -> str:
@@ -162,20 +144,20 @@ def _stages(result: SearchResult) -> Rows:
     recall = [f"{label} {stages[name].candidates}" for name, label in _RECALL.items() if name in stages]
     if recall:
         found = stages["signals"].candidates if "signals" in stages else 0
-        yield f"Stage 1 ({', '.join(recall)}): {counted(found, 'candidate')} ({took('query', *_RECALL)})"
+        yield f"Stage 1 ({', '.join(recall)}): {rows.counted(found, 'candidate')} ({took('query', *_RECALL)})"
     again = "" if recall else ", remembered from a moment ago"
     ranking = took(*(name for name in stages if name != "query" and name not in _RECALL))
-    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {counted(len(result.hits), 'result')} ({ranking})"
+    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {rows.counted(len(result.hits), 'result')} ({ranking})"
 
 
-def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
+def hit_rows(rank: int, hit: Hit, query: str) -> rows.Rows:
     """Yield one numbered hit with the part of its text that matches, the matching words emphasised."""
     from commonplace.search.result import copies_named
 
-    yield from packed(_head(rank, hit), " ", _room())
-    yield Line(_older(hit), "dim", 1)
+    yield from rows.packed(_head(rank, hit), " ", _room())
+    yield rows.Line(_older(hit), "dim", 1)
     if hit.copies:
-        yield from _names(f"{INDENT}the same in ", [harmless_line(name) for name in copies_named(hit)], "dim")
+        yield from _names(f"{rows.INDENT}the same in ", [harmless_line(name) for name in copies_named(hit)], "dim")
     yield from _snippet(hit, query)
 
 
@@ -184,8 +166,8 @@ def _head(rank: int, hit: Hit) -> list[Text]:
 
     name = harmless_line(hit.heading if hit.path else hit.kind)
     name = f"{name[: _MAX_HEADING - 1]}…" if len(name) > _MAX_HEADING else name
-    head = [styled(f"{rank}. ", (harmless_line(location(hit)), "cyan")), styled(f"({_rating(hit)})")]
-    return [*head, styled(name, style="bold")] if name else head
+    head = [rows.styled(f"{rank}. ", (harmless_line(location(hit)), "cyan")), rows.styled(f"({_rating(hit)})")]
+    return [*head, rows.styled(name, style="bold")] if name else head
 
 
 def _rating(hit: Hit) -> str:
@@ -203,56 +185,56 @@ def _room() -> int:
     return target.width if target.is_terminal or environment.get("COLUMNS") else _UNBOUND
 
 
-def _snippet(hit: Hit, query: str) -> Rows:
+def _snippet(hit: Hit, query: str) -> rows.Rows:
     """Yield the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
     from commonplace.search.result import excerpt, is_code
 
     chosen = excerpt(hit, query)
-    marked = styled(chosen.text, style="dim")
+    marked = rows.styled(chosen.text, style="dim")
     for start, end in chosen.emphasis:
         marked.stylize("bold not dim", start, end)
-    width = columns(_room())
+    width = rows.columns(_room())
     for line in marked.split("\n"):
         if is_code(hit):
             line.truncate(width, overflow="ellipsis")
-        for part in [line] if is_code(hit) else wrapped(line, width):
-            yield styled(INDENT) + part
+        for part in [line] if is_code(hit) else rows.wrapped(line, width):
+            yield rows.styled(rows.INDENT) + part
 
 
-def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:
+def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> rows.Rows:
     for receipt in receipts[rank - 1 : rank]:
-        yield Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
+        yield rows.Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
         added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
         if added:
-            yield Line(f"added: {', '.join(added)}", "dim", 1)
+            yield rows.Line(f"added: {', '.join(added)}", "dim", 1)
 
 
-def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
+def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> rows.Rows:
     from commonplace.search.result import location
 
     hit = result.hits[rank - 1]
-    yield Line(f"{location(hit)} {receipt.explain(rank, result.hits)}", "bold")
+    yield rows.Line(f"{location(hit)} {receipt.explain(rank, result.hits)}", "bold")
     likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
-    yield Line(f"{INDENT}score {receipt.score:.2f}{likely}", "dim")
-    for line in wrapped(styled(harmless(hit.text), style="dim"), columns(_room()))[:MAX_LINES]:
-        yield styled(INDENT) + line
+    yield rows.Line(f"{rows.INDENT}score {receipt.score:.2f}{likely}", "dim")
+    for line in rows.wrapped(rows.styled(harmless(hit.text), style="dim"), rows.columns(_room()))[: rows.MAX_LINES]:
+        yield rows.styled(rows.INDENT) + line
     yield ""
     if receipt.reranked_by:
-        yield f"{INDENT}re-ranked by {receipt.reranked_by}; it was candidate {receipt.first_rank} before"
+        yield f"{rows.INDENT}re-ranked by {receipt.reranked_by}; it was candidate {receipt.first_rank} before"
         yield ""
     names = max((len(share.name) for share in receipt.signals), default=0)
     for share in receipt.signals:
         weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
         adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
-        yield f"{INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}"
-    yield f"\n{INDENT}words found: {', '.join(receipt.matched_terms) or 'none'}"
-    yield f"{INDENT}words missing: {', '.join(receipt.missing_terms) or 'none'}"
-    title = f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):"
+        yield f"{rows.INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}"
+    yield f"\n{rows.INDENT}words found: {', '.join(receipt.matched_terms) or 'none'}"
+    yield f"{rows.INDENT}words missing: {', '.join(receipt.missing_terms) or 'none'}"
+    title = f"\nLeft out ({rows.counted(len(receipt.rejected), 'candidate')}):"
 
-    def left_out(one: Rejected) -> Line:
-        return Line(f"{one.rank}. {one.reference} ({one.score:.2f}): {one.reason}", level=1)
+    def left_out(one: Rejected) -> rows.Line:
+        return rows.Line(f"{one.rank}. {one.reference} ({one.score:.2f}): {one.reason}", level=1)
 
-    yield from listed(receipt.rejected, left_out, title, limit=MAX_LISTED)
+    yield from rows.listed(receipt.rejected, left_out, title, limit=rows.MAX_LISTED)
 
 
 def _settings(invocation: Invocation, form: str | None, values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
@@ -341,7 +323,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
         with suppress(CommonplaceError):  # a damaged store of the user does not concern this search
             if hidden := hidden_memories(loaded):
-                count = counted(len(hidden), "memory", "memories")
+                count = rows.counted(len(hidden), "memory", "memories")
                 move = "`commonplace init --move-memories` moves them"
                 notice = f"your user store holds {count} that a project does not find: {move}"
                 result = replace(result, notices=(*result.notices, notice))
@@ -386,7 +368,7 @@ def why(invocation: Invocation, /, query: str, hits: tuple[str, ...], *, mark: V
             engine.mark(query, result.hits[chosen - 1].owner_id, mark)
     said = () if mark is None else (_MARKED[mark],)
     notify((*result.notices, *said), invocation)
-    emit(invocation, receipt, _receipt(receipt, chosen, result))
+    rows.emit(invocation, receipt, _receipt(receipt, chosen, result))
 
 
 _MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
@@ -419,7 +401,7 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
         made = engine.context(" ".join(task), **given)
         engine.log_retrieval(made, "context")
     nothing = _NOTHING if made.task.strip() else _NOTHING_YET
-    emit_text(invocation, made, made.text, _NO_ROOM if made.left_out else nothing)
+    rows.emit_text(invocation, made, made.text, _NO_ROOM if made.left_out else nothing)
     return SUCCESS
 
 

@@ -11,29 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import commonplace
-from commonplace.cli import options
+from commonplace.cli import options, rows
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
-from commonplace.cli.rows import (
-    MAX_LISTED,
-    STORED,
-    Answer,
-    Body,
-    Line,
-    Row,
-    Rows,
-    counted,
-    counts_text,
-    emit,
-    holdings,
-    listed,
-    local_time,
-    memory_texts,
-    note,
-    size_text,
-)
 from commonplace.dataclasses import asdict
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.formats.escaping import harmless_line
@@ -108,13 +90,13 @@ def init(
     hides = None if outer is None else str(outer)
     value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     value |= {"granted_to": grant_to} if grant_to else {}
-    rows = [f"There is already a store at {store}; what it holds was left as it is."]
+    shown = [f"There is already a store at {store}; what it holds was left as it is."]
     if not existed:
-        rows = [f"Created {store}", "Next: commonplace index build"]
-        rows[1:1] = [f"Imported {counted(taken, 'memory', 'memories')} from its pages"] if taken else []
-    rows += [f"The role {grant_to} may read and write it."] if grant_to else []
-    rows += [f"Moved {counted(moved, 'memory', 'memories')} here from your user store."] if moved else []
-    emit(invocation, value, rows)
+        shown = [f"Created {store}", "Next: commonplace index build"]
+        shown[1:1] = [f"Imported {rows.counted(taken, 'memory', 'memories')} from its pages"] if taken else []
+    shown += [f"The role {grant_to} may read and write it."] if grant_to else []
+    shown += [f"Moved {rows.counted(moved, 'memory', 'memories')} here from your user store."] if moved else []
+    rows.emit(invocation, value, shown)
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
@@ -130,7 +112,9 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return 0
     if not texts:
         return 0
-    found = f"your user store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"
+    found = (
+        f"your user store, {user_store()}, holds {rows.counted(len(texts), 'memory', 'memories')} not found from here"
+    )
     if not is_agreed and not invocation.as_json and sys.stdin.isatty():
         for text in texts[:3]:
             say(f"  {harmless_line(text[:80])}", err=True)
@@ -142,21 +126,23 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return move_hidden_memories(here, loaded, progress)
 
 
-def _imported(report: ImportReport, source: Path) -> Rows:
-    sorts = {sort: getattr(report, sort) for sort in STORED}
-    outcomes = {name: holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES}
+def _imported(report: ImportReport, source: Path) -> rows.Rows:
+    sorts = {sort: getattr(report, sort) for sort in rows.STORED}
+    outcomes = {
+        name: rows.holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES
+    }
     done = "Would import" if report.is_dry_run else "Imported"
-    yield Line(f"{done} {outcomes['added'] or 'nothing new'} from {source} ({report.format})", "bold")
+    yield rows.Line(f"{done} {outcomes['added'] or 'nothing new'} from {source} ({report.format})", "bold")
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
-            yield Line(f"{words}: {outcomes[name]}", "", 1)
-    yield from listed(report.conflicts, lambda each: Line(each, "", 2), limit=MAX_LISTED)
+            yield rows.Line(f"{words}: {outcomes[name]}", "", 1)
+    yield from rows.listed(report.conflicts, lambda each: rows.Line(each, "", 2), limit=rows.MAX_LISTED)
     if report.problems:
-        yield Line(f"{counted(len(report.problems), 'problem')}:", "yellow", 1)
-        yield from listed(report.problems, lambda each: Line(str(each), "yellow", 2), limit=MAX_LISTED)
-    yield from listed(report.notices, note, limit=MAX_LISTED)
+        yield rows.Line(f"{rows.counted(len(report.problems), 'problem')}:", "yellow", 1)
+        yield from rows.listed(report.problems, lambda each: rows.Line(str(each), "yellow", 2), limit=rows.MAX_LISTED)
+    yield from rows.listed(report.notices, rows.note, limit=rows.MAX_LISTED)
     if report.is_dry_run:
-        yield Line("Nothing was written.", "dim", 1)
+        yield rows.Line("Nothing was written.", "dim", 1)
 
 
 @click.group(cls=Group)
@@ -171,7 +157,7 @@ for _command in (forget_namespace, gc):
 @ask(store, is_long=True, fails=lambda found: not found["healthy"])
 @click.option("--no-mend", is_flag=True, help="Only examine and report; change nothing.")
 @click.option("--secrets", is_flag=True, help="Also replace stored secrets with placeholders.")
-def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> Answer:
+def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> rows.Answer:
     """Check store, index and model data; repair the index.
 
     A faulty index is rebuilt, and interrupted deletions are finished. --secrets also replaces stored keys, tokens and
@@ -182,27 +168,27 @@ def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> Answer:
     """
     found, place = engine.doctor(mend=not no_mend, secrets=secrets), engine.settings.store.path
 
-    def rows() -> Rows:
+    def shown() -> rows.Rows:
         yield f"Store: {place}"
         for part in found.checked:
             findings = [finding for finding in found.findings if finding.part == part]
             if not findings:
-                yield Line(f"  {part}: ok", "green")
+                yield rows.Line(f"  {part}: ok", "green")
             for each in findings:
                 fate = "repaired" if each.mended else f"not repaired: {each.remedy}"
-                yield Line(f"  {part}: {each.problem} ({fate})", "yellow" if each.mended else "red")
+                yield rows.Line(f"  {part}: {each.problem} ({fate})", "yellow" if each.mended else "red")
             # What is mended in the store may still be open elsewhere.
             for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
-                yield Line(f"  {part}: now {remedy}", "yellow")
+                yield rows.Line(f"  {part}: now {remedy}", "yellow")
 
-    return {"store": place, "healthy": found.is_healthy, **asdict(found)}, rows()
+    return {"store": place, "healthy": found.is_healthy, **asdict(found)}, shown()
 
 
 _file = click.argument("file", type=options.ANY_FILE)
 
 
 @ask(store, _file, is_long=True, has_notices=True)
-def backup(engine: Engine, /, file: Path) -> Answer:
+def backup(engine: Engine, /, file: Path) -> rows.Answer:
     """Write a complete copy of the store to FILE.
 
     Other processes may keep working. The copy is verified before it gets its name.
@@ -210,11 +196,11 @@ def backup(engine: Engine, /, file: Path) -> Answer:
     Example: commonplace backup ~/backups/billing.zip
     """
     report = engine.backup(file)
-    pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
+    pages = f" and {rows.counted(report.files, 'Markdown page')}" if report.files else ""
     return report, [
-        Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold"),
-        Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1),
-        *(Line(f"note: {each}", "yellow", 1) for each in report.notices),
+        rows.Line(f"Backed up to {report.path} ({rows.size_text(report.size)})", "bold"),
+        rows.Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1),
+        *(rows.Line(f"note: {each}", "yellow", 1) for each in report.notices),
     ]
 
 
@@ -230,14 +216,14 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
         report = commonplace.restore(file, place, replace=replace, progress=progress)
-    pages = f", with {counted(report.files, 'Markdown page')}" if report.files else ""
-    when = f"As it was on {local_time(report.backed_up_at)}, change {report.change:,}{pages}"
-    rows = [
-        Line(f"Restored {report.directory} from {file}", "bold"),
-        Line(f"{when}; the next search builds the index.", "dim", 1),
-        Line(f"The store that was there is kept at {report.kept}" if report.kept else "", "", 1),
+    pages = f", with {rows.counted(report.files, 'Markdown page')}" if report.files else ""
+    when = f"As it was on {rows.local_time(report.backed_up_at)}, change {report.change:,}{pages}"
+    shown = [
+        rows.Line(f"Restored {report.directory} from {file}", "bold"),
+        rows.Line(f"{when}; the next search builds the index.", "dim", 1),
+        rows.Line(f"The store that was there is kept at {report.kept}" if report.kept else "", "", 1),
     ]
-    emit(invocation, report, rows)
+    rows.emit(invocation, report, shown)
 
 
 @command(store, _file)
@@ -257,13 +243,13 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     if is_stream:
         return
     has_old = report.versions > report.memories
-    versions = f"{counted(report.versions, 'version')} of the memories, " if has_old else ""
-    rows = [
-        Line(f"Exported {holdings(report) or 'nothing'} to {report.path}", "bold"),
-        Line(f"{versions}{counted(report.lines + 1, 'line')}, {size_text(report.size)}", "dim", 1),
-        Line(f"sha256 {report.sha256}", "dim", 1),
+    versions = f"{rows.counted(report.versions, 'version')} of the memories, " if has_old else ""
+    shown = [
+        rows.Line(f"Exported {rows.holdings(report) or 'nothing'} to {report.path}", "bold"),
+        rows.Line(f"{versions}{rows.counted(report.lines + 1, 'line')}, {rows.size_text(report.size)}", "dim", 1),
+        rows.Line(f"sha256 {report.sha256}", "dim", 1),
     ]
-    emit(invocation, report, rows)
+    rows.emit(invocation, report, shown)
 
 
 class _Format(click.Option):
@@ -296,12 +282,12 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
     is_real = not values["dry_run"]
     with progress_bars(invocation) as progress, invocation.open(create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **values)
-    emit(invocation, report, _imported(report, path), has_notices=True)
+    rows.emit(invocation, report, _imported(report, path), has_notices=True)
 
 
 @ask(store, has_notices=True)
 @click.option("--accept", metavar="FILE", help="Import this page, or the file it was kept in, as it is.")
-def sync(engine: Engine, /, accept: str | None) -> Answer:
+def sync(engine: Engine, /, accept: str | None) -> rows.Answer:
     """Synchronize memories with their Markdown pages.
 
     Other commands do this too, unless the setting memory.mirror is off. A page that looks damaged is written again, and
@@ -311,18 +297,18 @@ def sync(engine: Engine, /, accept: str | None) -> Answer:
     """
     report = engine.sync(accept=accept)
     names = {"added": "new", "updated": "edited", "archived": "archived", "restored": "brought back", "moved": "moved"}
-    imported = counts_text({words: getattr(report, name) for name, words in names.items()})
+    imported = rows.counts_text({words: getattr(report, name) for name, words in names.items()})
     parts = [
-        f"{counted(report.pages_written, 'page')} written" if report.pages_written else "",
+        f"{rows.counted(report.pages_written, 'page')} written" if report.pages_written else "",
         f"memories imported: {imported}" if imported else "",
-        f"{counted(len(report.conflicts), 'version')} kept beside the pages" if report.conflicts else "",
+        f"{rows.counted(len(report.conflicts), 'version')} kept beside the pages" if report.conflicts else "",
     ]
     nothing = "Nothing was changed; the notes say why." if report.notices else "Markdown and memories agree."
     return report, f"{'; '.join(filter(None, parts))}." if any(parts) else nothing
 
 
 @ask(store, options.time("--since", is_start=True, help="Only from this time on."))
-def logs(engine: Engine, /, since: str | None) -> Answer:
+def logs(engine: Engine, /, since: str | None) -> rows.Answer:
     """Summarize the log of searches: latency, misses, hits.
 
     It covers command line, MCP and CSP/1 in this namespace. A hit that was opened or touched afterwards counts as used.
@@ -332,28 +318,28 @@ def logs(engine: Engine, /, since: str | None) -> Answer:
     found = engine.retrievals(since)
     if found.first is None or found.last is None:
         return found, "No search is logged."
-    first, last = local_time(found.first), local_time(found.last)
+    first, last = rows.local_time(found.first), rows.local_time(found.last)
 
-    def rows() -> Rows:
-        yield f"{counted(found.searches, 'search', 'searches')} from {first} to {last}"
+    def shown() -> rows.Rows:
+        yield f"{rows.counted(found.searches, 'search', 'searches')} from {first} to {last}"
         yield f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}"
         for method, took in found.methods.items():
-            yield Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold")
+            yield rows.Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold")
             stages = ", ".join(f"{name} {ms:.1f}ms" for name, ms in took.stages.items())
-            yield Line(stages or "no stages", "dim", 1)
+            yield rows.Line(stages or "no stages", "dim", 1)
         if found.agents:
             yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
         after = f"after {found.followed:.0%} of the searches that found something"
-        yield f"Then opened or touched: {counted(found.uses, 'use')}, {after}"
-        yield from listed(
-            found.most_found, lambda one: Line(f"{one.searches:,}  {one.path}", level=1), "Found most often:"
+        yield f"Then opened or touched: {rows.counted(found.uses, 'use')}, {after}"
+        yield from rows.listed(
+            found.most_found, lambda one: rows.Line(f"{one.searches:,}  {one.path}", level=1), "Found most often:"
         )
 
-    return found, rows()
+    return found, shown()
 
 
 @ask(store, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
-def health(engine: Engine, /, golden: Path | None) -> Answer:
+def health(engine: Engine, /, golden: Path | None) -> rows.Answer:
     """Find duplicates, contradictions and stale memories.
 
     Also lists possibly superseded memories, notes without their memory, and junk. It changes nothing.
@@ -362,7 +348,7 @@ def health(engine: Engine, /, golden: Path | None) -> Answer:
     """
     found = engine.health(golden)
     said = (each for each in found.findings if each.kind != "contradiction")
-    texts = memory_texts(engine, (id_ for each in said for id_ in each.ids))
+    texts = rows.memory_texts(engine, (id_ for each in said for id_ in each.ids))
     return found, _health(found, texts)
 
 
@@ -377,33 +363,33 @@ _HEADINGS: Final = {
 """What a kind of finding is called, in the order in which they are printed."""
 
 
-def _health(found: Health, texts: Mapping[str, str]) -> Rows:
+def _health(found: Health, texts: Mapping[str, str]) -> rows.Rows:
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
-    yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")
+    yield rows.Line(f"{rows.counted(found.memories, 'memory', 'memories')}{apart}", "bold")
     for name, counts in {"tiers": found.tiers, "status": found.statuses, "pending issues": found.pending}.items():
-        text = counts_text(counts)
-        yield Line(f"{name}: {text}" if text else "", "", 1)
+        text = rows.counts_text(counts)
+        yield rows.Line(f"{name}: {text}" if text else "", "", 1)
     if most := max(found.retention.values(), default=0):
-        yield Line("retention of what is active:", "", 1)
+        yield rows.Line("retention of what is active:", "", 1)
         for end, number in found.retention.items():
-            yield Line(f"      to {end} {number:>7,} {'█' * round(30 * number / most)}", "" if number else "dim")
+            yield rows.Line(f"      to {end} {number:>7,} {'█' * round(30 * number / most)}", "" if number else "dim")
 
-    def rows(finding: Finding) -> Rows:
-        yield Row(", ".join(finding.ids), (finding.why,))
-        yield from (Body(texts[id_]) for id_ in finding.ids if id_ in texts)
-        yield Line(finding.command, "dim", 1)
+    def shown(finding: Finding) -> rows.Rows:
+        yield rows.Row(", ".join(finding.ids), (finding.why,))
+        yield from (rows.Body(texts[id_]) for id_ in finding.ids if id_ in texts)
+        yield rows.Line(finding.command, "dim", 1)
 
     for kind, heading in _HEADINGS.items():
         findings = [each for each in found.findings if each.kind == kind]
-        yield from listed(findings, rows, f"\n{heading}: {len(findings):,}", "bold", limit=MAX_LISTED)
+        yield from rows.listed(findings, shown, f"\n{heading}: {len(findings):,}", "bold", limit=rows.MAX_LISTED)
     if not found.findings:
-        yield Line("\nNothing to look at.", "green")
+        yield rows.Line("\nNothing to look at.", "green")
     for answer in found.failed:
         missing = ", ".join(name for name in answer.relevant if name not in answer.found)
         wrong = [f"does not find {missing}"] if missing else []
         wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
-        yield Line(f"golden query {answer.query!r} {' and '.join(wrong)}", "red", 1)
+        yield rows.Line(f"golden query {answer.query!r} {' and '.join(wrong)}", "red", 1)
     if found.golden and not found.failed:
-        queries = counted(len(found.golden), "golden query", "golden queries")
-        yield Line(f"{queries}: each finds its expected results", "green", 1)
+        queries = rows.counted(len(found.golden), "golden query", "golden queries")
+        yield rows.Line(f"{queries}: each finds its expected results", "green", 1)
