@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli import options
-from commonplace.cli.app import (
-    FAILURE,
-    HELP_OPTIONS,
-    SUCCESS,
-    Command,
-    Group,
-    ask,
-    command,
-    invocation_of,
-    opened,
-    report,
-    shared_option,
-)
+from commonplace.cli import app, options
 from commonplace.cli.invocation import Invocation, guard_output
 from commonplace.cli.output import print_json, say
 from commonplace.cli.rows import MAX_LISTED, Answer, Body, Line, Row, Rows, counted, emit, joined, listed, memory_texts
@@ -51,7 +38,7 @@ _PREDICTED: Final = {"applied": "would be done", "waiting": "would wait for you"
 _DECAY_ACTIONS: Final = {"gc": "archive", "consolidate": "merge with others", "promote": "keep for good"}
 
 
-class _Command(Command):
+class _Command(app.Command):
     """A command that takes the options of all agents, too: before or after its name, as the contract has it.
 
     Its help lists those that it heeds.
@@ -60,14 +47,16 @@ class _Command(Command):
     def __init__(self, *args: Any, heeds: Collection[str] = ("dry_run", "rate_limit"), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         text, is_hidden = "Show a diff of every change; change nothing.", "dry_run" not in heeds
-        dry_run = shared_option("dry_run", "--dry-run", is_flag=True, hidden=is_hidden, help=text)
+        dry_run = app.shared_option("dry_run", "--dry-run", is_flag=True, hidden=is_hidden, help=text)
         limit, text = click.IntRange(0, 1_000_000), "Maximum operations a minute; 0 is unlimited. [default: 100]"
         is_hidden = "rate_limit" not in heeds
-        rate_limit = shared_option("rate_limit", "--rate-limit", type=limit, metavar="N", hidden=is_hidden, help=text)
+        rate_limit = app.shared_option(
+            "rate_limit", "--rate-limit", type=limit, metavar="N", hidden=is_hidden, help=text
+        )
         self.params = [dry_run, rate_limit, *self.params]
 
 
-class _Agents(_Command, Group):
+class _Agents(_Command, app.Group):
     command_class = _Command
 
 
@@ -166,7 +155,7 @@ def consolidate() -> None:
 _golden = options.golden("a run that loses one is rolled back")
 
 
-@command(consolidate, _golden)
+@app.command(consolidate, _golden)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
 @click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
 def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
@@ -178,14 +167,14 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     """
     if is_all == bool(agents):
         raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
-    with opened(invocation, is_long=True) as engine:
+    with app.opened(invocation, is_long=True) as engine:
         done = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         texts = {} if invocation.as_json else _texts(engine, done)
     _print_run(invocation, done, texts)
-    return FAILURE if done.errors or done.lost else SUCCESS
+    return app.FAILURE if done.errors or done.lost else app.SUCCESS
 
 
-@command(consolidate)
+@app.command(consolidate)
 @click.option("--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …")
 @_golden
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
@@ -203,7 +192,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
             with invocation.open() as engine:
                 done = engine.consolidate(None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         except CommonplaceError as error:
-            report(error, invocation)
+            app.report(error, invocation)
         else:
             changes = counted(done.applied, "change")
             lost = counted(len(done.lost), "golden query", "golden queries")
@@ -228,17 +217,17 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
             repeat(once, every, wait)
     finally:
         lock.release()
-    return SUCCESS
+    return app.SUCCESS
 
 
-@ask(consolidate, heeds=("rate_limit",))
+@app.ask(consolidate, heeds=("rate_limit",))
 @click.argument("agent", required=False, type=click.Choice(AGENTS))
 def status(engine: Engine, /, agent: str | None) -> Answer:
     """Show what is pending, in progress or blocked.
 
     Example: commonplace consolidate status decay
     """
-    rate_limit = invocation_of(click.get_current_context()).rate_limit
+    rate_limit = app.invocation_of(click.get_current_context()).rate_limit
     found = engine.consolidation_status(agent, rate_limit=rate_limit)
     rows: list[Row | str] = []
     for name, counts in found.agents.items():
@@ -249,7 +238,7 @@ def status(engine: Engine, /, agent: str | None) -> Answer:
     return found, [*rows, f"\n{found.total_pending:,} pending in all; {limit}"]
 
 
-@ask(consolidate, heeds=())
+@app.ask(consolidate, heeds=())
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
 def runs(engine: Engine, /, limit: int) -> Answer:
     """List recent runs that changed or proposed something.
@@ -277,7 +266,7 @@ def runs(engine: Engine, /, limit: int) -> Answer:
     return {"runs": found}, rows
 
 
-@command(consolidate, click.argument("issue", metavar="ISSUE"))
+@app.command(consolidate, click.argument("issue", metavar="ISSUE"))
 def process(invocation: Invocation, /, issue: str) -> int:
     """Apply what ISSUE proposes, and close it.
 
@@ -294,17 +283,17 @@ def process(invocation: Invocation, /, issue: str) -> int:
             done = engine.process_issue(issue, invocation.dry_run, rate_limit=invocation.rate_limit)
         except CommonplaceError as error:
             if not invocation.as_json:
-                report(error, invocation)
-                return FAILURE
+                app.report(error, invocation)
+                return app.FAILURE
             failure = failure_of(agent, issue, error)
             done = RunReport(RunOptions().run, invocation.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
         texts = {} if invocation.as_json else _texts(engine, done)
     _print_run(invocation, done, texts)
-    return FAILURE if done.errors else SUCCESS
+    return app.FAILURE if done.errors else app.SUCCESS
 
 
-@ask(consolidate, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
+@app.ask(consolidate, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
 def undo(engine: Engine, /, id_: str) -> Answer:
     """Undo what ISSUE or RUN changed.
 
@@ -315,7 +304,7 @@ def undo(engine: Engine, /, id_: str) -> Answer:
     return done, _undone(done)
 
 
-@ask(consolidate, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
+@app.ask(consolidate, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
 def unmerge(engine: Engine, /, memory: str) -> Answer:
     """Undo the merge that made MEMORY.
 
@@ -327,7 +316,7 @@ def unmerge(engine: Engine, /, memory: str) -> Answer:
 
 
 def _refuse_dry_run() -> None:
-    if invocation_of(click.get_current_context()).dry_run:
+    if app.invocation_of(click.get_current_context()).dry_run:
         raise click.UsageError("There is no preview of this; `commonplace ledger history` shows what was changed.")
 
 
@@ -335,7 +324,7 @@ program = _Agents(
     "cortexgraph-consolidate",
     commands=dict(consolidate.commands),
     help=f"{consolidate.help}\n\nThis is `commonplace consolidate` under the name that agents of CortexGraph expect.",
-    context_settings=HELP_OPTIONS,
+    context_settings=app.HELP_OPTIONS,
 )
 
 

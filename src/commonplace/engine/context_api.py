@@ -11,17 +11,7 @@ from commonplace.engine.runtime import Service
 from commonplace.errors import StoreError
 from commonplace.memory.injections import add_injected, injected
 from commonplace.memory.validate import fraction, int_in
-from commonplace.search.context import (
-    POSSIBLY_RELATED,
-    Context,
-    Form,
-    assemble,
-    context_of,
-    distinct,
-    of_the_first_owners,
-    one_line_artifacts,
-    with_text_under,
-)
+from commonplace.search import context as assembly
 from commonplace.search.request import MAX_LIMIT, Wishes, chosen
 from commonplace.search.result import SearchResult, is_likely, joined, memory_hit, reference, without_secrets
 from commonplace.types import KINDS, Kind, Selection, StoredMemory
@@ -68,17 +58,17 @@ class ContextApi(Service):
         self._tags = None if tags is None else chosen("tags", tags)
         self._min_trust = fraction("min_trust", min_trust)
         own = self._settings.context
-        self._form = Form(metadata=own.metadata == "on", references=own.references == "on")
+        self._form = assembly.Form(metadata=own.metadata == "on", references=own.references == "on")
 
-    def context(self, weak: int | None) -> Context:
+    def context(self, weak: int | None) -> assembly.Context:
         if not self._task.strip():
             return self._opening()
         result = self._found(self._kinds)
-        few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
+        few = assembly.POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
         has_floor = self._wishes.min_score is not None or self._settings.search.min_score is not None
         return self._made(result, None if has_floor else few)
 
-    def injection(self, conversation: str) -> Context:
+    def injection(self, conversation: str) -> assembly.Context:
         store, namespace, now = self._store, self._namespace, self._runtime.now()
         known = injected(store, namespace, conversation, now) if conversation else set()
         if not self._task.strip():
@@ -92,7 +82,7 @@ class ContextApi(Service):
             # What may have overtaken something likely goes with it: the older alone would mislead.
             likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
             new = [hit for hit in result.hits if hit.id in likely and hit.owner_id not in known]
-            made = self._made(replace(result, hits=one_line_artifacts(new)), POSSIBLY_RELATED)
+            made = self._made(replace(result, hits=assembly.one_line_artifacts(new)), assembly.POSSIBLY_RELATED)
         ids = {hit.owner_id for hit in made.hits}
         if conversation and ids and not store.is_read_only:
             try:
@@ -101,10 +91,10 @@ class ContextApi(Service):
                 _log.warning("what was injected was not noted: %s", error)
         return made
 
-    def _made(self, result: SearchResult, weak: int | None) -> Context:
-        result = with_text_under(result, self._store)
+    def _made(self, result: SearchResult, weak: int | None) -> assembly.Context:
+        result = assembly.with_text_under(result, self._store)
         count = self._runtime.tokens.count_tokens
-        return context_of(result, max_tokens=self._max_tokens, count=count, form=self._form, weak=weak)
+        return assembly.context_of(result, max_tokens=self._max_tokens, count=count, form=self._form, weak=weak)
 
     def _found(self, kinds: Sequence[Kind]) -> SearchResult:
         """Return what is found for a task: by an agent's strategy, and what memories and knowledge say of it.
@@ -141,11 +131,11 @@ class ContextApi(Service):
         result = joined(found, passages)
         hits = result.hits
         if limit is None:
-            hits = of_the_first_owners(distinct(hits), most)
+            hits = assembly.of_the_first_owners(assembly.distinct(hits), most)
         notices = tuple(dict.fromkeys((*wishes.notices, *result.notices)))
         return replace(result, hits=hits, agent=wishes.agent, notices=notices)
 
-    def _opening(self, known: Collection[str] = ()) -> Context:
+    def _opening(self, known: Collection[str] = ()) -> assembly.Context:
         limit = int_in("limit", PASSAGES if self._limit is None else self._limit, 1, MAX_PASSAGES)
         self._runtime.before()
         now, policy = self._runtime.now(), self._runtime.retention
@@ -156,11 +146,11 @@ class ContextApi(Service):
             memories.sort(key=lambda each: (-policy.raw(each.record, now), each.owner.id))
             memories += self._store.memories(self._namespace, replace(live, tiers=("short", "medium"), limit=limit))
         fit = [each for each in memories if each.record.trust >= self._min_trust and each.owner.id not in known]
-        found = distinct(
+        found = assembly.distinct(
             without_secrets([memory_hit(each, policy.retention(each.record, now)) for each in fit[:limit]])
         )
         count = self._runtime.tokens.count_tokens
-        text, hits = assemble(found, max_tokens=self._max_tokens, count=count, form=self._form)
+        text, hits = assembly.assemble(found, max_tokens=self._max_tokens, count=count, form=self._form)
         named, left_out = tuple(reference(hit) for hit in hits), len(found) - len(hits)
         agent, notices = self._wishes.agent, self._wishes.notices
-        return Context("", text, named, hits, count(text), left_out=left_out, agent=agent, notices=notices)
+        return assembly.Context("", text, named, hits, count(text), left_out=left_out, agent=agent, notices=notices)

@@ -13,19 +13,7 @@ from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine import memory_api
 from commonplace.engine.maintenance import IndexStatus
-from commonplace.engine.memory_api import (
-    LINES,
-    LIVE,
-    MAX_DEPTH,
-    MAX_LINES,
-    MAX_NEIGHBOURS,
-    Excerpt,
-    Fading,
-    MemoryCounts,
-    MemoryFacets,
-    Neighbourhood,
-    source_of_import,
-)
+from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
 from commonplace.engine.runtime import made_once
 from commonplace.engine.search_api import search
 from commonplace.errors import StoreError, UsageError
@@ -491,9 +479,9 @@ class Engine:
         """Count the memories of this namespace."""
         self._runtime.before()
         store, counted = self._runtime.store, self._runtime.store.count_tiers(self.namespace)
-        live = {tier: sum(counted.get((tier, status), 0) for status in LIVE) for tier in TIERS[1:]}
+        live = {tier: sum(counted.get((tier, status), 0) for status in memory_api.LIVE) for tier in TIERS[1:]}
         archived = sum(count for (_, status), count in counted.items() if status == "archived")
-        ultra = len(self._runtime.ultra.all(Selection(statuses=LIVE))) if self._runtime.has_ultra else 0
+        ultra = len(self._runtime.ultra.all(Selection(statuses=memory_api.LIVE))) if self._runtime.has_ultra else 0
         return MemoryCounts(ultra=ultra, archived=archived, links=store.count_links(self.namespace), **live)
 
     def link(
@@ -539,8 +527,8 @@ class Engine:
             depth: how many links away, 1–4.
             limit: maximum number of memories, 1–500.
         """
-        validate.int_in("depth", depth, 1, MAX_DEPTH)
-        validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
+        validate.int_in("depth", depth, 1, memory_api.MAX_DEPTH)
+        validate.int_in("limit", limit, 1, memory_api.MAX_NEIGHBOURS)
         validate.reject_invalid_id(id)
         self._runtime.before()
         return memory_api.neighbourhood(self._runtime, id, depth, limit)
@@ -830,7 +818,7 @@ class Engine:
         validate.int_in("line", line, 1, MAX_OFFSET)
         return self._runtime.pages.memory_at(path, line) if isinstance(path, str) else None
 
-    def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
+    def read(self, path: str, first: int = 1, lines: int = memory_api.LINES, *, touch: bool = False) -> Excerpt:
         """Return lines of a Markdown page, an indexed artifact or a memory.
 
         Nothing else can be read, and no file but a page is opened: an artifact's lines are those that were indexed.
@@ -843,7 +831,7 @@ class Engine:
             touch: count a use of the memory (of a page, the one on the first line), at most once an hour.
         """
         validate.int_in("first", first, 1, MAX_OFFSET)
-        validate.int_in("lines", lines, 1, MAX_LINES)
+        validate.int_in("lines", lines, 1, memory_api.MAX_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._runtime.pick_up()
@@ -1363,7 +1351,7 @@ class Engine:
         from commonplace.exchange.read import OWN
 
         validate.one_of("on_conflict", on_conflict, ON_CONFLICT)
-        source = source_of_import(path, format, self.settings, self._runtime.now())
+        source = memory_api.source_of_import(path, format, self.settings, self._runtime.now())
         # Our own export brings its graph along; the memories of other systems are read for facts.
         options: dict[str, Any] = {"on_conflict": on_conflict, "skip_problems": skip_problems, "dry_run": dry_run}
         return self._take_in(source, has_graph=source.format == OWN, **options)
@@ -1406,7 +1394,7 @@ class Engine:
         with draft(self.directory, to.directory / "moved") as base:
             path = base.with_name(f"{base.name}.jsonl")
             self.export(path, kinds=["memory"])
-            source = source_of_import(path, "auto", to.settings, to._runtime.now())
+            source = memory_api.source_of_import(path, "auto", to.settings, to._runtime.now())
             to._take_in(source, has_graph=False)
         ids = [id_ for id_, number in versions().items() if before.get(id_) == number]
         if ids:
