@@ -29,6 +29,7 @@ from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import (
     NotFoundError,
+    StoreBusyError,
     StoreDamagedError,
     StoreError,
     StoreVersionError,
@@ -155,10 +156,11 @@ def back_up(
     with draft(directory, target) as base:
         database, archive = (base.with_name(f"{base.name}{end}") for end in (".db", ".new"))
         with file_errors(writing), archive.open("xb") as file:
-            counter(progress, "Copying the database", 0)
-            store.backup(database)
-            damaged = "the store is damaged, so that no backup of it was kept"
-            found = examined(database, damaged, "see `commonplace doctor`, and keep the earlier backups")
+            with database_errors(writing, database, str(directory / DATABASE)):
+                counter(progress, "Copying the database", 0)
+                store.backup(database)
+                damaged = "the store is damaged, so that no backup of it was kept"
+                found = examined(database, damaged, "see `commonplace doctor`, and keep the earlier backups")
             sources, links = _markdown(directory)
             sources.insert(0, (DATABASE, database))
             sizes = (path.stat().st_size for _, path in sources if path.exists())
@@ -383,6 +385,20 @@ def refuse_occupied(target: Path) -> None:
         raise StoreError(
             f"cannot write {target}: {target.parent} is no directory", remedy="make it, or name another one"
         )
+
+
+@contextmanager
+def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
+    """Convert errors of a temporary database, whose name means nothing to users, into errors of the operation."""
+    try:
+        yield
+    except (StoreBusyError, StoreDamagedError, StoreVersionError) as error:
+        raise type(error)(error.args[0].replace(str(database), shown), remedy=error.remedy) from error
+    except StoreError as error:
+        cause = error.__cause__
+        if cause is None:
+            raise
+        raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=_MAKE_ROOM) from error
 
 
 def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:

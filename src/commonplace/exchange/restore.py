@@ -27,6 +27,7 @@ from commonplace.exchange.backup import (
     Manifest,
     backup_note,
     counter,
+    database_errors,
     examined,
     file_errors,
     opened,
@@ -129,7 +130,10 @@ def restore(
         asides = (directory.with_name(f"{named}{f'.{number}' if number else ''}.replaced") for number in count())
         aside = next(each for each in asides if not os.path.lexists(each))
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with restore_draft(directory, aside) as new:
+        with (
+            restore_draft(directory, aside) as new,
+            database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"),
+        ):
             _unpack_all(new, directory, archive, manifest, progress)
             another = "take another backup"
             found = examined(new / DATABASE, "the store in the backup is damaged", another)
