@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -129,12 +130,12 @@ class PassageMaker:
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
-        self._token_ids: dict[str, NDArray[np.uint16]] = {}
+        self._tokenized = cache(destination.tokenize)  # what is counted while a text is cut, its passages hold again
 
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
         r"""Cut and tokenize a text ("\n" its only line end) for an owner."""
         limits = self._destination.limits
-        self._token_ids.clear()
+        self._tokenized.cache_clear()
         chunks = chunk(
             text,
             language=language,
@@ -185,13 +186,6 @@ class PassageMaker:
             )
             for item, is_later in zip(prepared, later, strict=True)
         ]
-
-    def _tokenized(self, text: str) -> NDArray[np.uint16]:
-        """Tokenize, but a text that was already counted while cutting only once."""
-        known = self._token_ids.get(text)
-        if known is None:
-            known = self._token_ids[text] = self._destination.tokenize(text)
-        return known
 
 
 class PassageWriter:

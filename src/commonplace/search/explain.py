@@ -144,7 +144,7 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
 
 
 def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str]:
-    """Name each filter that nothing passes, and what it could be; or all where each lets something pass."""
+    """Name each filter that nothing passes, and of types, paths and tags those that there are; else all together."""
     given = {name: told for name, told in _FILTERS.items() if getattr(wanted, name)}
     has_fault = False
     for name, (word, what) in given.items():
@@ -152,24 +152,15 @@ def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str
         if store.matching_owners(namespace, Filter(kinds=wanted.kinds, **{name: values})):
             continue
         has_fault = True
-        is_of_files, is_of_memories = word in ("path", "phase", "tag"), word in ("tier", "session", "source", "tag")
-        memories = store.memories(namespace, Selection(limit=MEMORIES_READ)) if is_of_memories else []
-        owners = [owner for _, owner in store.artifacts(namespace)] if is_of_files else []
-        match name:
-            case "types":
-                there = set(store.artifact_types(namespace))
-            case "tiers" | "sources":
-                there = {getattr(each.record, name.removesuffix("s")) for each in memories}
-            case "sessions":
-                there = {each.owner.session for each in memories}
-            case "paths":
-                tops = (owner.path.partition("/") for owner in owners)
-                there = {f"{top}/" if rest else top for top, _, rest in tops}
-            case "phases":
-                there = {owner.phase for owner in owners}
-            case _:
-                there = {tag for owner in (*owners, *(each.owner for each in memories)) for tag in owner.tags}
-        instead = f"there is {_listed(sorted(there - {''}))}" if there - {""} else f"leave out --{word}"
+        there = set(store.artifact_types(namespace)) if name == "types" else set()
+        owners = [owner for _, owner in store.artifacts(namespace)] if name in ("paths", "tags") else []
+        if name == "paths":
+            tops = (owner.path.partition("/") for owner in owners)
+            there = {f"{top}/" if rest else top for top, _, rest in tops}
+        elif name == "tags":
+            owners += [each.owner for each in store.memories(namespace, Selection(limit=MEMORIES_READ))]
+            there = {tag for owner in owners for tag in owner.tags}
+        instead = f"there is {_listed(sorted(there))}" if there else f"leave out --{word}"
         yield f"{what} has the {word} {' or '.join(map(repr, values))}; {instead}"
     if not has_fault:
         options = ", ".join(f"--{word}" for word, _ in given.values()) or "the filters"
