@@ -63,9 +63,8 @@ class ChunkedDenseIndex:
             rows_of = zip(places, self._candidates(vector, scope, code, limit, places), strict=True)
             found += [self.chunks[place].numbers[rows] for place, rows in rows_of]
         asked = np.concatenate(found).tolist()
-        held = vectors(scope.namespace, asked) if asked else {}
-        if not {len(vector)}.issuperset(map(len, held.values())):
-            held = {number: each for number, each in held.items() if len(each) == len(vector)}
+        read = vectors(scope.namespace, asked) if asked else {}
+        held = {number: each for number, each in read.items() if len(each) == len(vector)}
         table = np.frombuffer(b"".join(held.values()), np.int8).reshape(-1, len(vector))
         norms = norms_of(table)
         cosines = np.divide(table.astype(np.float32) @ vector, norms, out=np.zeros_like(norms), where=norms > 0)

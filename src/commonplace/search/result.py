@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from commonplace.dataclasses import dataclass, field, fields, replace
@@ -474,14 +474,11 @@ def _of_hits(trace: Trace, ids: set[str]) -> Trace:
 
 def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
     """Return the hits of several answers as one, best first, ties by id; what was moved forward stays where it was."""
-    keyed = []
+    keyed: list[tuple[tuple[float, str], int, Hit]] = []
     for hits in found:
-        best: tuple[float, str] | None = None
         # From the last on: each stands where the best of itself and those behind it does.
-        for number in range(len(hits) - 1, -1, -1):
-            own = (-hits[number].score, hits[number].id)
-            best = own if best is None or own < best else best
-            keyed.append((best, number, hits[number]))
+        best = accumulate(((-hit.score, hit.id) for hit in reversed(hits)), min)
+        keyed += zip(best, range(len(hits), 0, -1), reversed(hits), strict=True)
     return tuple(hit for *_, hit in sorted(keyed, key=lambda each: each[:2]))
 
 

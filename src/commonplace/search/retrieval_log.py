@@ -140,16 +140,11 @@ class RetrievalHistory:
 
     def summary(self, since: float = -math.inf) -> RetrievalSummary:
         """Return what the log says of the time since then."""
-        dated = [line for line in self._lines() if line.at >= since]
+        dated = sorted((line for line in self._lines() if line.at >= since), key=lambda line: line.at)
         searches = [line for line in dated if line.method]
         count, answered = max(1, len(searches)), sum(1 for line in searches if line.hits)
-        last_use: dict[str, float] = {}
-        first_find: dict[str, float] = {}
-        for line in dated:
-            if line.used:
-                last_use[line.used] = max(line.at, last_use.get(line.used, line.at))
-            for name in line.found:
-                first_find[name] = min(line.at, first_find.get(name, line.at))
+        last_use = {line.used: line.at for line in dated if line.used}
+        first_find = {name: line.at for line in reversed(dated) for name in line.found}
         methods = {}
         for method in sorted({line.method for line in searches}):
             own = [line for line in searches if line.method == method]

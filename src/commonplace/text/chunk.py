@@ -302,9 +302,8 @@ class _Cutter:
         if index < end:
             return atoms[index].start
         atom = atoms[end - 1]
-        if self.language in {"python", "code", "config"} or "\n" in self.text[atom.start : atom.end]:
-            return atoms[end].start if end < len(atoms) else atom.end
-        characters = self.overlap * 4
+        is_lines = self.language in {"python", "code", "config"} or "\n" in self.text[atom.start : atom.end]
+        characters = 0 if is_lines else self.overlap * 4
         while characters > 0:
             start = max(atom.start, atom.end - characters)
             start = self.text.find(" ", start, atom.end) + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -108,12 +107,10 @@ def natural_language(text: str) -> str:
     foreign = words & _FOREIGN
     if len(foreign) < 2:
         return ENGLISH
-    own: Counter[str] = Counter()
-    for language, known in FUNCTION_WORDS.items():
-        if language != ENGLISH and len(foreign & known) >= 2:
-            own[language] = len(words & known)
-    if not own:
-        return ENGLISH
-    # The first of equals, so that the same text is always of the same language.
-    best, count = max(own.items(), key=lambda item: (item[1], item[0]))
+    own = [
+        (len(words & known), language)
+        for language, known in FUNCTION_WORDS.items()
+        if language != ENGLISH and len(foreign & known) >= 2
+    ]
+    count, best = max(own, default=(0, ENGLISH))
     return best if count > len(words & STOP_WORDS) and count >= _MIN_SHARE * len(words) else ENGLISH

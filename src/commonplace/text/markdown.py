@@ -152,10 +152,5 @@ def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
 
 def config_sections(lines: Sequence[str]) -> list[Section]:
     """Cut at `[tables]`, top-level keys and make targets."""
-    starts: list[Start] = []
-    for number, line in enumerate(lines):
-        if line[:1] in " \t#":
-            continue
-        if match := _CONFIG.match(line):
-            starts.append(Start(number, (match[1] or match[2]).strip(), 1))
-    return sections_between(starts, lines)
+    found = ((number, _CONFIG.match(line)) for number, line in enumerate(lines) if line[:1] not in " \t#")
+    return sections_between((Start(number, (key[1] or key[2]).strip(), 1) for number, key in found if key), lines)

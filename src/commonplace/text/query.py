@@ -25,7 +25,7 @@ LONG_TASK: Final = 12
 MIN_SUBJECT, MAX_SUBJECT = 3, 0.75
 """So is one of which fewer words, or a larger part, say what it is about."""
 _WORD: Final = lazy_pattern(r"\w+(?:[_.:/-]\w+)*")
-_HAN: Final = lazy_pattern("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
+_HAN: Final = lazy_pattern("([\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+)")
 _HIRAGANA: Final = lazy_pattern("[\u3041-\u3096\u309d-\u309f]+")
 _KANA: Final = lazy_pattern("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
 _HANGUL: Final = lazy_pattern("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
@@ -184,13 +184,8 @@ def _japanese(part: str, *, is_whole: bool) -> list[str]:
 
 
 def _by_script(run: str) -> list[str]:
-    words: list[str] = []
-    end = 0
-    for han in _HAN.finditer(run):
-        words += bigrams(run[end : han.start()]) if end < han.start() else []
-        words += _han(han[0])
-        end = han.end()
-    return words + (bigrams(run[end:]) if end < len(run) else [])
+    parts = filter(None, _HAN.split(run))
+    return [word for part in parts for word in (_han(part) if _HAN.match(part) else bigrams(part))]
 
 
 MIN_LENGTH: Final = 5

@@ -17,7 +17,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.lazy_regex import lazy_pattern
 from commonplace.text.hashes import blake2b, sha256
-from commonplace.text.tokens import analyse, without_unspaced
+from commonplace.text.tokens import UNSPACED_RUN, analyse
 from commonplace.text.words import word_lists
 
 _SAME_SIGNS: Final = str.maketrans(
@@ -55,9 +55,7 @@ def fold(text: str) -> str:
 
 def spaced(text: str) -> str:
     """Set the characters of scripts written without spaces apart, so that each is a word."""
-    if text.isascii() or not without_unspaced(text)[1]:
-        return text
-    return "".join(f" {char} " if without_unspaced(char)[1] else char for char in text)
+    return text if text.isascii() else UNSPACED_RUN.sub(lambda run: f" {'  '.join(run[0])} ", text)
 
 
 def _content(text: str) -> list[str]:

@@ -79,14 +79,8 @@ class _Words(dict[str, tuple[str, ...]]):
     def __missing__(self, written: str) -> tuple[str, ...]:
         terms: list[str] = []
         with self._lock:
-            if written.isascii() and written.isalpha() and written.islower():
-                terms += self._word_terms(written)
-            elif written.isascii():
-                for word in _ASCII_WORDS.findall(written):
-                    terms += self._terms(word)
-            else:
-                for word in _WORDS.findall(written):
-                    terms += bigrams(word) if UNSPACED_RUN.match(word) else self._terms(word)
+            for word in (_ASCII_WORDS if (is_ascii := written.isascii()) else _WORDS).findall(written):
+                terms += self._terms(word) if is_ascii or not UNSPACED_RUN.match(word) else bigrams(word)
         if len(written) <= MAX_TERM_LENGTH:
             if len(self) >= self.most:
                 self.clear()
@@ -198,15 +192,8 @@ def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
 
 def without_unspaced(text: str) -> tuple[str, int]:
     """Return a text with the characters of scripts written without spaces blanked, and how many these were."""
-    if text.isascii():
-        return text, 0
-    rest, runs = [], 0
-    end = 0
-    for run in UNSPACED_RUN.finditer(text):
-        rest.append(text[end : run.start()])
-        runs += len(run[0])
-        end = run.end()
-    return " ".join([*rest, text[end:]]), runs
+    runs = [] if text.isascii() else UNSPACED_RUN.findall(text)
+    return UNSPACED_RUN.sub(" ", text) if runs else text, sum(map(len, runs))
 
 
 def without_other_scripts(text: str) -> tuple[str, int]:
@@ -333,10 +320,6 @@ class WordPiece:
         """Return the ids of a text without white space, past the cache."""
         found = []
         for word in _split_words(run):
-            whole = self._vocabulary.get(word) if len(word) <= MAX_WORD_LENGTH else None
-            if whole is not None:
-                found.append(whole.to_bytes(2, "little"))
-                continue
             pieces = [piece for piece, _ in self._pieces(word)] if len(word) <= MAX_WORD_LENGTH else [None]
             ids = [piece for piece in pieces if piece is not None]
             found.append(_packed(ids) if len(ids) == len(pieces) else self._unknown)
@@ -352,8 +335,8 @@ class WordPiece:
             run, number = match[0], self.count(match[0])
             lengths: list[int] = []
             for word in _split_words(run):
-                is_whole = len(word) > MAX_WORD_LENGTH or self._vocabulary.get(word) is not None
-                lengths += [len(word)] if is_whole else [length for _, length in self._pieces(word)]
+                is_long = len(word) > MAX_WORD_LENGTH
+                lengths += [len(word)] if is_long else [length for _, length in self._pieces(word)]
             if sum(lengths) != len(run) or len(lengths) != number:
                 yield text[end : match.end()], number
             else:
