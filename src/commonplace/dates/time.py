@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import overload
 
-from commonplace.dates import mentions, without
+from commonplace.dates import calendar, mentions, without
 from commonplace.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,7 +56,6 @@ _WORD = re.compile(r"\w")
 _CLOCK = re.compile(r"(?:, *| +)(?:at +)?(?:(\d\d?):(\d\d)|(\d\d?)(?::(\d\d))? ?([ap])m)\s*", re.IGNORECASE)
 """A time of day behind a day."""
 _LONGEST_DAY_S = 25 * 3_600.0
-_LAST_YEAR = 9999
 _REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
 """A year or a month of ISO 8601, which `datetime` does not read."""
 
@@ -148,10 +147,8 @@ def _period(text: str) -> tuple[float, float] | None:
     found = _REDUCED.fullmatch(text.strip())
     if found is None:
         return None
-    year, month = int(found[1]), int(found[2] or 1)
-    later = (year + month // 12, month % 12 + 1) if found[2] else (year + 1, 1)
     try:
-        since = seconds_of(datetime(year, month, 1, tzinfo=UTC))
-        return since, LATEST if later[0] > _LAST_YEAR else seconds_of(datetime(*later, 1, tzinfo=UTC))
+        period = calendar.months(int(found[1]), int(found[2] or 1), 1 if found[2] else 12, "span")
     except ValueError:
         return None
+    return seconds_of(period.since), seconds_of(period.until)
