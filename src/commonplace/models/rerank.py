@@ -74,14 +74,14 @@ def make_reranker(generator: Generator, mode: RerankMode, total_s: float = TOTAL
 
 @dataclass
 class _ModelReranker(ABC):
-    _generator: Generator
-    _total_s: float = TOTAL_S
-    _clock: Callable[[], float] = time.monotonic
+    generator: Generator
+    total_s: float = TOTAL_S
+    clock: Callable[[], float] = time.monotonic
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
         if top_k <= 0 or not candidates:
             return []
-        scores = self._scores(_cut(query), [_cut(text) for text in candidates], self._clock() + self._total_s)
+        scores = self._scores(_cut(query), [_cut(text) for text in candidates], self.clock() + self.total_s)
         order = sorted(range(len(candidates)), key=lambda place: -scores[place])[:top_k]
         return [RerankResult(candidates[place], scores[place], place) for place in order]
 
@@ -89,19 +89,17 @@ class _ModelReranker(ABC):
     def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]: ...
 
     def _ask(self, task: str, data: Mapping[str, Any], schema: Mapping[str, Any], deadline: float) -> str:
-        left = deadline - self._clock()
+        left = deadline - self.clock()
         if left <= 0:
             raise ProviderError(
-                f"{self._generator.name} took more than {self._total_s:g} s for all candidates together",
+                f"{self.generator.name} took more than {self.total_s:g} s for all candidates together",
                 remedy="ask for fewer hits, re-rank by batch, or raise models.total_timeout_s",
             )
         messages = [Message("system", task), Message("user", json.dumps(data, ensure_ascii=False))]
-        return self._generator.generate(messages, schema=schema, options=_OPTIONS, total_s=left).text
+        return self.generator.generate(messages, schema=schema, options=_OPTIONS, total_s=left).text
 
     def _useless(self, what: str) -> ProviderError:
-        return ProviderError(
-            f"{self._generator.name} answered with {what}", remedy="try again, or choose another model"
-        )
+        return ProviderError(f"{self.generator.name} answered with {what}", remedy="try again, or choose another model")
 
 
 class SingleReranker(_ModelReranker):
