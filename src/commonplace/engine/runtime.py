@@ -308,10 +308,8 @@ class Runtime:
             return found
         if as_of is None:
             return self.store.memory(self.namespace, id_)
-        for each in self.store.versions(self.namespace, id_):
-            if each.created_at <= as_of and (each.expired_at is None or as_of < each.expired_at):
-                return each
-        return None
+        known = (each for each in self.store.versions(self.namespace, id_) if each.created_at <= as_of)
+        return next((each for each in known if each.expired_at is None or as_of < each.expired_at), None)
 
     def known(self, id_: str, as_of: Moment | None = None) -> StoredMemory:
         """Return the latest version of a memory, or the one that was known at a time.

@@ -93,13 +93,9 @@ class Discovery:
 
 def artifact_path(location: str, project: str | None) -> str:
     """Return a posix path relative to the project for what is inside it, else the absolute one; both are real paths."""
-    if project is None:
-        return location.replace(os.sep, "/")
     if location == project:
         return "."
-    prefix = project if project.endswith(os.sep) else project + os.sep
-    inside = location[len(prefix) :] if location.startswith(prefix) else location
-    return inside.replace(os.sep, "/")
+    return location if project is None else location.removeprefix(f"{project.rstrip('/')}/")
 
 
 def is_secret(name: str) -> bool:
@@ -248,7 +244,7 @@ def rules_above(root: str, project: str | None) -> tuple[str, Rules]:
         if os.path.lexists(candidate / ".git"):
             top = str(candidate)
             break
-    inside = os.path.relpath(root, top).replace(os.sep, "/")
+    inside = os.path.relpath(root, top)
     prefix = "" if inside == "." else inside + "/"
     rules = with_rules((), [os.path.join(top, ".git", "info", "exclude")], "")  # noqa: PTH118
     around = [prefix[: place + 1] for place, sign in enumerate(prefix) if sign == "/"]
