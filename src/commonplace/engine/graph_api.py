@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from commonplace.graph import views
 from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
 from commonplace.graph.names import checked, normal
-from commonplace.graph.query import GraphReader, TextHits, Wanted
+from commonplace.graph.query import GraphReader, TextHits
 from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import made_id
 from commonplace.graph.service import GraphService
@@ -303,8 +303,8 @@ class Graph:
         limit, asked = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.entity
         types = [kind("entity_types", each) for each in validate.labels("entity_types", entity_types or ())]
-        wanted = self._wanted(self._times(as_of, valid_at), center_node_uuid, group_ids, types)
-        return self._reader.search_entities(asked, limit, wanted)
+        wanted = self._wanted(as_of, valid_at, groups=group_ids or (), types=types)
+        return self._around(center_node_uuid, wanted).search_entities(asked, limit)
 
     def search_edges(
         self,
@@ -332,8 +332,8 @@ class Graph:
         limit, asked = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.relation
         types = [kind("relation_types", each) for each in validate.labels("relation_types", relation_types or ())]
-        wanted = self._wanted(self._times(as_of, valid_at, include_past), center_node_uuid, group_ids, types)
-        return self._reader.search_relations(asked, limit, wanted)
+        wanted = self._wanted(as_of, valid_at, include_past, group_ids or (), types)
+        return self._around(center_node_uuid, wanted).search_relations(asked, limit)
 
     def build_context(
         self,
@@ -367,28 +367,27 @@ class Graph:
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
         validate.int_in("max_facts", max_facts, 1, MAX_FACTS)
-        wanted = self._wanted(self._times(as_of, valid_at), center_node_uuid)
-        count = self._runtime.tokens.count_tokens
-        return self._reader.context(names, query, wanted, max_facts=max_facts, max_tokens=budget, count=count)
+        reader, count = self._around(center_node_uuid, self._wanted(as_of, valid_at)), self._runtime.tokens.count_tokens
+        return reader.context(names, query, max_facts=max_facts, max_tokens=budget, count=count)
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
         """Return an entity by id or name."""
-        with self._reading(name, as_of=as_of) as (reader, times):
-            return reader.entity(name, times)
+        with self._reading(name, as_of=as_of) as reader:
+            return reader.entity(name)
 
     def relation(self, uuid: str, *, as_of: Moment | None = None) -> views.RelationView:
         """Return a fact by id."""
-        with self._reading(uuid, as_of=as_of) as (reader, times):
-            return reader.relation(uuid, times)
+        with self._reading(uuid, as_of=as_of) as reader:
+            return reader.relation(uuid)
 
     def episode(self, uuid: str) -> views.EpisodeView:
         """Return an episode by id."""
-        with self._reading(uuid) as (reader, _):
+        with self._reading(uuid) as reader:
             return reader.episode(uuid)
 
     def facts_of_memory(self, id: str) -> list[views.RelationView]:  # noqa: A002 - the name of the field
         """Return the facts found in a memory, in any version, in the order of the text."""
-        with self._reading(id) as (reader, _):
+        with self._reading(id) as reader:
             return reader.facts_of_memory(id)
 
     def neighbourhood(
@@ -411,8 +410,8 @@ class Graph:
         """
         validate.int_in("depth", depth, 1, MAX_DEPTH)
         validate.int_in("limit", limit, 1, MAX_NEIGHBOURS)
-        with self._reading(entity, as_of=as_of, valid_at=valid_at, include_past=include_past) as (reader, times):
-            return reader.neighbourhood(entity, depth, limit, times)
+        with self._reading(entity, as_of=as_of, valid_at=valid_at, include_past=include_past) as reader:
+            return reader.neighbourhood(entity, depth, limit)
 
     def path(
         self,
@@ -431,18 +430,18 @@ class Graph:
             as_of, valid_at: as for `search_edges`.
         """
         validate.int_in("max_depth", max_depth, 1, MAX_PATH)
-        with self._reading(source, target, as_of=as_of, valid_at=valid_at) as (reader, times):
-            return reader.path(source, target, max_depth, times)
+        with self._reading(source, target, as_of=as_of, valid_at=valid_at) as reader:
+            return reader.path(source, target, max_depth)
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts included."""
         validate.int_in("limit", limit, 1, MAX_LISTED)
-        with self._reading(entity, as_of=as_of, include_past=True) as (reader, times):
-            return reader.timeline(entity, limit, times)
+        with self._reading(entity, as_of=as_of, include_past=True) as reader:
+            return reader.timeline(entity, limit)
 
     def history(self, uuid: str) -> views.History:
         """Return what happened to an entity or fact: when it came, ended, was disputed, and why."""
-        with self._reading(uuid) as (reader, _):
+        with self._reading(uuid) as reader:
             return reader.history(uuid)
 
     def episodes(
@@ -450,19 +449,18 @@ class Graph:
     ) -> list[views.EpisodeView]:
         """Return episodes, newest first by reference time."""
         validate.int_in("limit", limit, 1, MAX_LISTED)
-        groups = validate.texts("group_ids", group_ids or ())
-        with self._reading(as_of=as_of) as (reader, times):
-            return list(reader.episodes(limit, groups, times))
+        with self._reading(as_of=as_of, groups=group_ids or ()) as reader:
+            return list(reader.episodes(limit))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
         """Return groups of closely related entities, largest first."""
         validate.int_in("limit", limit, 1, MAX_FACTS)
-        with self._reading(as_of=as_of) as (reader, times):
-            return list(reader.communities(limit, times))
+        with self._reading(as_of=as_of) as reader:
+            return list(reader.communities(limit))
 
     def disputes(self) -> list[views.Dispute]:
         """Return facts that contradict each other, oldest dispute first."""
-        with self._reading() as (reader, _):
+        with self._reading() as reader:
             return list(reader.disputes())
 
     def counts(self) -> GraphCounts:
@@ -472,7 +470,7 @@ class Graph:
 
     def stats(self) -> views.GraphStats:
         """Count what the graph holds, by type."""
-        with self._reading() as (reader, _):
+        with self._reading() as reader:
             return reader.stats()
 
     def show(
@@ -498,11 +496,11 @@ class Graph:
         from commonplace.graph.drawing import DRAWINGS, draw
 
         validate.one_of("form", form, tuple(DRAWINGS))
-        times = self._times(as_of, valid_at)
+        wanted = self._wanted(as_of, valid_at)
         found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
-        asked = times.as_of if times.valid_at is None else times.valid_at
+        asked = wanted.as_of if wanted.valid_at is None else wanted.valid_at
         at = None if asked is None else moment_of(asked)
-        text = draw(found, form, seen_at=at or moment_of(times.now), as_of=at)
+        text = draw(found, form, seen_at=at or moment_of(wanted.now), as_of=at)
         name = next((each.name for each in found.entities if each.uuid == found.centre), "")
         return views.Drawing(name, form, len(found.entities), len(found.relations), found.is_capped, text)
 
@@ -521,17 +519,17 @@ class Graph:
         from commonplace.graph.graphiti.document import write_graphiti
 
         path = None if callable(getattr(target, "write", None)) else validate.path_value("target", target)
-        times = self._times(None)
+        wanted = self._wanted()
         self._before()
         with self._store.snapshot():
             graph = self._runtime.graph_runtime(False).graph
             if path is None:
                 assert not isinstance(target, str | Path)
                 written = target.write
-                return write_graphiti(graph, times, self._words_of, lambda some: written(some.decode()))
+                return write_graphiti(graph, wanted, self._words_of, lambda some: written(some.decode()))
             path = path.expanduser().absolute()
             with new_file(path, self._runtime.directory) as write:
-                return replace(write_graphiti(graph, times, self._words_of, write), path=path)
+                return replace(write_graphiti(graph, wanted, self._words_of, write), path=path)
 
     def import_graphiti(self, path: str | Path, *, dry_run: bool = False) -> Migration:
         """Import a document of Graphiti's nodes and edges in one transaction; ids are kept.
@@ -585,19 +583,14 @@ class Graph:
         return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(self._backend.deliver())))
 
     @contextmanager
-    def _reading(
-        self,
-        *ids: str,
-        as_of: Moment | None = None,
-        valid_at: Moment | None = None,
-        include_past: bool = False,
-    ) -> Iterator[tuple[GraphReader, views.Times]]:
+    def _reading(self, *ids: str, **asked: Any) -> Iterator[GraphReader]:
+        """Give what reads from one state of the store, with what happens before a call; `asked`: see `_wanted`."""
         for each in ids:
             validate.reject_invalid_id(each)
-        times = self._times(as_of, valid_at, include_past)
+        wanted = self._wanted(**asked)
         self._before()
         with self._store.snapshot():
-            yield self._reader, times
+            yield self._reader(wanted)
 
     @contextmanager
     def _writing(self, *ids: str) -> Iterator[GraphService]:
@@ -608,40 +601,45 @@ class Graph:
         self._after()
 
     @made_once
-    def _reader(self) -> GraphReader:
-        runtime = self._runtime.graph_runtime(False)
-        if self._backend is None:
-            return GraphReader(runtime, self._search_graph, self._words_of)
-        from commonplace.graph.graphiti.query import GraphitiReader
+    def _scores(self) -> Callable[[str, Sequence[str]], Iterable[float]]:
         from commonplace.models.static_reranking import StaticReranker
 
-        scores = StaticReranker(self._runtime.tokens).scores
-        return GraphitiReader(runtime, self._search_graph, self._words_of, self._backend, scores)
+        return StaticReranker(self._runtime.tokens).scores
 
-    def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> views.Times:
+    def _reader(self, wanted: views.Wanted) -> GraphReader:
+        runtime = self._runtime.graph_runtime(False)
+        if self._backend is None:
+            return GraphReader(runtime, self._search_graph, self._words_of, wanted)
+        from commonplace.graph.graphiti.query import GraphitiReader
+
+        return GraphitiReader(runtime, self._search_graph, self._words_of, wanted, self._backend, self._scores)
+
+    def _wanted(
+        self,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        include_past: bool = False,
+        groups: Sequence[str] = (),
+        types: Sequence[str] = (),
+    ) -> views.Wanted:
         now = self._runtime.now()
-        return views.Times(
+        return views.Wanted(
             now,
             None if as_of is None else moment_in_words("as_of", as_of, now),
             None if valid_at is None else moment_in_words("valid_at", valid_at, now),
-            validate.boolean("include_past", with_past),
+            validate.boolean("include_past", include_past),
+            validate.texts("group_ids", groups),
+            tuple(types),
         )
 
-    def _wanted(
-        self, times: views.Times, centre: str | None, groups: Sequence[str] | None = None, types: Sequence[str] = ()
-    ) -> Wanted:
-        """Return what may be found; what happens before a call has happened then.
-
-        Args:
-            centre: the id or name of the entity that the search is about.
-        """
-        chosen = validate.texts("group_ids", groups or ())
+    def _around(self, centre: str | None, wanted: views.Wanted) -> GraphReader:
+        """Return what searches near an entity, by its id or name; what happens before a call has happened then."""
         self._before()
         if not centre:
-            return Wanted(times, chosen, tuple(types), "")
+            return self._reader(wanted)
         validate.reject_invalid_id(centre)
         try:
-            id_ = self._reader.entity(centre, self._times(None)).uuid
+            id_ = self._reader(self._wanted()).entity(centre).uuid
         except NotFoundError:
             if self._backend is None:
                 raise
@@ -650,7 +648,7 @@ class Graph:
             if not is_id(centre):
                 raise
             id_ = centre  # Graphiti's own, which its searches take; none of its tools would find it
-        return Wanted(times, chosen, tuple(types), id_)
+        return self._reader(replace(wanted, centre=id_))
 
     @property
     def _service(self) -> GraphService:

@@ -9,7 +9,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from math import inf
 from typing import Final
@@ -41,8 +41,8 @@ from commonplace.graph.views import (
     Subgraph,
     Timeline,
     TimelineEntry,
-    Times,
     ViewBuilder,
+    Wanted,
 )
 from commonplace.store.graph import GraphReading
 from commonplace.store.schema import texts_of
@@ -125,19 +125,9 @@ Search = Callable[[str, str, int], TextHits]
 """Searches the texts of a namespace for a query, and returns at most so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What may be found. Empty means no restriction."""
-
-    times: Times
-    groups: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    centre: str = ""
-
-
-def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
+def adjacent(graph: GraphReading, wanted: Wanted) -> Adjacent:
     """Return what gives the facts at entities, newest knowledge first."""
-    return partial(graph.edges_of, wanted=times.filter(groups), limit=FAN_OUT + 1)
+    return partial(graph.edges_of, wanted=wanted.filter(), limit=FAN_OUT + 1)
 
 
 _MAX_NAME_LENGTH: Final = 200
@@ -152,19 +142,24 @@ _BETWEEN: Final = 100
 """Facts of one entity that are looked at to find those between entities at the rim."""
 
 
+@dataclass(eq=False)
 class GraphReader:
-    """Answers questions about the graph of one namespace, as the methods of `Graph` say. Safe for threads."""
+    """Answers a question about the graph of one namespace, as the methods of `Graph` say."""
+
+    runtime: GraphRuntime
+    search: Search
+    words_of: Callable[[str, int], str]
+    wanted: Wanted
 
     _context_depth, _has_summaries = 2, True
-
-    def __init__(self, runtime: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
-        self.runtime = runtime
-        self.search = search
-        self.words_of = words_of
 
     @property
     def _graph(self) -> GraphReading:
         return self.runtime.graph
+
+    @cached_property
+    def _build(self) -> ViewBuilder:
+        return ViewBuilder(self._graph, self.wanted)
 
     def _find(self, name: str) -> Entity:
         return find_entity(self._graph, name)
@@ -176,28 +171,25 @@ class GraphReader:
         """Return whether an answer is `degraded`, and why, before anything is searched."""
         return False, ()
 
-    def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
-        found = self._find_entities(query, limit, wanted)
-        views = ViewBuilder(self._graph, wanted.times).entities(
-            found.scores, found.scores, found.distances, has_summaries=self._has_summaries
-        )
+    def search_entities(self, query: str, limit: int) -> FoundEntities:
+        found = self._find_entities(query, limit)
+        views = self._build.entities(found.scores, found.scores, found.distances, has_summaries=self._has_summaries)
         return FoundEntities(query, views, found.is_degraded, found.notices)
 
-    def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
-        found = self._find_relations(query, limit, wanted)
+    def search_relations(self, query: str, limit: int) -> FoundRelations:
+        found = self._find_relations(query, limit, self.wanted.centre)
         stored = self._graph.relations(list(found.scores))
         ranked = [stored[id_] for id_ in found.scores if id_ in stored]
-        if wanted.times.as_of is None and wanted.times.valid_at is None:
-            ranked = _current_first(ranked, self.runtime.kinds, wanted.times.now)
-        views = self._with_overtaken(ranked, wanted.times, found.scores)
+        if self.wanted.as_of is None and self.wanted.valid_at is None:
+            ranked = _current_first(ranked, self.runtime.kinds, self.wanted.now)
+        views = self._with_overtaken(ranked, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
-    def _find_entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
+    def _find_entities(self, query: str, limit: int) -> TextHits:
         """Return entities by their names, and by the facts that they are in."""
-        keep = partial(self._entities_that_pass, wanted)
+        keep = self._entities_that_pass
         named = self._texts("entity", query, limit, keep)
-        facts = partial(self._relations_that_pass, replace(wanted, types=()))  # types are of entities here
-        told = self._texts("relation", query, limit, facts)
+        told = self._texts("relation", query, limit, partial(self._relations_that_pass, types=()))
         scores = dict(named.scores)
         ends: dict[str, float] = {}
         for relation in self._graph.relations(list(told.scores)).values():
@@ -209,28 +201,28 @@ class GraphReader:
         meant = known_by(self._graph, query, "concept") if len(query) <= _MAX_NAME_LENGTH else None
         if meant is not None and keep([meant.id]):
             scores[meant.id] = max(scores.get(meant.id, 0.0), NAMED)
-        return self._best(scores, {}, limit, wanted, (named, told))
+        return self._best(scores, {}, limit, self.wanted.centre, (named, told))
 
-    def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
+    def _find_relations(self, query: str, limit: int, centre: str) -> TextHits:
         """Return facts by the sentences that say them, and by the names of their ends."""
-        told = self._texts("relation", query, limit, partial(self._relations_that_pass, wanted))
-        found = self._graph.relations(list(told.scores)) if wanted.centre else {}
+        told = self._texts("relation", query, limit, partial(self._relations_that_pass, types=self.wanted.types))
+        found = self._graph.relations(list(told.scores)) if centre else {}
         ends = {id_: (each.source, each.target) for id_, each in found.items()}
-        return self._best(told.scores, ends, limit, wanted, (told,))
+        return self._best(told.scores, ends, limit, centre, (told,))
 
     def _best(
         self,
         scores: Mapping[str, float],
         ends: Mapping[str, Sequence[str]],
         limit: int,
-        wanted: Wanted,
+        centre: str,
         parts: Sequence[TextHits],
     ) -> TextHits:
         """Return the best of what was found, raised by how near it is to the centre; `ends`: of facts, by id."""
         near: Mapping[str, int] = {}
-        if wanted.centre:
-            steps = adjacent(self._graph, wanted.times, groups=wanted.groups)
-            near = outward([wanted.centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT).distances
+        if centre:
+            steps = adjacent(self._graph, self.wanted)
+            near = outward([centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT).distances
         distances, raised = {}, dict(scores)
         for id_, score in scores.items():
             if far := [near[end] for end in ends.get(id_, (id_,)) if end in near]:
@@ -283,9 +275,10 @@ class GraphReader:
         best_first = dict(sorted(scores.items(), key=lambda each: -each[1]))
         return replace(found, scores=best_first, worded=(found.worded or frozenset()) - alone)
 
-    def _entities_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
+    def _entities_that_pass(self, ids: Sequence[str]) -> set[str]:
+        wanted = self.wanted
         found = self._graph.entities(ids).items()
-        known = {id_: each for id_, each in found if wanted.times.has(each)}
+        known = {id_: each for id_, each in found if wanted.has(each)}
         passed = {id_: each for id_, each in known.items() if not wanted.types or each.type in wanted.types}
         if not wanted.groups:
             return set(passed)
@@ -296,55 +289,52 @@ class GraphReader:
         of_them = {id_ for id_, each in episodes.items() if each.group in wanted.groups}
         return chosen | {id_ for id_, some in mentions.items() if any(each.episode in of_them for each in some)}
 
-    def _relations_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
-        shown = [each for each in self._graph.relations(ids).values() if wanted.times.shows(each)]
-        of_type = [each for each in shown if not wanted.types or each.type in wanted.types]
-        return {each.id for each in of_type if not wanted.groups or each.group in wanted.groups}
+    def _relations_that_pass(self, ids: Sequence[str], types: Sequence[str]) -> set[str]:
+        shown = [each for each in self._graph.relations(ids).values() if self.wanted.shows(each)]
+        of_type = [each for each in shown if not types or each.type in types]
+        return {each.id for each in of_type if not self.wanted.groups or each.group in self.wanted.groups}
 
-    def entity(self, name: str, times: Times) -> EntityView:
-        return ViewBuilder(self._graph, times).entities([self._find(name)])[0]
+    def entity(self, name: str) -> EntityView:
+        return self._build.entities([self._find(name)])[0]
 
-    def relation(self, id_: str, times: Times) -> RelationView:
-        return ViewBuilder(self._graph, times).relations([find_relation(self._graph, id_)])[0]
+    def relation(self, id_: str) -> RelationView:
+        return self._build.relations([find_relation(self._graph, id_)])[0]
 
-    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
+    def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
         graph = self._graph
         centre = self._find(name)
-        near = outward([centre.id], adjacent(graph, times), depth=depth, limit=limit, fan_out=FAN_OUT)
+        near = outward([centre.id], adjacent(graph, self.wanted), depth=depth, limit=limit, fan_out=FAN_OUT)
         distances, edges = near.distances, dict.fromkeys(near.edges)
         rim = [id_ for id_, distance in distances.items() if distance == depth]
-        for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN, among=distances).values():
+        for some in graph.edges_of(rim, self.wanted.filter(), limit=_BETWEEN, among=distances).values():
             edges.update({each.id: None for each in some})
-        build = ViewBuilder(graph, times)
-        entities = build.entities(distances, distances=distances, has_summaries=False)
+        entities = self._build.entities(distances, distances=distances, has_summaries=False)
 
         def order(fact: Relation) -> tuple[int, float, str]:
             ends = (distances.get(end, len(distances)) for end in (fact.source, fact.target))
             return min(ends), -fact.created_at, fact.id
 
         facts: list[Relation] = sorted(graph.relations(list(edges)).values(), key=order)
-        return Subgraph(centre.id, entities, build.relations(facts), near.is_capped)
+        return Subgraph(centre.id, entities, self._build.relations(facts), near.is_capped)
 
-    def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
+    def path(self, source: str, target: str, max_depth: int) -> GraphPath:
         graph = self._graph
         start, goal = (find_entity(graph, each).id for each in (source, target))
         found = shortest_path(
-            start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
+            start, goal, adjacent(graph, self.wanted), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
-        build = ViewBuilder(graph, times)
-        entities = build.entities(found.ids, has_summaries=False)
-        return GraphPath(entities, build.relations(found.edges), found.is_capped)
+        entities = self._build.entities(found.ids, has_summaries=False)
+        return GraphPath(entities, self._build.relations(found.edges), found.is_capped)
 
-    def timeline(self, name: str, limit: int, times: Times) -> Timeline:
+    def timeline(self, name: str, limit: int) -> Timeline:
         entity = self._find(name)
-        found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
-        build = ViewBuilder(self._graph, times)
-        views = build.relations(each for each in found if not times.known(each)[2])
+        found = self._graph.relations_of([entity.id], self.wanted.filter(), limit=limit).get(entity.id, [])
+        views = self._build.relations(each for each in found if not self.wanted.known(each)[2])
         entries = [TimelineEntry(each.valid_from, "began", each) for each in views]
         entries += [TimelineEntry(each.valid_to, "ended", each) for each in views if each.valid_to is not None]
         entries.sort(key=lambda each: (each.what, each.relation.fact, each.relation.uuid))
         entries.sort(key=lambda each: (each.at is not None, 0.0 if each.at is None else each.at.timestamp()))
-        return Timeline(build.entities([entity])[0], tuple(entries))
+        return Timeline(self._build.entities([entity])[0], tuple(entries))
 
     def history(self, id_: str) -> History:
         graph = self._graph
@@ -360,55 +350,52 @@ class GraphReader:
         entries = (HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in happened)
         return History(id_, kind, tuple(entries))
 
-    def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
-        found = self._graph.list_episodes(GraphFilter(groups=groups, known_at=times.as_of), limit=limit)
-        build = ViewBuilder(self._graph, times)
-        return tuple(build.episode(each, self.words_of(each.memory, each.version)) for each in found)
+    def episodes(self, limit: int) -> tuple[EpisodeView, ...]:
+        asked = GraphFilter(groups=self.wanted.groups, known_at=self.wanted.as_of)
+        found = self._graph.list_episodes(asked, limit=limit)
+        return tuple(self._build.episode(each, self.words_of(each.memory, each.version)) for each in found)
 
     def episode(self, id_: str) -> EpisodeView:
         found = self._graph.episodes([id_]).get(id_)
         if found is None:
             raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
-        build = ViewBuilder(self._graph, Times(self.runtime.now()))
-        return build.episode(found, self.words_of(found.memory, found.version))
+        return self._build.episode(found, self.words_of(found.memory, found.version))
 
     def facts_of_memory(self, memory: str) -> list[RelationView]:
         graph = self._graph
         said = graph.mentioned([each.id for each in graph.episodes_of_memory(memory)])
         ids = dict.fromkeys(each.subject for some in said.values() for each in some if each.kind == "relation")
-        return list(ViewBuilder(graph, Times(self.runtime.now())).relations(ids))
+        return list(self._build.relations(ids))
 
-    def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
+    def communities(self, limit: int) -> tuple[Community, ...]:
         graph = self._graph
-        edges = [(source, target) for _, source, target in graph.pairs(times.filter())]
+        edges = [(source, target) for _, source, target in graph.pairs(self.wanted.filter())]
         degrees = Counter(end for ends in edges for end in ends)
         found = communities(degrees, edges)
         group_of = {id_: place for place, group in enumerate(found) for id_ in group}
         inside = Counter(group_of[source] for source, target in edges if group_of[source] == group_of[target])
-        build = ViewBuilder(graph, times)
         views = []
         for place, group in enumerate(found[:limit]):
             if len(group) < _MIN_MEMBERS:
                 break
             first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MAX_MEMBERS]
             stored = sorted(graph.entities(first).values(), key=lambda each: (-degrees[each.id], each.name, each.id))
-            members = build.entities(stored, has_summaries=False)
+            members = self._build.entities(stored, has_summaries=False)
             id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
             views.append(Community(id_, members[0].name if members else "", members, len(group), inside[place]))
         return tuple(views)
 
     def disputes(self) -> tuple[Dispute, ...]:
-        build = ViewBuilder(self._graph, Times(self.runtime.now()))
         found = []
         for id_, some in groupby(self._graph.disputed(), key=lambda each: each.dispute):
             facts = sorted(some, key=lambda each: (each.created_at, each.id))
             since = min((each.disputed_at for each in facts if each.disputed_at is not None), default=0.0)
-            found.append(Dispute(id_, moment_of(since), build.relations(facts)))
+            found.append(Dispute(id_, moment_of(since), self._build.relations(facts)))
         return tuple(sorted(found, key=lambda each: (each.since, each.uuid)))
 
     def stats(self) -> GraphStats:
         graph = self._graph
-        counts, now = graph.counts(), Times(self.runtime.now())
+        counts, now = graph.counts(), self.wanted
         relations = graph.list_relations(replace(now, with_past=True).filter())
         current = sum(now.shows(each) for each in relations)
         types = (
@@ -418,9 +405,9 @@ class GraphReader:
         return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
     def context(
-        self, names: Sequence[str], query: str, wanted: Wanted, *, max_facts: int, max_tokens: int, count: CountTokens
+        self, names: Sequence[str], query: str, *, max_facts: int, max_tokens: int, count: CountTokens
     ) -> GraphContext:
-        graph, times = self._graph, wanted.times
+        graph, centre = self._graph, self.wanted.centre
         starts: dict[str, None] = {}
         missing = []
         for name in names:
@@ -428,13 +415,13 @@ class GraphReader:
                 starts[self._find(name).id] = None
             except NotFoundError:
                 missing.append(name)
-        if wanted.centre:
-            starts[self._centre(wanted.centre)] = None
+        if centre:
+            starts[self._centre(centre)] = None
         told = TextHits({}, *self._state())
         if query.strip():
-            centre = wanted.centre or next(iter(starts), "")
-            told = self._find_relations(query, max_facts, replace(wanted, centre=centre))
-        near = outward(list(starts), adjacent(graph, times), depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
+            told = self._find_relations(query, max_facts, centre or next(iter(starts), ""))
+        steps = adjacent(graph, self.wanted)
+        near = outward(list(starts), steps, depth=self._context_depth, limit=_AROUND, fan_out=FAN_OUT)
         distances = near.distances
 
         def order(fact: Relation) -> tuple[float, float, str]:
@@ -447,20 +434,18 @@ class GraphReader:
         chosen = sorted(facts.values(), key=order)[:max_facts]
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
         text, entities, kept = describe(
-            ViewBuilder(graph, times).entities(ends, distances=distances, has_summaries=False),
-            self._with_overtaken(chosen, times, told.scores),
+            self._build.entities(ends, distances=distances, has_summaries=False),
+            self._with_overtaken(chosen, told.scores),
             max_tokens=max_tokens,
             count=count,
         )
         return GraphContext(text, entities, kept, count(text), tuple(missing), told.is_degraded, told.notices)
 
-    def _with_overtaken(
-        self, relations: Sequence[Relation], times: Times, scores: Mapping[str, float]
-    ) -> tuple[RelationView, ...]:
+    def _with_overtaken(self, relations: Sequence[Relation], scores: Mapping[str, float]) -> tuple[RelationView, ...]:
         """Return facts as callers see them; one that holds now has in `overtook` what held before it, and when."""
-        graph, build = self._graph, ViewBuilder(self._graph, times)
+        graph, build = self._graph, self._build
         views = build.relations(relations, scores)
-        if times.as_of is not None or times.valid_at is not None:
+        if self.wanted.as_of is not None or self.wanted.valid_at is not None:
             return views
         old: dict[str, Relation] = {}
         read: dict[FactKey, list[Relation]] = {}

@@ -17,7 +17,7 @@ from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, all_merged, fact_text, merged_into, roots
-from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting, Times, ViewBuilder
+from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting, ViewBuilder, Wanted
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
@@ -126,7 +126,7 @@ class GraphService:
 
     @property
     def _views(self) -> ViewBuilder:
-        return ViewBuilder(self._runtime.graph, Times(self._runtime.now()))
+        return ViewBuilder(self._runtime.graph, Wanted(self._runtime.now()))
 
 
 def find_entity(graph: GraphReading, name: str) -> Entity:

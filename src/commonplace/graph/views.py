@@ -411,21 +411,27 @@ _LOOKED_AT: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Of which time it is asked, and what was known then; None is now.
+class Wanted:
+    """What is asked for. Empty means no restriction.
 
     Attributes:
         now: the time, seconds since the epoch.
+        as_of, valid_at: of which time it is asked what was known, and what was true; None is now.
+        with_past: what has ended or was retracted, too.
+        centre: the id of the entity near to which things are found first.
     """
 
     now: float
     as_of: float | None = None
     valid_at: float | None = None
     with_past: bool = False
+    groups: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    centre: str = ""
 
-    def filter(self, groups: Sequence[str] = ()) -> GraphFilter:
-        """Return the filter that means the facts that are asked for."""
-        chosen = GraphFilter((), tuple(groups), self.valid_at, self.as_of)
+    def filter(self) -> GraphFilter:
+        """Return the filter that means the facts that are asked for, of whatever type they are."""
+        chosen = GraphFilter((), self.groups, self.valid_at, self.as_of)
         if self.valid_at is not None:
             return chosen
         if self.with_past:
@@ -465,9 +471,9 @@ class ViewBuilder:
     It takes records, or ids of which it leaves out those that are not there.
     """
 
-    def __init__(self, graph: GraphReading, times: Times) -> None:
+    def __init__(self, graph: GraphReading, wanted: Wanted) -> None:
         self._graph = graph
-        self.times = times
+        self.wanted = wanted
         self._known: dict[str, Entity] = {}
 
     def relations(
@@ -484,9 +490,9 @@ class ViewBuilder:
         told = self._graph.reference_times([id_ for some in several for id_ in some])
         for some in several:
             some.sort(key=lambda id_: (told[id_], id_) if id_ in told else (0.0, id_))
-        at, views = self.times.as_of, []
+        at, views = self.wanted.as_of, []
         for each in relations:
-            start, end, is_retracted, expired_at = self.times.known(each)
+            start, end, is_retracted, expired_at = self.wanted.known(each)
             is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
             views.append(
                 RelationView(
@@ -528,7 +534,7 @@ class ViewBuilder:
         self._known.update((each.id, each) for each in entities)
         aliases = self._graph.aliases([entity.id for entity in entities])
         summaries = self._summaries([each.id for each in entities if not each.summary]) if has_summaries else {}
-        at = self.times.as_of
+        at = self.wanted.as_of
         return tuple(
             EntityView(
                 uuid=each.id,
@@ -538,8 +544,8 @@ class ViewBuilder:
                 created_at=moment_of(each.created_at),
                 valid_from=_moment(each.valid_from),
                 valid_to=_moment(each.valid_to),
-                expired_at=_moment(each.expired_at if at is None or not self.times.has(each) else None),
-                merged_into=each.merged_into if at is None or not self.times.has(each) else "",
+                expired_at=_moment(each.expired_at if at is None or not self.wanted.has(each) else None),
+                merged_into=each.merged_into if at is None or not self.wanted.has(each) else "",
                 aliases=shown_names(
                     each, [alias for alias in aliases.get(each.id, ()) if at is None or alias.created_at <= at]
                 )[1:],
@@ -570,7 +576,7 @@ class ViewBuilder:
 
     def _summaries(self, ids: Sequence[str]) -> dict[str, str]:
         """Return what a few facts say of each entity, those that it is the source of first."""
-        found = self._graph.edges_of(ids, self.times.filter(), limit=_LOOKED_AT)
+        found = self._graph.edges_of(ids, replace(self.wanted, groups=()).filter(), limit=_LOOKED_AT)
         chosen = {
             id_: sorted(edges, key=lambda edge: (edge.source != id_, edge.is_disputed))[:SUMMARY_FACTS]
             for id_, edges in found.items()

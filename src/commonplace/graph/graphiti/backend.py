@@ -25,7 +25,7 @@ from commonplace.locks import Lock
 from commonplace.models.providers import address_of
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.graph import GraphReading
-from commonplace.types.graph import Episode, GraphFilter
+from commonplace.types.graph import Entity, Episode, GraphFilter
 
 NAME: Final = "graphiti-mcp"
 PASSWORD: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
@@ -63,6 +63,7 @@ class Backend:
     Attributes:
         lock: held by the process that delivers.
         graph, words_of: the graph as it is, and the words of a memory in one of its versions.
+        answered: the entities that Graphiti has answered, which none of its tools gives by their ids.
     """
 
     tools: GraphitiTools
@@ -73,6 +74,7 @@ class Backend:
     now: Callable[[], float]
     namespace: str
     default_group: str
+    answered: dict[str, Entity] = field(default_factory=dict)
     _rests_until: float = 0.0
     _why: str = ""
     _looked: dict[str, float] = field(default_factory=dict)

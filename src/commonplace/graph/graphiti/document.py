@@ -34,7 +34,7 @@ from commonplace.graph.facts import Assertion, first_said, happening, relation_o
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, names_text, roots
-from commonplace.graph.views import Times, ViewBuilder
+from commonplace.graph.views import ViewBuilder, Wanted
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
@@ -85,7 +85,7 @@ class Document:
 
 
 def write_graphiti(
-    graph: GraphReading, times: Times, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
+    graph: GraphReading, wanted: Wanted, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
 ) -> Migration:
     """Write a whole graph, past facts too; what was merged into another goes out as that.
 
@@ -97,7 +97,7 @@ def write_graphiti(
     write(b'{\n"format": "' + FORMAT.encode() + b'"')
     for name in _LISTS:
         write(f',\n"{name}": ['.encode())
-        for record in _records(name, graph, ViewBuilder(graph, times), words_of):
+        for record in _records(name, graph, ViewBuilder(graph, wanted), words_of):
             line = json.dumps(record, ensure_ascii=False, allow_nan=False)
             write(f"{',' * bool(counts[name])}\n{line}".encode())
             counts[name] += 1

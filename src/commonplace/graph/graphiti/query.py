@@ -11,15 +11,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
 from commonplace.graph.graphiti.backend import Backend, error_text
 from commonplace.graph.graphiti.client import GraphitiTools, unmarked
 from commonplace.graph.graphiti.outbox import waiting_for
 from commonplace.graph.names import normal
-from commonplace.graph.query import GraphReader, Search, TextHits, Wanted
-from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.query import GraphReader, TextHits
 from commonplace.graph.views import (
     EntityView,
     EpisodeView,
@@ -27,8 +26,6 @@ from commonplace.graph.views import (
     FoundRelations,
     GraphContext,
     Subgraph,
-    Times,
-    ViewBuilder,
 )
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Edge, Entity, Episode, GraphFilter, Relation
@@ -58,14 +55,14 @@ class _Question(GraphReader):
 
     _context_depth, _has_summaries = 1, False
 
-    def __init__(self, reader: GraphitiReader, tools: GraphitiTools, times: Times, groups: tuple[str, ...]) -> None:
-        super().__init__(reader.runtime, reader.search, reader.words_of)
+    def __init__(self, reader: GraphitiReader, tools: GraphitiTools) -> None:
+        super().__init__(reader.runtime, reader.search, reader.words_of, reader.wanted)
         self._reader = reader
         self._tools = tools
-        self._times = times
         self._here = reader.runtime.graph
-        self._labels = reader.backend.labels(groups)  # our groups that are asked for, by their names at Graphiti's
-        self._known = reader.answered
+        # Our groups that are asked for, by their names at Graphiti's.
+        self._labels = reader.backend.labels(reader.wanted.groups)
+        self._known = reader.backend.answered
         self._facts: dict[str, Relation] = {}
         self._calls = 0
 
@@ -75,8 +72,8 @@ class _Question(GraphReader):
     def _graph(self) -> GraphReading:
         return self  # type: ignore[return-value] # it has what the questions that Graphiti answers read
 
-    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
-        found = super().neighbourhood(name, depth, limit, times)
+    def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
+        found = super().neighbourhood(name, depth, limit)
         return replace(found, is_capped=found.is_capped or self._calls > MAX_CALLS)
 
     def _find(self, name: str) -> Entity:
@@ -104,18 +101,19 @@ class _Question(GraphReader):
         waiting = len(self._reader.backend.outbox.errands())
         return bool(waiting), (waiting_for(waiting),) if waiting else ()
 
-    def _find_entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
-        found = [each for each in self._nodes(query, limit) if wanted.times.has(each)]
+    def _find_entities(self, query: str, limit: int) -> TextHits:
+        wanted = self.wanted
+        found = [each for each in self._nodes(query, limit) if wanted.has(each)]
         of_type = [each for each in found if not wanted.types or each.type in wanted.types]
         is_degraded, notices = self._state()
-        if wanted.times.valid_at is not None:
+        if wanted.valid_at is not None:
             is_degraded, notices = True, (*notices, _TIMELESS)
         texts = {each.id: f"{each.name}: {each.summary}" for each in of_type}
         return TextHits(self._scored(query, texts, limit), is_degraded, notices)
 
-    def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
-        found = self._relations(query, limit, self._centre(wanted.centre))
-        texts = {each.id: each.fact for each in found if not wanted.types or each.type in wanted.types}
+    def _find_relations(self, query: str, limit: int, centre: str) -> TextHits:
+        types, found = self.wanted.types, self._relations(query, limit, self._centre(centre))
+        texts = {each.id: each.fact for each in found if not types or each.type in types}
         return TextHits(self._scored(query, texts, limit), *self._state())
 
     def _scored(self, query: str, texts: Mapping[str, str], limit: int) -> dict[str, float]:
@@ -125,7 +123,7 @@ class _Question(GraphReader):
         return dict(sorted(scored.items(), key=lambda each: -each[1])[:limit])
 
     def _nodes(self, query: str, limit: int) -> list[Entity]:
-        found = self._tools.search_nodes(query, list(self._labels), _more(limit), now=self._times.now)
+        found = self._tools.search_nodes(query, list(self._labels), _more(limit), now=self.wanted.now)
         nodes = [replace(each, group=self._labels.get(each.group, each.group)) for each in found]
         self._known.update({each.id: each for each in nodes})
         for id_ in list(self._known)[:-_REMEMBERED]:
@@ -135,8 +133,8 @@ class _Question(GraphReader):
     def _relations(self, query: str, limit: int, centre: str = "") -> list[Relation]:
         """Return the facts that are found and are of the time that is asked for, in Graphiti's order."""
         groups = list(self._labels)
-        found = self._tools.search_facts(query, groups, _more(limit), centre=centre, now=self._times.now)
-        shown = [each.relation for each in found if self._times.shows(each.relation)]
+        found = self._tools.search_facts(query, groups, _more(limit), centre=centre, now=self.wanted.now)
+        shown = [each.relation for each in found if self.wanted.shows(each.relation)]
         facts = [replace(each, group=self._labels.get(each.group, each.group)) for each in shown]
         self._facts.update({each.id: each for each in facts})
         return facts
@@ -182,41 +180,36 @@ class _Question(GraphReader):
     mentions = reference_times = aliases
 
 
+@dataclass(eq=False)
 class GraphitiReader(GraphReader):
-    """Answers questions from Graphiti; those that its tools cannot answer, from the local graph. Safe for threads.
+    """Answers a question from Graphiti; one that its tools cannot answer, from the local graph."""
 
-    Attributes:
-        answered: the entities that Graphiti has answered, which none of its tools gives by their ids.
-    """
+    backend: Backend
+    score: Score
 
-    def __init__(
-        self, runtime: GraphRuntime, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
-    ) -> None:
-        super().__init__(runtime, search, words_of)
-        self.backend = backend
-        self.score = score
-        self.answered: dict[str, Entity] = {}
-        self._local = GraphReader(runtime, search, words_of)
+    @property
+    def _local(self) -> GraphReader:
+        return GraphReader(self.runtime, self.search, self.words_of, self.wanted)
 
-    def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
-        return self._either(lambda reader: reader.search_entities(query, limit, wanted), wanted.times, wanted.groups)
+    def search_entities(self, query: str, limit: int) -> FoundEntities:
+        return self._either(lambda reader: reader.search_entities(query, limit))
 
-    def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
-        return self._either(lambda reader: reader.search_relations(query, limit, wanted), wanted.times, wanted.groups)
+    def search_relations(self, query: str, limit: int) -> FoundRelations:
+        return self._either(lambda reader: reader.search_relations(query, limit))
 
-    def context(self, names: Sequence[str], query: str, wanted: Wanted, **limits: Any) -> GraphContext:
-        return self._either(lambda reader: reader.context(names, query, wanted, **limits), wanted.times)
+    def context(self, names: Sequence[str], query: str, **limits: Any) -> GraphContext:
+        return self._either(lambda reader: reader.context(names, query, **limits))
 
-    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
-        return self._either(lambda reader: reader.neighbourhood(name, depth, limit, times), times)
+    def neighbourhood(self, name: str, depth: int, limit: int) -> Subgraph:
+        return self._either(lambda reader: reader.neighbourhood(name, depth, limit))
 
-    def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
+    def episodes(self, limit: int) -> tuple[EpisodeView, ...]:
         """Return the episodes that are here or at Graphiti's, newest first; see `Graph.episodes`.
 
         Over FalkorDB it lists those of one group alone.
         """
-        here = self._local.episodes(limit, groups, times)
-        labels = self.backend.labels(groups)
+        here, as_of = self._local.episodes(limit), self.wanted.as_of
+        labels = self.backend.labels(self.wanted.groups)
         found: list[Episode] = []
         try:
             listed = self.backend.ask(lambda tools: tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS))))
@@ -226,27 +219,27 @@ class GraphitiReader(GraphReader):
         gone = {each.id for each in self.backend.outbox.errands() if each.what == "delete"}
         own = {*self._graph.episodes([each.id for each in found]), *gone}
         others = [replace(each, group=labels.get(each.group, each.group)) for each in found if each.id not in own]
-        known = [each for each in others if times.as_of is None or each.created_at <= times.as_of]
-        every = sorted((*here, *map(ViewBuilder(self._graph, times).episode, known)), key=lambda each: each.uuid)
+        known = [each for each in others if as_of is None or each.created_at <= as_of]
+        every = sorted((*here, *map(self._build.episode, known)), key=lambda each: each.uuid)
         return tuple(sorted(every, key=lambda each: each.reference_time, reverse=True)[:limit])
 
-    def entity(self, name: str, times: Times) -> EntityView:
+    def entity(self, name: str) -> EntityView:
         """Return an entity of the local graph, or else the one of that name or id at Graphiti's."""
         try:
-            return self._local.entity(name, times)
+            return self._local.entity(name)
         except NotFoundError:
             try:
-                found = self.backend.ask(lambda tools: _Question(self, tools, times, ())._find(name))
+                found = self.backend.ask(lambda tools: _Question(self, tools)._find(name))
             except (NotFoundError, ProviderError) as error:
                 if isinstance(error, ProviderError):
                     _log.warning("%s", error_text(error))
                 raise NotFoundError(f"there is no entity {name!r:.80}", remedy=_BY_NAME) from None
             return EntityView(found.id, found.name, found.type, found.summary, moment_of(found.created_at))
 
-    def _either(self, ask: Callable[[GraphReader], T], times: Times, groups: tuple[str, ...] = ()) -> T:
+    def _either(self, ask: Callable[[GraphReader], T]) -> T:
         """Return what Graphiti answers, or else what the local graph does, which then says so."""
         try:
-            return self.backend.ask(lambda tools: ask(_Question(self, tools, times, groups)))
+            return self.backend.ask(lambda tools: ask(_Question(self, tools)))
         except NotFoundError as nowhere:
             try:
                 return ask(self._local)
