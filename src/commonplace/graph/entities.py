@@ -36,11 +36,13 @@ MAX_CANDIDATES: Final = 64
 
 
 class Entities:
-    """The entities of a graph under change. What is asked for and not known is made."""
+    """The entities of a graph under change: made where they are not known, merged, split, mended when episodes go."""
 
     def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
         self._graph = graph
         self._runtime = runtime
+        self._now = runtime.now()
+        self._facts = FactKeys(graph, runtime)
 
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
         """Return the entity that an episode calls by a name, which is written with what is new about it."""
@@ -113,15 +115,6 @@ class Entities:
         if fresh or not aliases:
             self.name_again(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))
         return entity
-
-
-class Merger(Entities):
-    """Makes one entity of two, and two of one; and mends entities when episodes go."""
-
-    def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
-        super().__init__(graph, runtime)
-        self._now = runtime.now()
-        self._facts = FactKeys(graph, runtime)
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
         """Let one entity be another one from now on; return the ids of the facts that moved."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction, Found
-from commonplace.graph.entities import Entities, Merger
+from commonplace.graph.entities import Entities
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys
 from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, fact_of
@@ -54,9 +54,9 @@ def take_out(
             holds_longer = new.expired_at is None and (old.expired_at is not None or old.valid_to != new.valid_to)
             if holds_longer or (old.dispute and not new.dispute):
                 reopened.append(id_)
-    merger = Merger(graph, runtime)
+    mend = Entities(graph, runtime).mend
     now = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
-    removed = [id_ for each in now.values() for id_ in merger.mend(each, gone)]
+    removed = [id_ for each in now.values() for id_ in mend(each, gone)]
     return tuple(sorted(removed)), tuple(sorted(erased)), tuple(reopened)
 
 

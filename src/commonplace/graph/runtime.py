@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.graph.facts import OWN
+from commonplace.graph.facts import OWN, fact_of
 from commonplace.graph.kinds import Kinds
 from commonplace.ingest.passages import Destination, passage_id
 from commonplace.models.contract import TokenizedText
@@ -90,8 +90,7 @@ class Texts:
 
     def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
         """Return the text of a fact; see `fact_text`."""
-        own = json.loads(relation.attributes).get("_", {}) if '"aspect"' in relation.attributes else {}
-        text = fact_text(relation.fact, relation.type, own.get("aspect", ""))
+        text = fact_text(relation.fact, relation.type, fact_of(relation).aspect)
         return self._passages(Owner(relation.id, "relation"), text)
 
     def _passages(self, owner: Owner, text: str) -> tuple[NewPassage, ...]:

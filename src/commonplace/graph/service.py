@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.entities import MAX_ALIASES, Merger, known_by
+from commonplace.graph.entities import MAX_ALIASES, Entities, known_by
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
@@ -72,7 +72,7 @@ class GraphService:
                     f" {MAX_ALIASES}",
                     remedy="keep them apart, or split names off first",
                 )
-            moved = Merger(graph, self._runtime).merge(kept, gone, reason)
+            moved = Entities(graph, self._runtime).merge(kept, gone, reason)
         [entity, merged] = self._views.entities([kept.id, gone.id])
         return Merging(entity, merged, self._views.relations(moved), reason)
 
@@ -90,9 +90,9 @@ class GraphService:
             aliases = graph.aliases([each.id for each in merged])
             borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
             chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
-            merger = Merger(graph, self._runtime)
+            entities = Entities(graph, self._runtime)
             # The last that was merged goes first: so each finds what was there before it came.
-            parted = merger.unmerge(split, chosen[::-1], reason) if chosen else merger.part(split, names, reason)
+            parted = entities.unmerge(split, chosen[::-1], reason) if chosen else entities.part(split, names, reason)
             relations = sorted(facts_about(graph, parted))
         [kept, *others] = self._views.entities([split.id, *parted])
         return Splitting(kept, tuple(others), self._views.relations(relations), reason)
