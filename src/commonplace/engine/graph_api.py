@@ -23,7 +23,8 @@ from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.graph import views
-from commonplace.graph.episodes import FactInput, itself
+from commonplace.graph.episodes import itself
+from commonplace.graph.facts import Assertion
 from commonplace.graph.graphiti.outbox import Delivery, Outbox, waiting_for
 from commonplace.graph.names import checked, normal
 from commonplace.graph.query import GraphReader, TextHits
@@ -204,21 +205,23 @@ class Graph:
                 remedy="give the later",
                 parameters=("valid_to", "valid_from"),
             )
-        given = FactInput(
+        given = Assertion(
+            "",
             ends[0],
-            type_,
             ends[1],
-            source_type=of_source,
-            target_type=of_target,
-            fact="" if fact is None else _redacted("fact", fact).strip(),
+            "said",
+            "" if fact is None else _redacted("fact", fact).strip(),
+            now,
+            now,
             valid_from=begins,
             valid_to=stops,
             trust=validate.TRUST["agent"],
             group=validate.short_text("group_id", group_id),
             reason=_redacted("reason", reason),
+            type=type_,
         )
         with self._writing() as service:
-            added = service.add_fact(given, self._runtime.now())
+            added = service.add_fact(given, (of_source, of_target))
         return self._sent(added)
 
     def delete_episode(self, uuid: str) -> views.Deletion:

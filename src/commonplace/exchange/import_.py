@@ -177,7 +177,7 @@ class Writer:
             known = Known(self._into.store, self._into.namespace, change)
             for item in items:
                 if item.stored(known) is None:
-                    add_fact(change.graph, runtime, item.fact, self._into.now)
+                    add_fact(change.graph, runtime, item.fact, item.types)
 
 
 ON_CONFLICT: Final = ("refuse", "skip")

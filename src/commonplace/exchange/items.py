@@ -20,8 +20,7 @@ from commonplace.dataclasses import dataclass, field, fields, is_dataclass, repl
 from commonplace.dates.time import seconds
 from commonplace.errors import ConfigError, UsageError
 from commonplace.exchange.codec import shape_of
-from commonplace.graph.episodes import FactInput
-from commonplace.graph.facts import assertion_of, fact_of
+from commonplace.graph.facts import Assertion, assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
 from commonplace.graph.runtime import Texts, fact_text, merged_into, names_text
@@ -709,14 +708,15 @@ def _parsed(name: str, text: str, sort: type) -> Any:
 
 @dataclass(frozen=True)
 class FactItem(Item):
-    """A fact of another system between two things that are given by their names."""
+    """A fact of another system between two things that are given by their names; `types`: of these."""
 
     kind, counted = "fact", "relations"
-    fact: FactInput
+    fact: Assertion
+    types: tuple[str, str]
 
     @property
     def key(self) -> str:
-        return self.fact.fact
+        return self.fact.text
 
     def stored(self, known: Known) -> Self | None:
         """Return it where things of these names are in a fact of this type that somebody gave in the same words."""
@@ -725,7 +725,7 @@ class FactItem(Item):
         named = graph.named(ends)
         sources, targets = ([each.id for each in named.get(end, ())] for end in ends)
         is_said = any(
-            evidence is not None and not evidence.episode and evidence.text == fact.fact
+            evidence is not None and not evidence.episode and evidence.text == fact.text
             for one, other in (*product(sources, targets), *product(targets, sources))
             for relation in graph.facts(one, fact.type, other)
             for evidence in map(assertion_of, graph.happenings("relation", relation.id))
@@ -738,7 +738,7 @@ class FactItem(Item):
     @classmethod
     def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
         names = sorted({name for each in items for name in (each.fact.source, each.fact.target)})
-        texts.prepare([*names, *(fact_text(each.fact.fact, each.fact.type) for each in items)])
+        texts.prepare([*names, *(fact_text(each.fact.text, each.fact.type) for each in items)])
         return items
 
 

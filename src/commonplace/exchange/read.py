@@ -15,7 +15,8 @@ from commonplace.exchange.codec import FORMAT, VERSION, built, decoded, refuse_o
 from commonplace.exchange.items import ITEMS, FactItem, Item, LinkItem, MemoryItem
 from commonplace.formats.foreign import detect as systems
 from commonplace.formats.foreign.reader import Foreign, ForeignMemory
-from commonplace.graph.episodes import FactInput, itself
+from commonplace.graph.episodes import itself
+from commonplace.graph.facts import Assertion
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type
 from commonplace.graph.names import checked, normal
@@ -249,18 +250,23 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
             continue
         # The fact gets a type of ours; the sentence that says it keeps the other system's word for the relation.
         words = redact(" ".join(fact.type.replace("_", " ").split()) or "is related to")
-        given = FactInput(
+        given = Assertion(
+            "",
             source,
-            relation_type(fact.type, kinds),
             target,
-            source_type=entity_type(fact.source_type, kinds) if fact.source_type else "",
-            target_type=entity_type(fact.target_type, kinds) if fact.target_type else "",
-            fact=f"{source} {words.text} {target}",
+            "said",
+            f"{source} {words.text} {target}",
+            now,
+            now,
             valid_from=fact.valid_from,
             trust=TRUST["document"],
+            type=relation_type(fact.type, kinds),
+        )
+        of_source, of_target = (
+            entity_type(each, kinds) if each else "" for each in (fact.source_type, fact.target_type)
         )
         secrets = tuple(kind for each in (*ends, words) for kind in each.kinds)
-        yield FactItem(given, place=fact.place, secrets=secrets)
+        yield FactItem(given, (of_source, of_target), place=fact.place, secrets=secrets)
 
 
 def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:

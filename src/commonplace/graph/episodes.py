@@ -464,29 +464,6 @@ _ENDS: Final = {
 """What the ends of a relation most likely are, where nobody says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactInput:
-    """A fact as it was given, checked. Times are seconds since the epoch.
-
-    Attributes:
-        source, target: names, or ids of entities.
-        source_type, target_type: of those that are made; "" follows from the relation.
-        fact: a sentence that says it, "" makes one.
-    """
-
-    source: str
-    type: str
-    target: str
-    source_type: str = ""
-    target_type: str = ""
-    fact: str = ""
-    valid_from: float | None = None
-    valid_to: float | None = None
-    trust: float = 1.0
-    group: str = ""
-    reason: str = ""
-
-
 def itself(name: str) -> UsageError:
     return UsageError(
         f"source and target both mean {name!r:.80}",
@@ -495,39 +472,27 @@ def itself(name: str) -> UsageError:
     )
 
 
-def add_fact(graph: GraphChange, runtime: GraphRuntime, given: FactInput, now: float) -> Added:
+def add_fact(graph: GraphChange, runtime: GraphRuntime, given: Assertion, types: tuple[str, str] = ("", "")) -> Added:
     """Write a fact that somebody gives.
+
+    Args:
+        given: of names, or ids of entities; without a text one is made of them.
+        types: of entities that are made; "" follows from the relation.
 
     Raises:
         NotFoundError: an id is not there.
         UsageError: its ends are one.
     """
     # Not an episode, but whoever gives the fact: no deletion of an episode removes it.
-    giver = Episode("", given.fact, now, now, trust=given.trust, group=given.group)
-    entities = Entities(graph, runtime)
-    likely = _ENDS.get(given.type, ("concept", "concept"))
-    source = _end(graph, entities, given.source, given.source_type, likely[0], giver)
-    target = _end(graph, entities, given.target, given.target_type, likely[1], giver)
+    giver = Episode("", given.text, given.told, given.at, trust=given.trust, group=given.group)
+    entities, likely = Entities(graph, runtime), _ENDS.get(given.type, ("concept", "concept"))
+    ends = zip((given.source, given.target), types, likely, strict=True)
+    source, target = (_end(graph, entities, *each, giver) for each in ends)
     if source.id == target.id:
         raise itself(source.name)
-    text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
-    said = Assertion(
-        made_id(),
-        source.id,
-        target.id,
-        "said",
-        text,
-        now,
-        now,
-        valid_from=given.valid_from,
-        valid_to=given.valid_to,
-        trust=given.trust,
-        group=given.group,
-        reason=given.reason,
-        type=given.type,
-    )
+    text = given.text or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
     facts = FactKeys(graph, runtime)
-    facts.say(said)
+    facts.say(replace(given, home=made_id(), source=source.id, target=target.id, text=text))
     return Added(giver, (source.id, target.id), facts.changed)
 
 

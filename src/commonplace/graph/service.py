@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, Entities, known_by
-from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
+from commonplace.graph.episodes import Added, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import FactKeys
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.names import names_among, normal
@@ -43,10 +43,10 @@ class GraphService:
         told = (*notices, *understood.notices, *left_out, *added.notices)
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
-    def add_fact(self, given: FactInput, now: float) -> Addition:
-        self._runtime.texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
+    def add_fact(self, given: Assertion, types: tuple[str, str]) -> Addition:
+        self._runtime.texts.prepare([fact_text(given.text, given.type), given.source, given.target])
         with self._runtime.change() as change:
-            added = add_fact(change.graph, self._runtime, given, now)
+            added = add_fact(change.graph, self._runtime, given, types)
             if self._follower is not None:
                 self._follower.added(change, added)
         return replace(self._addition(added), episode=None)
