@@ -41,13 +41,7 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 @click.option("--grant-to", default="", metavar="ROLE", help="Let a PostgreSQL role read and write the store.")
 @click.option("--partitions", type=click.IntRange(2, 1024), metavar="N", help="Partitions of each PostgreSQL table.")
 def init(
-    invocation: Invocation,
-    /,
-    directory: Path,
-    move_memories: bool,
-    anew: bool,
-    grant_to: str,
-    partitions: int | None,
+    invocation: Invocation, /, directory: Path, move_memories: bool, anew: bool, grant_to: str, partitions: int | None
 ) -> None:
     """Create the store of a project.
 

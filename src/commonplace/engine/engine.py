@@ -231,21 +231,9 @@ class Engine:
         Raises:
             AdmissionError: the text is a passage of an indexed artifact, or holds only recalled blocks.
         """
-        item = {
-            "content": content,
-            "tier": tier,
-            "tags": tags,
-            "source": source,
-            "at": at,
-            "metadata": metadata,
-            "category": category,
-            "id": id,
-            "session": session,
-            "entities": entities,
-            "origin": origin,
-            "trust": trust,
-            "derived_from": derived_from,
-        }
+        item: dict[str, Any] = {"id": id, "content": content, "tier": tier, "tags": tags, "category": category}
+        item |= {"source": source, "at": at, "metadata": metadata, "session": session, "entities": entities}
+        item |= {"origin": origin, "trust": trust, "derived_from": derived_from}
         return self.remember_many([item], force=force)[0]
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False, wait: bool = True) -> Memories:
@@ -355,16 +343,8 @@ class Engine:
         Raises:
             VersionConflictError: it has another version than `if_version`.
         """
-        values = {
-            "content": content,
-            "tags": tags,
-            "tier": tier,
-            "source": source,
-            "at": at,
-            "metadata": metadata,
-            "category": category,
-            "entities": entities,
-        }
+        values: dict[str, Any] = {"content": content, "tags": tags, "tier": tier, "source": source, "at": at}
+        values |= {"metadata": metadata, "category": category, "entities": entities}
         changed = {name: value for name, value in values.items() if value is not None}
         # The tier is how long a memory is kept, not what it says: to change it alone makes no version.
         is_tier = changed.keys() == {"tier"} and if_version is None

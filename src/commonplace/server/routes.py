@@ -329,21 +329,12 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     """
     if not 1 <= limit <= MAX_PAGE:
         raise UsageError(f"limit is {limit}", remedy=f"give 1 to {MAX_PAGE:,}", parameters=("limit",))
-    filters = {
-        "tiers": tiers,
-        "statuses": statuses,
-        "tags": tags,
-        "sources": sources,
-        "sessions": sessions,
-        "categories": categories,
-        "since": since,
-        "min_trust": min_trust,
-        "order": order,
-    }
+    filters: dict[str, Any] = {"tiers": tiers, "statuses": statuses, "tags": tags, "sources": sources, "order": order}
+    filters |= {"sessions": sessions, "categories": categories, "since": since, "min_trust": min_trust}
     place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
     if cursor and offset:
         raise UsageError("offset and cursor were both given", remedy="give one of them", parameters=("offset",))
-    found = engine.list(**filters, until=place.until, limit=limit + 1, offset=offset + place.skip)  # type: ignore[arg-type]
+    found = engine.list(**filters, until=place.until, limit=limit + 1, offset=offset + place.skip)
     page = found[:limit]
     has_next = len(found) > limit and order == "newest" and not offset
     following = place.after([memory.at for memory in page]) if has_next else None
