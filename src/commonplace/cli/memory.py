@@ -254,18 +254,8 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
             rows.emit(invocation, found, _questions(found), value={"questions": [each.to_dict() for each in found]})
 
 
-_KEYS: Final = {
-    "\x1b[D": "left",
-    "1": "left",
-    "\x1b[C": "right",
-    "2": "right",
-    "b": "both",
-    "e": "edit",
-    "a": "accept",
-    "x": "reject",
-    "l": "later",
-    "q": "quit",
-}
+_SIDES: Final = {"\x1b[D": "left", "1": "left", "\x1b[C": "right", "2": "right"}
+_KEYS: Final = {**_SIDES, "b": "both", "e": "edit", "a": "accept", "x": "reject", "l": "later", "q": "quit"}
 
 
 def _question(question: Question) -> rows.Rows:

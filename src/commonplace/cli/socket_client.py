@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import commonplace
 
@@ -89,15 +89,13 @@ def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tu
     place = socket_path(_database(arguments, environment, os.path.join(directory, start)))  # noqa: PTH118
     if place is None:
         return None
-    request = {
+    request: dict[str, Any] = {
         "arguments": arguments,
         "directory": directory,
         "environment": environment,
         "stdin": stdin,
-        "terminals": terminals,
-        "size": size,
-        "encodings": [stream.encoding for stream in streams],
     }
+    request |= {"terminals": terminals, "size": size, "encodings": [stream.encoding for stream in streams]}
     return _exchanged(place, json.dumps(request).encode())
 
 

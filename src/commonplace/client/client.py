@@ -68,14 +68,7 @@ class _Calls:
 
 
 class Client(_Calls):
-    """A store on a server. Safe for threads; connections are kept open until it is closed.
-
-    Args:
-        url: of the server, as `http://127.0.0.1:8765`.
-        token: as `commonplace token create` prints it; None where the server asks for none.
-        namespace: None is the token's first.
-        timeout_s: how long to wait for a connection, and for each part of an answer.
-    """
+    """A store on a server; see `commonplace.connect`. Safe for threads; keeps connections until it is closed."""
 
     def __init__(
         self, url: str, token: str | None = None, *, namespace: str | None = None, timeout_s: float = TIMEOUT_S

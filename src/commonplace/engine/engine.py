@@ -605,21 +605,9 @@ class Engine:
         Args:
             touch: False counts no use.
         """
-        result = self.search(
-            query,
-            limit,
-            ("memory",),
-            as_of=as_of,
-            valid_at=valid_at,
-            min_score=min_score,
-            tags=tags,
-            tiers=tiers,
-            sessions=sessions,
-            sources=sources,
-            min_trust=min_trust,
-            per_owner=per_owner,
-            also=also,
-        )
+        filters: dict[str, Any] = {"tags": tags, "tiers": tiers, "sessions": sessions, "sources": sources}
+        filters |= {"as_of": as_of, "valid_at": valid_at, "min_score": min_score, "min_trust": min_trust}
+        result = self.search(query, limit, ("memory",), per_owner=per_owner, also=also, **filters)
         if touch and as_of is None and valid_at is None:
             self.count_use(result.hits)
         return result

@@ -27,16 +27,8 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 _HERE: Final = Path(__file__).parent
-PAGES: Final[Mapping[str, str]] = {
-    "/": "Home",
-    "/memories": "Memories",
-    "/recall": "Recall",
-    "/graph": "Graph",
-    "/review": "Review",
-    "/runs": "Runs",
-    "/context": "Context",
-    "/store": "Store",
-}
+_TITLES: Final = ("Memories", "Recall", "Graph", "Review", "Runs", "Context", "Store")
+PAGES: Final[Mapping[str, str]] = {"/": "Home", **{f"/{title.lower()}": title for title in _TITLES}}
 """The pages of the navigation by their path; a memory's own page is reached from the others."""
 INSTALL_TIMEOUT_S: Final = 60
 _BELOW: Final = 10
@@ -138,21 +130,17 @@ async def _page(service: Service, session: PageSession, path: str, title: str, r
     root = await service.in_thread(service.engines.root)
     chosen = request.query_params.get("namespace")
     spaces = await service.in_thread(root.namespaces)
-    name = title.lower()
-    return HTMLResponse(
-        _templates.get_template(f"{name}.html").render(
-            title=title,
-            script=name,
-            path=path,
-            pages=PAGES,
-            namespace=chosen or root.namespace,
-            namespaces=sorted({*spaces, chosen or root.namespace}),
-            is_chosen=chosen is not None,
-            csrf=session.csrf,
-            is_editing=session.is_editing,
-            version=commonplace.__version__,
-        )
-    )
+    name, namespace = title.lower(), chosen or root.namespace
+    shown: dict[str, Any] = {
+        "title": title,
+        "script": name,
+        "path": path,
+        "pages": PAGES,
+        "version": commonplace.__version__,
+    }
+    shown |= {"namespace": namespace, "namespaces": sorted({*spaces, namespace}), "is_chosen": chosen is not None}
+    shown |= {"csrf": session.csrf, "is_editing": session.is_editing}
+    return HTMLResponse(_templates.get_template(f"{name}.html").render(shown))
 
 
 def _locked() -> Response:
