@@ -47,7 +47,7 @@ def texts_in(value: Any) -> list[str]:
 def test_the_text_of_a_map_does_not_depend_on_how_it_is_written_down(given_map: dict[str, Any]) -> None:
     again = dict(reversed(given_map.items()))
     assert text_of(given_map) == text_of(again) == text_of(json.loads(json.dumps(given_map)))
-    (first,), (second,) = checked_maps("a", [given_map]).maps, checked_maps("a", [again]).maps
+    (first,), (second,) = checked_maps("a", [given_map])[0], checked_maps("a", [again])[0]
     assert first == second
     assert json.loads(first.metadata) == given_map
 

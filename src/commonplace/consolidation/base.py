@@ -26,7 +26,8 @@ from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, Stor
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import Ledger, actor_of
 from commonplace.ledger.rate_limit import RateLimiter
-from commonplace.ledger.rules import ERASE, Doer, Draft
+from commonplace.ledger.rules import ERASE, Doer
+from commonplace.memory.validate import invalid
 from commonplace.store.memories import MemoryChange
 from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory, Tier
 from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueEvent, IssueSelection, Reversal, Urgency
@@ -154,10 +155,10 @@ class Plan(Generic[R]):
         return tuple(sorted({memory.owner.id for memory in self.basis}))
 
     @property
-    def draft(self) -> Draft:
-        """What the issue says."""
+    def issue(self) -> Issue:
+        """The issue for it, not filed yet."""
         notes = {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
-        return Draft(self.agent, self.memory_ids, self.action, self.urgency, notes, self.why)
+        return rules.new_issue(self.agent, self.memory_ids, self.action, self.urgency, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +216,7 @@ class ConsolidationAgent(ABC, Generic[T]):
         book: Book | None = None,
     ) -> None:
         if isinstance(rate_limit, bool) or not isinstance(rate_limit, int) or rate_limit < 0:
-            raise UsageError(
-                f"rate_limit is {rate_limit!r:.80}",
-                remedy="give the most operations a minute, 0 for no limit",
-                parameters=("rate_limit",),
-            )
+            raise invalid("rate_limit", rate_limit, "give the most operations a minute, 0 for no limit")
         self._runtime: ConsolidationRuntime = runtime_of(book)
         self.dry_run = dry_run
         self.rate_limit = rate_limit
@@ -428,12 +425,12 @@ class PlannedAgent(ConsolidationAgent[R]):
         """File an issue, unless an unfinished one is about the same; return its id, None if the plan is outdated."""
         if self._runtime.external is not None:
             self._count_operation()
-            return self._runtime.external.file(plan.draft)
+            return self._runtime.external.file(plan.issue)
         known = self._runtime.store.ledger(self._runtime.namespace).unfinished(plan.agent, plan.memory_ids)
         if known is not None:
             return known.id
         with self._pace.change() as change:
-            return rules.file(change.ledger, plan.draft, self._doer) if _is_current(change, plan) else None
+            return rules.file(change.ledger, plan.issue, self._doer, plan.why) if _is_current(change, plan) else None
 
     def _settle(self, item: str, issue: str, plan: Plan[R] | None, *, is_new: bool = False) -> R:
         """Claim an issue, apply what it asks for and close it; block it if that fails.
@@ -478,7 +475,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             if not _is_current(change, plan):
                 return None
             acts, ledger = ChangeRecorder(change, self._runtime.now()), change.ledger
-            issue = issue or rules.file(ledger, plan.draft, self._doer)
+            issue = issue or rules.file(ledger, plan.issue, self._doer, plan.why)
             result = plan.apply(acts)
             # Nobody can do what is proposed for memories that are not active any more.
             inactive = tuple(sorted(acts.inactive))
@@ -492,10 +489,10 @@ class PlannedAgent(ConsolidationAgent[R]):
             if external is None:
                 rules.close(ledger, issue, why, self._doer)
         if external is not None:
-            self._close_outside(external, issue, why)
+            with suppress(NotFoundError, UsageError):  # others were faster
+                external.close(issue, why)
             for each, reason in _moot(external.selected(moot) if inactive else (), inactive, issue):
-                self._count_operation()
-                self._close_outside(external, each, reason)
+                self._close(each, reason)
         self._runtime.after()
         # Not the issue: that of a dry run is on a copy, and leads nowhere.
         _log.debug("%s: %s %s: applied: %s", self.name, plan.action, ", ".join(plan.memory_ids), plan.why)
@@ -518,22 +515,10 @@ class PlannedAgent(ConsolidationAgent[R]):
         Args:
             is_moot: what it asks for cannot be done any more, which does not turn it down for later.
         """
-        reason = f"{_MOOT}{why}" if is_moot else why
-        if self._runtime.external is not None:
-            self._count_operation()
-            self._close_outside(self._runtime.external, issue, reason)
-            return
-        known = self._runtime.store.ledger(self._runtime.namespace).issue(issue)
-        if known is not None and known.status == "open":  # else it is no operation
-            with self._pace.change() as change:
-                known = change.ledger.issue(issue)  # others may have been faster
-                if known is not None and known.status == "open":
-                    rules.close(change.ledger, issue, reason, self._doer)
-
-    @staticmethod
-    def _close_outside(external: Ledger, issue: str, reason: str) -> None:
         with suppress(NotFoundError, UsageError):  # others were faster
-            external.close(issue, reason)
+            if self._runtime.external is not None or self._runtime.issues.get(issue).status == "open":
+                self._count_operation()
+                self._ledger.close(issue, f"{_MOOT}{why}" if is_moot else why)
 
     def _was_turned_down(self, plan: Plan[Any]) -> bool:
         """Return whether somebody undid the same, or closed its proposal, and no memory of it was used since."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -18,6 +19,7 @@ from commonplace.errors import NoRelation, UsageError
 from commonplace.formats.beads import split_notes
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of
+from commonplace.memory.validate import fraction
 from commonplace.types import RULE, Link
 from commonplace.types.ledger import UNFINISHED, Agent, Issue, IssueSelection
 
@@ -77,7 +79,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             if plan.apply is not None:
                 return plan.apply(acts)
             if plan.action == "merge":
-                rules.file(acts.change.ledger, plan.draft, rules.Doer(actor_of("cluster"), acts.now))
+                rules.file(acts.change.ledger, plan.issue, rules.Doer(actor_of("cluster"), acts.now), plan.why)
             return plan.result
 
         return replace(plan, apply=answer, needs_a_person=True)
@@ -170,10 +172,9 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
 
 def stated_share(issue: Issue, name: str) -> float | None:
     """Return a number from 0 to 1 in the notes of an issue, None if there is none."""
-    value = split_notes(issue.notes)[0].get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        return None
-    return float(value)
+    with suppress(UsageError):
+        return fraction(name, split_notes(issue.notes)[0].get(name))
+    return None
 
 
 def why_doubtful(conflicts: Counter[Doubt]) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.groups import vectors_of
@@ -36,22 +39,19 @@ LESS_SURE: Final = 0.8
 
 TIERS_THAT_FADE: Final = tuple(ARCHIVE_AFTER_S)
 
-_COMPARED_AT_ONCE: Final = 128
-"""So many memories with all others: their similarities are held at once."""
-
 
 class DecayAnalyzer(PlannedAgent[DecayResult]):
     """Looks at memories whose retention is below 0.35: the least retained first, ties by the oldest use, then by id."""
 
     name: ClassVar[Agent] = "decay"
     tiers: ClassVar[tuple[Tier, ...]] = TIERS_THAT_FADE
-    _alike: dict[str, bool] | None = None
-    """Whether another active memory is like it, by id: known since the last scan, and of those that fade."""
+    _active_vectors: tuple[Mapping[str, int], NDArray[np.float32], float] | None = None
+    """Of the active memories, as they were since the last scan: their rows, and the least cosine of those alike."""
     _asked: Action | None = None
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
-        self._alike = None
+        self._active_vectors = None
         named = self._runtime.issues.named(self.name, UNFINISHED)
         now = self._runtime.now()
         with self._runtime.store.snapshot():
@@ -121,26 +121,15 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
                 return "reinforce" if record.use_count >= uses else "gc"
         if score >= CONSOLIDATE_MAX:
             return "promote" if record.strength >= STRENGTH_TO_PROMOTE else "reinforce"
-        if self._alike is None:
-            now, memories = self._runtime.now(), self._runtime.memories(tiers=TIERS_THAT_FADE)
-            faded = [each for each in memories if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX]
-            self._alike = self._with_like(faded)
-        if memory.owner.id not in self._alike:
-            self._alike.update(self._with_like([memory]))
-        return "consolidate" if self._alike[memory.owner.id] else "reinforce"
-
-    def _with_like(self, memories: Sequence[StoredMemory]) -> dict[str, bool]:
-        """Return of each memory, by id, whether another active one says much the same."""
-        active = self._runtime.memories()
-        vectors, rows = vectors_of(self._runtime, active), {each.owner.id: row for row, each in enumerate(active)}
-        least = min_cosine(self._runtime.calibrated, LIKE)
-        alike: dict[str, bool] = {}
-        for begin in range(0, len(memories), _COMPARED_AT_ONCE):
-            some = [each.owner.id for each in memories[begin : begin + _COMPARED_AT_ONCE] if each.owner.id in rows]
-            cosines = vectors[[rows[id_] for id_ in some]] @ vectors.T
-            cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
-            alike.update((id_, bool(row.any())) for id_, row in zip(some, cosines >= least, strict=True))
-        return alike
+        if self._active_vectors is None or memory.owner.id not in self._active_vectors[0]:
+            active = self._runtime.memories()
+            places = {each.owner.id: row for row, each in enumerate(active)}
+            self._active_vectors = places, vectors_of(self._runtime, active), min_cosine(self._runtime.calibrated, LIKE)
+        rows, vectors, least = self._active_vectors
+        row = rows[memory.owner.id]
+        cosines = vectors @ vectors[row]
+        cosines[row] = -1.0
+        return "consolidate" if (cosines >= least).any() else "reinforce"
 
     def due(self) -> list[str]:
         """Return the issues that wait to archive what its tier keeps no longer, the oldest first."""

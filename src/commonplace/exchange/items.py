@@ -574,14 +574,13 @@ class KnowledgeItem(ChangeItem):
     def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
         reject_invalid_id(self.id)
         agent = checked_name(self.record.agent)
-        found = checked_maps(agent, [json.loads(self.record.metadata)])
-        [made] = found.maps
+        [made], secrets, _ = checked_maps(agent, [json.loads(self.record.metadata)])
         if not made.content:
             raise UsageError("the map holds no text", remedy="leave it out")
         seconds("updated_at", self.updated_at)
         _refuse_early("deleted_at", self.deleted_at, seconds("created_at", self.created_at))
         record = KnowledgeRecord(agent, made.content, made.metadata, made.digest)
-        return replace(self, record=record, secrets=found.secrets)
+        return replace(self, record=record, secrets=secrets)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         record = cleaner.record(self.record)

@@ -23,7 +23,7 @@ from commonplace.graph.names import checked, normal
 from commonplace.graph.redact import Cleaner
 from commonplace.memory.validate import TRUST, json_object, one_of
 from commonplace.redaction import redact
-from commonplace.types import Link, MemoryRecord, Owner, StoredMemory
+from commonplace.types import MemoryRecord, Owner, StoredMemory
 
 MAX_LINE_BYTES: Final = 256 * 2**20
 _AGAIN: Final = "export it again"
@@ -238,7 +238,7 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
             yield Problem(format_, f"memory {memory.id!r:.80}", str(error))
     for link in foreign.links:
         type_ = " ".join(link.type.split()) or "related"
-        yield LinkItem(Link(link.source, link.target, type_, link.strength, now), place=format_)
+        yield LinkItem(replace(link, type=type_, created_at=now), place=format_)
     for fact in foreign.facts:
         try:
             ends = [redact(checked(name, each)) for name, each in (("source", fact.source), ("target", fact.target))]

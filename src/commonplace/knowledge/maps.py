@@ -68,15 +68,6 @@ class KnowledgeMap:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedMaps:
-    """Maps in their order, the kinds of the secrets that were replaced in them, and whether characters were."""
-
-    maps: tuple[KnowledgeMap, ...]
-    secrets: tuple[str, ...]
-    is_mended: bool = False
-
-
 def checked_name(name: object) -> str:
     fits = isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_CHARACTERS and name.isprintable()
     if not fits:
@@ -87,8 +78,10 @@ def checked_name(name: object) -> str:
     return str(name)
 
 
-def checked_maps(agent: str, given: object) -> CheckedMaps:
-    """Return the maps of an agent, to be kept; dates become texts.
+def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeMap], tuple[str, ...], bool]:
+    """Return the maps of an agent to be kept, the kinds of secrets that were replaced, and whether characters were.
+
+    Dates become texts.
 
     Raises:
         UsageError: it is no list of maps, or one holds what JSON has no word for, or is too large; all are checked
@@ -117,7 +110,7 @@ def checked_maps(agent: str, given: object) -> CheckedMaps:
         # Values that are harmless apart in a map may form a secret together.
         content = storable(clean(text_of(values).strip()))
         maps.append(KnowledgeMap(content, metadata, digest_of(agent, metadata)))
-    return CheckedMaps(tuple(maps), tuple(dict.fromkeys(kinds)), is_mended)
+    return maps, tuple(dict.fromkeys(kinds)), is_mended
 
 
 def plain_map(values: object, path: str) -> dict[str, Any]:

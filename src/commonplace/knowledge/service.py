@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
@@ -25,7 +25,6 @@ from commonplace.ingest.read import normalise
 from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, NoVectors, Vectors, reranked
 from commonplace.knowledge.maps import (
     AgentContext,
-    CheckedMaps,
     KnowledgeMap,
     checked_maps,
     checked_name,
@@ -135,12 +134,14 @@ class KnowledgeService:
             ProviderError: an embedder failed. Nothing was changed.
         """
         agent, begun = checked_name(agent_name), time.perf_counter()
-        checked = checked_maps(agent, knowledge)
+        maps, secrets, is_mended = checked_maps(agent, knowledge)
+        notices = [f"what looks like a secret was replaced: {', '.join(secrets)}"] if secrets else []
+        notices += [MENDED] * is_mended
         try:
-            report = self._replace(agent, checked)
+            report = self._replace(agent, maps, notices)
         except EmbedderMismatchError:
             # Somebody changed the store's embedder after these vectors were made.
-            report = self._replace(agent, checked)
+            report = self._replace(agent, maps, notices)
         self.forget_caches()
         return replace(report, seconds=time.perf_counter() - begun)
 
@@ -342,13 +343,13 @@ class KnowledgeService:
         best = np.argsort(-similar.clip(0.0), kind="stable")[:count].tolist()
         return [_Ranked(numbers[at], max(0.0, float(similar[at])), float(similar[at])) for at in best]
 
-    def _replace(self, agent: str, checked: CheckedMaps) -> KnowledgeReport:
+    def _replace(self, agent: str, maps: Sequence[KnowledgeMap], notices: Sequence[str]) -> KnowledgeReport:
         """Embed new maps first, then write all changes in one transaction.
 
         A map that is there already stays as it is, with its id; one that is not given any more is softly deleted.
         """
         runtime, store, namespace = self._runtime, self._runtime.store, self._runtime.namespace
-        wanted = [each for each in checked.maps if each.content]
+        wanted = [each for each in maps if each.content]
         # First the destination, which takes up the store's embedder of now: its name is told only then.
         destination = runtime.destination()
         embedder = runtime.embedder
@@ -380,7 +381,7 @@ class KnowledgeService:
             break
         added = sum(item is None for _, item in changing)
         runtime.after(len(changing) + gone)
-        skipped = len(checked.maps) - len(wanted)
+        skipped = len(maps) - len(wanted)
         return KnowledgeReport(
             agent=agent,
             added=added,
@@ -390,21 +391,17 @@ class KnowledgeService:
             skipped=skipped,
             embedder=embedder,
             degraded=bool(runtime.no_vectors),
-            notices=self._notices(checked, skipped),
+            notices=(*self._notices(skipped), *notices),
             change=store.change(namespace),
         )
 
-    def _notices(self, checked: CheckedMaps, skipped: int) -> tuple[str, ...]:
-        notices, why = [], self._runtime.no_vectors
-        if why:
-            notices.append(f"no vectors are made, and the knowledge is found by its words alone: {why}")
+    def _notices(self, skipped: int) -> Iterator[str]:
+        if why := self._runtime.no_vectors:
+            yield f"no vectors are made, and the knowledge is found by its words alone: {why}"
         elif not self.config.vector_enabled:
-            notices.append(_LEXICAL)
+            yield _LEXICAL
         if skipped:
-            notices.append(f"{skipped} of the maps hold no text, and were skipped")
-        if checked.secrets:
-            notices.append(f"what looks like a secret was replaced: {', '.join(checked.secrets)}")
-        return (*notices, MENDED) if checked.is_mended else tuple(notices)
+            yield f"{skipped} of the maps hold no text, and were skipped"
 
     def _beside(
         self, wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge]

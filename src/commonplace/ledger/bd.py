@@ -44,8 +44,7 @@ class BdLedger(Ledger):
         self._directory = directory
         self._timeout_s = timeout_s
 
-    def file(self, draft: rules.Draft) -> str:
-        issue = rules.issue_of(draft, 0.0)
+    def file(self, issue: Issue) -> str:
         for known in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
             if known.memory_ids == issue.memory_ids:
                 return known.id

@@ -132,18 +132,17 @@ class Ledger:
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
         """File an issue and return its id, or that of the agent's unfinished issue about the same memories."""
-        return self.file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
+        return self.file(rules.new_issue(agent, memory_ids, action, urgency, extra_data))
 
-    def file(self, draft: rules.Draft) -> str:
-        """File an issue and return its id, as `create` does."""
-        rules.issue_of(draft, self._now())  # refused before a transaction begins
+    def file(self, issue: Issue) -> str:
+        """File a new issue and return its id, as `create` does."""
         with self._store.change_memories(self._namespace) as change:
-            for id_ in draft.memory_ids:
+            for id_ in issue.memory_ids:
                 if change.find(id_) is None:
                     raise NotFoundError(
                         f"there is no memory {id_!r:.80} in this namespace", remedy="name memories that are there"
                     )
-            return rules.file(change.ledger, draft, self._doer)
+            return rules.file(change.ledger, issue, self._doer)
 
     def query(
         self, agent: str | None = None, status: str | None = "open", urgency: str | None = None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.redaction import cleaned_json, redact
@@ -91,58 +91,46 @@ class Doer:
     now: float
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What an issue is to say.
-
-    Attributes:
-        action: one word.
-        extra: what the notes say besides; JSON.
-        why: one line for the history.
-    """
-
-    agent: str
-    memory_ids: Sequence[str]
-    action: str
-    urgency: str = "medium"
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    why: str = ""
-
-
-def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
-    """File an issue and return its id, or that of an unfinished one of the same agent about the same memories."""
-    issue = issue_of(draft, doer.now)
+def file(ledger: LedgerChange, issue: Issue, doer: Doer, why: str = "") -> str:
+    """File a new issue and return its id, or that of an unfinished one of the same agent about the same memories."""
     if (same := ledger.unfinished(issue.agent, issue.memory_ids)) is not None:
         return same.id
     id_ = new_id(ledger)
-    ledger.put_issue(replace(issue, id=id_))
-    record_act(ledger, id_, doer, "created", draft.why)
+    ledger.put_issue(replace(issue, id=id_, created_at=doer.now, updated_at=doer.now))
+    record_act(ledger, id_, doer, "created", why)
     return id_
 
 
-def issue_of(draft: Draft, now: float) -> Issue:
-    """Return a new issue, whose id is still to be chosen."""
-    agent, urgency = one_of("agent", draft.agent, AGENTS), one_of("urgency", draft.urgency, URGENCIES)
-    if isinstance(draft.memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in draft.memory_ids):
-        raise UsageError(
-            f"memory_ids is {draft.memory_ids!r:.80}", remedy="give a list of ids", parameters=("memory_ids",)
-        )
-    memory_ids = tuple(sorted(set(draft.memory_ids)))
-    if not memory_ids:
+def new_issue(
+    agent: str,
+    memory_ids: Sequence[str],
+    action: str,
+    urgency: str = "medium",
+    extra: Mapping[str, Any] | None = None,
+) -> Issue:
+    """Return an issue that is not filed yet: it has neither an id nor a time.
+
+    Args:
+        action: one word.
+        extra: what the notes say besides; JSON.
+    """
+    agent, urgency = one_of("agent", agent, AGENTS), one_of("urgency", urgency, URGENCIES)
+    if isinstance(memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in memory_ids):
+        raise UsageError(f"memory_ids is {memory_ids!r:.80}", remedy="give a list of ids", parameters=("memory_ids",))
+    ids = tuple(sorted(set(memory_ids)))
+    if not ids:
         raise UsageError("an issue without memory_ids", remedy="name at least one", parameters=("memory_ids",))
-    if not isinstance(draft.action, str) or not draft.action.strip():
-        raise UsageError(f"the action is {draft.action!r:.80}", remedy="give one word", parameters=("action",))
-    action = line_of(draft.action)
+    if not isinstance(action, str) or not action.strip():
+        raise UsageError(f"the action is {action!r:.80}", remedy="give one word", parameters=("action",))
+    word = line_of(action)
     return Issue(
         id="",
-        title=title_of(action, len(memory_ids)),
+        title=title_of(word, len(ids)),
         agent=agent,
-        memory_ids=memory_ids,
-        notes=new_notes(agent, memory_ids, action, draft.extra),
+        memory_ids=ids,
+        notes=new_notes(agent, ids, word, extra),
         priority=PRIORITIES[urgency],
         labels=tuple(sorted((f"{AGENT_LABEL}{agent}", f"{URGENCY_LABEL}{urgency}"))),
-        created_at=now,
-        updated_at=now,
     )
 
 
@@ -164,8 +152,7 @@ def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
     issue = known(ledger, id_)
     if issue.status != "open":
         return False
-    _put(ledger, issue, doer, status="in_progress", claimed_by=doer.actor, claimed_at=doer.now)
-    record_act(ledger, id_, doer, "claimed")
+    _put(ledger, issue, doer, "claimed", status="in_progress", claimed_by=doer.actor, claimed_at=doer.now)
     return True
 
 
@@ -175,8 +162,7 @@ def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
         raise UsageError(
             f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
         )
-    _put(ledger, issue, doer, status="closed", closed_at=doer.now, close_reason=why, retry_at=None)
-    record_act(ledger, id_, doer, "closed", why)
+    _put(ledger, issue, doer, "closed", why, status="closed", closed_at=doer.now, close_reason=why, retry_at=None)
 
 
 def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
@@ -186,8 +172,7 @@ def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
         raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
     again = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
     notes = appended(issue.notes, f"blocked: {why}", doer.now)
-    _put(ledger, issue, doer, status="blocked", notes=notes, retry_at=again)
-    record_act(ledger, id_, doer, "blocked", why)
+    _put(ledger, issue, doer, "blocked", why, status="blocked", notes=notes, retry_at=again)
 
 
 def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
@@ -203,8 +188,8 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
     same = ledger.unfinished(issue.agent, issue.memory_ids) if issue.agent else None
     if same is not None and same.id != id_:
         raise UsageError(f"issue {same.id} is about the same memories", remedy="work on that one")
-    _put(ledger, issue, doer, status="open", closed_at=None, close_reason="", retries=0, retry_at=None)
-    record_act(ledger, id_, doer, "reopened", line_of(why))
+    opened = {"closed_at": None, "close_reason": "", "retries": 0, "retry_at": None}
+    _put(ledger, issue, doer, "reopened", line_of(why), status="open", **opened)
 
 
 def known(ledger: LedgerReading, id_: str) -> Issue:
@@ -258,9 +243,10 @@ def said(what: str, text: str) -> str:
     return line_of(text)
 
 
-def _put(ledger: LedgerChange, issue: Issue, doer: Doer, **changed: Any) -> None:
-    nobody: dict[str, Any] = {} if changed.get("status") == "in_progress" else {"claimed_by": "", "claimed_at": None}
-    ledger.put_issue(replace(issue, updated_at=doer.now, **nobody, **changed))
+def _put(ledger: LedgerChange, issue: Issue, doer: Doer, act: str, why: str = "", **changed: Any) -> None:
+    values = {"claimed_by": "", "claimed_at": None, **changed}
+    ledger.put_issue(replace(issue, updated_at=doer.now, **values))
+    record_act(ledger, issue.id, doer, act, why)
 
 
 @dataclass(frozen=True, slots=True)

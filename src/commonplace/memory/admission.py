@@ -76,9 +76,6 @@ def _digest(project: Path, path: str) -> str | None:
     try:
         if not (file.is_file() and file.resolve().is_relative_to(project.resolve())):
             return None
-    except OSError:
-        return None
-    try:
         return "" if file.stat().st_size > MAX_BYTES else sha256(file.read_bytes()).hexdigest()
     except OSError:
         return ""

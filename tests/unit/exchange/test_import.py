@@ -28,7 +28,7 @@ from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.import_ import Counts, import_items
 from commonplace.exchange.items import Item
 from commonplace.exchange.read import Problem, Source, items_of, source_of
-from commonplace.formats.foreign.reader import Foreign, ForeignLink, ForeignMemory
+from commonplace.formats.foreign.reader import Foreign, ForeignMemory
 from commonplace.graph.kinds import Kinds
 from commonplace.store.store import Store
 from commonplace.types import FileProblem, Link, MemoryRecord, Owner, Selection
@@ -347,7 +347,7 @@ FOREIGN = Foreign(
         ForeignMemory("x", "Prefers tea", created_at=100.0, updated_at=200.0, tags=("drinks",), metadata={"user": "u"}),
         ForeignMemory("y", "Body", title="A title", status="archived", tier="long", source="notes"),
     ),
-    (ForeignLink("x", "y", " about "),),
+    (Link("x", "y", " about "),),
 )
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.reference_store.store import MemoryStore
@@ -13,7 +14,7 @@ from tests.reference_store.store import MemoryStore
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import split_notes
 from commonplace.ledger import rules
-from commonplace.ledger.rules import Doer, Draft
+from commonplace.ledger.rules import Doer, new_issue
 from commonplace.store.ledger import LedgerChange
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
@@ -31,9 +32,9 @@ def changing(store: MemoryStore) -> Iterator[LedgerChange]:
         yield change.ledger
 
 
-def filed(store: MemoryStore, *memory_ids: str, agent: str = "merge", **fields: object) -> str:
+def filed(store: MemoryStore, *memory_ids: str, agent: str = "merge", why: str = "", **fields: Any) -> str:
     with changing(store) as ledger:
-        return rules.file(ledger, Draft(agent, memory_ids or ("a", "b"), "merge", **fields), ANNA)  # type: ignore[arg-type]
+        return rules.file(ledger, new_issue(agent, memory_ids or ("a", "b"), "merge", **fields), ANNA, why)
 
 
 def issue(store: MemoryStore, id_: str) -> Issue:
@@ -100,24 +101,23 @@ class TestFiling:
         assert filed(store, "a", "b") != first
 
     @pytest.mark.parametrize(
-        ("draft", "told"),
+        ("given", "extra", "told"),
         [
-            (Draft("nobody", ("a",), "merge"), "agent is 'nobody'.*decay, cluster, merge, promote, relations"),
-            (Draft("merge", ("a",), "merge", "urgent"), "urgency is 'urgent'.*high, medium, low"),
-            (Draft("merge", (), "merge"), "without memory_ids"),
-            (Draft("merge", "abc", "merge"), "memory_ids is 'abc'"),
-            (Draft("merge", ("a", ""), "merge"), "memory_ids is"),
-            (Draft("merge", ("a",), " "), "action is ' '"),
-            (Draft("merge", ("a",), "merge", extra={"x": {1, 2}}), "cannot be written as JSON"),
-            (Draft("merge", ("a",), "merge", extra={"x": float("nan")}), "cannot be written as JSON"),
-            (Draft("merge", ("a",), "merge", extra={"agent": "me"}), "extra_data has 'agent'"),
+            (("nobody", ("a",), "merge"), {}, "agent is 'nobody'.*decay, cluster, merge, promote, relations"),
+            (("merge", ("a",), "merge", "urgent"), {}, "urgency is 'urgent'.*high, medium, low"),
+            (("merge", (), "merge"), {}, "without memory_ids"),
+            (("merge", "abc", "merge"), {}, "memory_ids is 'abc'"),
+            (("merge", ("a", ""), "merge"), {}, "memory_ids is"),
+            (("merge", ("a",), " "), {}, "action is ' '"),
+            (("merge", ("a",), "merge"), {"x": {1, 2}}, "cannot be written as JSON"),
+            (("merge", ("a",), "merge"), {"x": float("nan")}, "cannot be written as JSON"),
+            (("merge", ("a",), "merge"), {"agent": "me"}, "extra_data has 'agent'"),
         ],
     )
-    def test_what_is_no_issue_is_refused(self, store: MemoryStore, draft: Draft, told: str) -> None:
+    def test_what_is_no_issue_is_refused(self, given: tuple[Any, ...], extra: dict[str, Any], told: str) -> None:
         """The message names what there is to choose from."""
-        with changing(store) as ledger, pytest.raises(UsageError, match=told):
-            rules.file(ledger, draft, ANNA)
-        assert store.namespaces() == []
+        with pytest.raises(UsageError, match=told):
+            new_issue(*given, extra=extra)
 
     def test_secrets_in_what_is_added_are_replaced(self, store: MemoryStore) -> None:
         """Nobody looks for keys in a list of work."""

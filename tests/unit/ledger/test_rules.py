@@ -12,7 +12,7 @@ from tests.reference_store.store import MemoryStore
 
 from commonplace.ledger import ledger, rules
 from commonplace.ledger.rate_limit import RateLimiter
-from commonplace.ledger.rules import Doer, Draft
+from commonplace.ledger.rules import Doer, new_issue
 from commonplace.types.ledger import Issue
 
 DAY = 86400.0
@@ -25,7 +25,7 @@ def store() -> MemoryStore:
 
 def filed(store: MemoryStore, memory: str = "a", *, urgency: str = "low", at: float = 0.0) -> str:
     with store.change_memories("n") as change:
-        return rules.file(change.ledger, Draft("decay", (memory,), "gc", urgency), Doer("anna", at))
+        return rules.file(change.ledger, new_issue("decay", (memory,), "gc", urgency), Doer("anna", at))
 
 
 def maintain(store: MemoryStore, now: float) -> list[tuple[str, str]]:

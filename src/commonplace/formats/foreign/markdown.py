@@ -20,7 +20,6 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign.reader import (
     Foreign,
-    ForeignLink,
     ForeignMemory,
     Notes,
     distinct,
@@ -33,7 +32,7 @@ from commonplace.formats.foreign.reader import (
 )
 from commonplace.formats.yaml import FrontMatter, parse_front_matter
 from commonplace.text.markdown import fenced_blocks, plain_heading
-from commonplace.types import Tier
+from commonplace.types import Link, Tier
 
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
@@ -264,7 +263,7 @@ def _observation(note: ForeignMemory, item: Item, match: re.Match[str], problems
     )
 
 
-def _links(notes: Sequence[_Note]) -> Iterator[ForeignLink]:
+def _links(notes: Sequence[_Note]) -> Iterator[Link]:
     """Yield the links; a note is named by its title, its permalink, its path or its file's name."""
     names = [(note.memory.title, note.memory.id, note.name.rpartition(".")[0], Path(note.name).stem) for note in notes]
     known: dict[str, str] = {}
@@ -274,12 +273,12 @@ def _links(notes: Sequence[_Note]) -> Iterator[ForeignLink]:
     seen: set[tuple[str, str, str]] = set()
     for note in notes:
         for observation in note.observations:
-            yield ForeignLink(observation.id, note.memory.id, PART_OF)
+            yield Link(observation.id, note.memory.id, PART_OF)
         for kind, target in note.relations:  # one that leads to no note is text and an entity alone
             found = known.get(target.casefold())
             if found is not None and (note.memory.id, found, kind) not in seen:
                 seen.add((note.memory.id, found, kind))
-                yield ForeignLink(note.memory.id, found, kind)
+                yield Link(note.memory.id, found, kind)
 
 
 OPENCLAW_LONG_TERM: Final = ("MEMORY.md", "memory.md")

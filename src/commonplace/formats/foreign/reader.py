@@ -20,7 +20,7 @@ from commonplace.files import read_file
 from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import DEEPEST, TOO_DEEP
 from commonplace.text.characters import storable
-from commonplace.types import FileProblem, Origin, Status, Tier
+from commonplace.types import FileProblem, Link, Origin, Status, Tier
 
 LARGEST: Final = 256 * 2**20
 """Bytes of a file that are read; an export of more than that is better split."""
@@ -70,16 +70,6 @@ class ForeignMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignLink:
-    """A directed link between two of the memories, by their ids; strength 0–1."""
-
-    source: str
-    target: str
-    type: str
-    strength: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class ForeignFact:
     """A relation between two things, by their names; types are the file's words, "" if it has none.
 
@@ -107,7 +97,7 @@ class Foreign:
     """
 
     memories: tuple[ForeignMemory, ...] = ()
-    links: tuple[ForeignLink, ...] = ()
+    links: tuple[Link, ...] = ()
     facts: tuple[ForeignFact, ...] = ()
     problems: tuple[FileProblem, ...] = ()
     notices: tuple[FileProblem, ...] = ()
@@ -194,7 +184,7 @@ class Notes:
         path: Path,
         what: str,
         memories: Iterable[ForeignMemory],
-        links: Iterable[ForeignLink] = (),
+        links: Iterable[Link] = (),
         facts: Iterable[ForeignFact] = (),
     ) -> Foreign:
         """Return all that was read.

@@ -14,7 +14,6 @@ from commonplace.errors import UsageError
 from commonplace.formats.foreign.reader import (
     Foreign,
     ForeignFact,
-    ForeignLink,
     ForeignMemory,
     Notes,
     first_of,
@@ -24,7 +23,7 @@ from commonplace.formats.foreign.reader import (
     plain_mapping,
     read_text,
 )
-from commonplace.types import STATUSES
+from commonplace.types import STATUSES, Link
 
 _MEM0_LISTS: Final = ("results", "memories")
 MEM0_TEXTS: Final = ("memory", "text", "data")
@@ -120,7 +119,7 @@ def read_cortexgraph(path: Path) -> Foreign:
     for where, line in _live_lines(file, notes, follow=not is_folder):
         if memory := _cortexgraph_memory(line, where, notes):
             memories[memory.id] = memory
-    links: list[ForeignLink] = []
+    links: list[Link] = []
     relations = file.with_name(_RELATIONS)
     try:
         found = list(_live_lines(relations, notes, follow=False)) if os.path.lexists(relations) else []
@@ -137,7 +136,7 @@ def read_cortexgraph(path: Path) -> Foreign:
             notes.add(where, "its metadata was skipped: links have none")
         strength = min(1.0, notes.number(line.get("strength"), where, "strength", 1))
         type_ = notes.text(line.get("relation_type"), where, "relation_type")
-        links.append(ForeignLink(source, target, type_ or "related", strength))
+        links.append(Link(source, target, type_ or "related", strength))
     return notes.result(path, "cortexgraph's memories", memories.values(), links)
 
 

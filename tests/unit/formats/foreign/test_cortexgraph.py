@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import stores
-from commonplace.formats.foreign.reader import ForeignLink
+from commonplace.types import Link
 
 LINE = {
     "id": "mem-1",
@@ -97,7 +97,7 @@ def test_relations_become_links_between_what_is_there(tmp_path: Path) -> None:
             ],
         )
     )
-    assert read.links == (ForeignLink("a", "b", "causes", 0.8), ForeignLink("a", "b", "related", 1.0))
+    assert read.links == (Link("a", "b", "causes", 0.8), Link("a", "b", "related", 1.0))
     assert [(problem.path, problem.reason) for problem in read.problems] == [
         (
             "relations.jsonl:5",

@@ -9,7 +9,8 @@ import pytest
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import markdown
-from commonplace.formats.foreign.reader import Foreign, ForeignLink
+from commonplace.formats.foreign.reader import Foreign
+from commonplace.types import Link
 
 COFFEE = """---
 title: Coffee Brewing
@@ -82,10 +83,10 @@ def test_relations_become_links_between_notes(tmp_path: Path) -> None:
     between = [link for link in read.links if link.type != markdown.PART_OF]
     assert sorted(between, key=str) == sorted(
         [
-            ForeignLink("coffee-brewing", ids["Water"], "links_to"),
-            ForeignLink("coffee-brewing", "drinks/tea", "contrasts_with"),
-            ForeignLink("coffee-brewing", ids["Water"], "relates_to"),
-            ForeignLink("drinks/tea", "coffee-brewing", "hot"),
+            Link("coffee-brewing", ids["Water"], "links_to"),
+            Link("coffee-brewing", "drinks/tea", "contrasts_with"),
+            Link("coffee-brewing", ids["Water"], "relates_to"),
+            Link("drinks/tea", "coffee-brewing", "hot"),
         ],
         key=str,
     )
@@ -235,7 +236,7 @@ def test_notes_of_any_kind_are_kept_whole(tmp_path: Path) -> None:
     assert coffee.content == "Coffee\n\nSee [[2026-03-01|that day]]. #hot\n\n- [fact] 94 °C"
     assert coffee.tags == ("drink", "hot")
     assert (coffee.created_at, day.created_at) == (None, 1772323200.0)
-    assert read.links == (ForeignLink(coffee.id, day.id, "links_to"), ForeignLink(day.id, coffee.id, "links_to"))
+    assert read.links == (Link(coffee.id, day.id, "links_to"), Link(day.id, coffee.id, "links_to"))
 
 
 def test_a_name_that_only_looks_like_a_day_is_a_name(tmp_path: Path) -> None:
