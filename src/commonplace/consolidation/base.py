@@ -415,7 +415,6 @@ class PlannedAgent(ConsolidationAgent[R]):
             yield agent
 
     def _attempt(self, item: str, act: Callable[[], object]) -> None:
-        """Do something beside the items; count it where it fails."""
         try:
             act()
         except Exception as error:

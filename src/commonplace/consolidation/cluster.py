@@ -156,7 +156,6 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         )
 
     def _grouped(self) -> list[Issue]:
-        """Return the unfinished issues that put memories into a group."""
         return [issue for issue in self._unfinished("merge", "cluster") if len(issue.memory_ids) > 1]
 
     def finish(self) -> None:

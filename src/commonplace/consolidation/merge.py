@@ -105,7 +105,6 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         )
 
     def _named_by(self, item: str) -> tuple[Issue, list[StoredMemory]]:
-        """Return an issue of this agent, and the memories that it names."""
         issue = self._runtime.issues.get(item)
         if f"{AGENT_LABEL}{self.name}" not in issue.labels:
             raise UsageError(

@@ -192,7 +192,6 @@ def _tags(memory: StoredMemory) -> set[str]:
 
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
-    """Return a sentence that says how two memories are related."""
     said = []
     for what, words in (("both name", names), ("both are tagged", tags)):
         more = len(words) - _MAX_LISTED

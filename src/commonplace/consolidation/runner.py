@@ -35,7 +35,7 @@ from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import maintain
 from commonplace.ledger.rules import ERASE
-from commonplace.memory.validate import series
+from commonplace.memory.validate import one_of, series
 from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, Issue, IssueSelection
 
@@ -252,14 +252,9 @@ def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
     """
     if given is None:
         return AGENTS
-    if isinstance(given, str):
-        given = [given]
-    for name in series("agents", given):
-        if name not in AGENTS:
-            raise UsageError(
-                f"the agent is {name!r:.80}", remedy=f"give one of {', '.join(AGENTS)}", parameters=("agents",)
-            )
-    return tuple(name for name in AGENTS if name in given)
+    names = [given] if isinstance(given, str) else series("agents", given)
+    chosen = {one_of("agents", name, AGENTS) for name in names}
+    return tuple(name for name in AGENTS if name in chosen)
 
 
 def agent_of(name: Agent, book: Book, options: RunOptions) -> PlannedAgent[Any]:
@@ -284,13 +279,12 @@ def process(book: Book, issue: str, options: RunOptions) -> RunReport:
         UsageError: it is of no agent, or asks for nothing that an agent does.
     """
     found = book.consolidation_runtime().issues.get(issue)
-    name = next((each for each in AGENTS if each == found.agent), None)
-    if name is None:
+    if found.agent not in AGENTS:
         raise UsageError(
             f"issue {issue!r:.80} is of no agent of consolidation",
             remedy="name one that `commonplace ledger list --agent` shows",
         )
-    return run(book, replace(options, agents=(name,), issue=issue))
+    return run(book, replace(options, agents=agents_of(found.agent), issue=issue))
 
 
 def run(book: Book, options: RunOptions) -> RunReport:

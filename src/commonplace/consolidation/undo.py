@@ -101,7 +101,6 @@ def undo_merge(runtime: ConsolidationRuntime, memory_id: str) -> Undone:
 
 
 def _standing(runtime: ConsolidationRuntime, change: MemoryChange, id_: str) -> list[Reversal]:
-    """Return the changes to be undone, the latest first."""
     of_issue = change.ledger.reversal(id_)
     found = [of_issue] if of_issue is not None else change.ledger.reversals(run=id_)
     standing = [each for each in found if each.undone_at is None]

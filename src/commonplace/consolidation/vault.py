@@ -25,7 +25,7 @@ MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
 
 
 class Vault:
-    """The notes of one namespace. Where a note was written before, that path is given as `known`.
+    """The notes of one namespace.
 
     Raises:
         StoreError: the vault is a link, or it or a note of it cannot be read or written.
@@ -43,12 +43,12 @@ class Vault:
     def folder(self) -> Path:
         return self._directory.joinpath(*self._parts)
 
-    def path_of(self, note: Note, known: str = "") -> str:
+    def path_of(self, note: Note) -> str:
         """Return where a note is, or would be written, relative to the store's directory."""
         with self._errors():
-            return self._shown(self._name_of(note.memory_id, known) or self._free_name(note))
+            return self._shown(self._name_of(note.memory_id) or self._free_name(note))
 
-    def write(self, note: Note, known: str = "") -> tuple[str, str]:
+    def write(self, note: Note) -> tuple[str, str]:
         """Write a memory's note, unless it has one, which stays as it is.
 
         Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that says
@@ -58,7 +58,7 @@ class Vault:
         with self._errors():
             for depth in range(len(self._parts)):
                 self._directory.joinpath(*self._parts[: depth + 1]).mkdir(exist_ok=True)
-            name = self._name_of(note.memory_id, known)
+            name = self._name_of(note.memory_id)
             is_new = name is None
             name = name or self._free_name(note)
             target = self.folder / name
@@ -75,16 +75,11 @@ class Vault:
         self._notes[memory_id] = name
         self._taken.add(same_place(name))
 
-    def _name_of(self, memory_id: str, known: str) -> str | None:
-        """Return the name of a memory's note: where it was written, if that is still its own, else where it is now."""
-        *parts, name = known.split("/")
-        if tuple(parts) == self._parts and memory_of_note(self.folder / name) == memory_id:
-            return name
+    def _name_of(self, memory_id: str) -> str | None:
         self._list()
         return self._notes.get(memory_id)
 
     def _free_name(self, note: Note) -> str:
-        self._list()
         *names, last = file_names(note.title, note.memory_id)
         return next((name for name in names if same_place(name) not in self._taken), last)
 
@@ -126,8 +121,8 @@ class Vault:
 class DryVault(Vault):
     """A vault to which nothing is written: it says where notes would be."""
 
-    def write(self, note: Note, known: str = "") -> tuple[str, str]:
-        path = self.path_of(note, known)
+    def write(self, note: Note) -> tuple[str, str]:
+        path = self.path_of(note)
         self._note_name(note.memory_id, path.rpartition("/")[2])
         return path, ""
 
@@ -135,10 +130,10 @@ class DryVault(Vault):
 class NoVault(Vault):
     """The vault of a store that has no directory: what is promoted has no note, and nothing is written."""
 
-    def path_of(self, note: Note, known: str = "") -> str:  # noqa: ARG002
+    def path_of(self, note: Note) -> str:  # noqa: ARG002
         return ""
 
-    def write(self, note: Note, known: str = "") -> tuple[str, str]:  # noqa: ARG002
+    def write(self, note: Note) -> tuple[str, str]:  # noqa: ARG002
         return "", ""
 
 

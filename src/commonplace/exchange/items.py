@@ -579,8 +579,7 @@ class KnowledgeItem(ChangeItem):
             raise UsageError("the map holds no text", remedy="leave it out")
         seconds("updated_at", self.updated_at)
         _refuse_early("deleted_at", self.deleted_at, seconds("created_at", self.created_at))
-        record = KnowledgeRecord(agent, made.content, made.metadata, made.digest)
-        return replace(self, record=record, secrets=secrets)
+        return replace(self, record=made, secrets=secrets)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         record = cleaner.record(self.record)

@@ -19,6 +19,7 @@ from jsonschema.exceptions import ValidationError
 
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import stays_inside
+from commonplace.formats.json_values import dotted, joined
 from commonplace.formats.yaml import not_json, read_document
 
 MODEL = "static"
@@ -118,23 +119,21 @@ def load_schema() -> dict[str, Any]:
 
 def _fault(error: ValidationError) -> ConfigError:
     """Name the place and the fault; an unknown or missing option is named by its own path, not by its parent's."""
-    path = ""
+    path = dotted(error.absolute_path)
     instance: Any = error.instance
     schema: Any = error.schema
-    for part in error.absolute_path:
-        path = f"{path}[{part}]" if isinstance(part, int) else _join(path, str(part))
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
         name = next(str(name) for name in instance if name not in known)
         close = difflib.get_close_matches(name, known, n=1) or known
-        path, what, remedy = _join(path, name), "is no option", f"did you mean {' or '.join(close)}?"
+        path, what, remedy = joined(path, name), "is no option", f"did you mean {' or '.join(close)}?"
     elif "propertyNames" in error.absolute_schema_path:
-        path, what = _join(path, str(instance)), "is no name of an agent"
+        path, what = joined(path, str(instance)), "is no name of an agent"
         remedy = "use letters, digits, - and _, up to 100"
     elif error.validator == "required":
         required: Any = error.validator_value
         name = next(str(name) for name in required if name not in instance)
-        path, what, wanted = _join(path, name), "is missing", schema["properties"][name]
+        path, what, wanted = joined(path, name), "is missing", schema["properties"][name]
         pattern = f" that matches {wanted['pattern']}" if "pattern" in wanted else ""
         remedy = f"add it, a value of type {wanted['type']}{pattern}"
         if wanted["type"] == "object" and not wanted.get("required"):
@@ -147,7 +146,7 @@ def _fault(error: ValidationError) -> ConfigError:
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _leaves(item, _join(path, name))
+            yield from _leaves(item, joined(path, name))
     else:
         yield path, value
 
@@ -194,7 +193,3 @@ def _value(value: object) -> object:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import reduce
 from os import PathLike
 from typing import Any, Final, NoReturn
 
@@ -68,3 +69,13 @@ def _finite(digits: str) -> float:
 
 
 DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+
+
+def joined(path: str, rest: str) -> str:
+    """Return the path of what is at `rest` below `path`."""
+    return f"{path}{'' if not path or not rest or rest.startswith('[') else '.'}{rest}"
+
+
+def dotted(parts: Iterable[str | int]) -> str:
+    """Return a path by its parts: `tasks.t.input[2]`."""
+    return reduce(joined, (f"[{part}]" if isinstance(part, int) else str(part) for part in parts), "")

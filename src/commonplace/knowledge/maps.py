@@ -15,7 +15,7 @@ from commonplace.formats.yaml import not_json
 from commonplace.redaction import cleaned_json, find_secrets, redact
 from commonplace.text.characters import storable, storable_json
 from commonplace.text.hashes import sha256
-from commonplace.types.knowledge import ContextRecord
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 
 STANDARD_FIELDS: Final = ("content", "description", "title", "summary", "text", "name")
 """Whose texts, in this order, are the text of a map that has any of them."""
@@ -53,21 +53,6 @@ _AT_ONCE: Final = 256
 _APART: Final = "\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeMap:
-    """A map, ready to be compared with what is stored.
-
-    Attributes:
-        content: its text, or "".
-        metadata: the map as JSON, keys sorted.
-        digest: of agent and map.
-    """
-
-    content: str
-    metadata: str
-    digest: str
-
-
 def checked_name(name: object) -> str:
     fits = isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_CHARACTERS and name.isprintable()
     if not fits:
@@ -78,7 +63,7 @@ def checked_name(name: object) -> str:
     return str(name)
 
 
-def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeMap], tuple[str, ...], bool]:
+def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeRecord], tuple[str, ...], bool]:
     """Return the maps of an agent to be kept, the kinds of secrets that were replaced, and whether characters were.
 
     Dates become texts.
@@ -109,7 +94,7 @@ def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeMap], tuple[s
         is_mended |= metadata != given
         # Values that are harmless apart in a map may form a secret together.
         content = storable(clean(text_of(values).strip()))
-        maps.append(KnowledgeMap(content, metadata, digest_of(agent, metadata)))
+        maps.append(KnowledgeRecord(agent, content, metadata, digest_of(agent, metadata)))
     return maps, tuple(dict.fromkeys(kinds)), is_mended
 
 

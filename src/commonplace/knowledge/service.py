@@ -25,7 +25,6 @@ from commonplace.ingest.read import normalise
 from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, NoVectors, Vectors, reranked
 from commonplace.knowledge.maps import (
     AgentContext,
-    KnowledgeMap,
     checked_maps,
     checked_name,
     context_of,
@@ -66,7 +65,7 @@ _LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledg
 Given = str | Path | Mapping[str, Any]
 """A file's path, a text of YAML or JSON (it has several lines, or begins with a brace), or what such a text holds."""
 
-_Made = dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]]
+_Made = dict[KnowledgeRecord, tuple[tuple[NewPassage, ...], bytes]]
 """The passages of maps, without an owner, and each map's own vector where there is one."""
 
 
@@ -343,7 +342,7 @@ class KnowledgeService:
         best = np.argsort(-similar.clip(0.0), kind="stable")[:count].tolist()
         return [_Ranked(numbers[at], max(0.0, float(similar[at])), float(similar[at])) for at in best]
 
-    def _replace(self, agent: str, maps: Sequence[KnowledgeMap], notices: Sequence[str]) -> KnowledgeReport:
+    def _replace(self, agent: str, maps: Sequence[KnowledgeRecord], notices: Sequence[str]) -> KnowledgeReport:
         """Embed new maps first, then write all changes in one transaction.
 
         A map that is there already stays as it is, with its id; one that is not given any more is softly deleted.
@@ -375,7 +374,7 @@ class KnowledgeService:
                     passages, vector = made[map_]
                     ids = (passage_id(namespace, owner, ordinal) for ordinal in range(len(passages)))
                     placed = tuple(replace(each, id=id_) for each, id_ in zip(passages, ids, strict=True))
-                    record = KnowledgeRecord(agent, map_.content, map_.metadata, map_.digest, embedder, vector)
+                    record = replace(map_, embedder=embedder, vector=vector)
                     created_at = now if item is None else item.created_at
                     change.knowledge.put(KnowledgeWrite(owner, placed, record), created_at=created_at, updated_at=now)
             break
@@ -404,8 +403,8 @@ class KnowledgeService:
             yield f"{skipped} of the maps hold no text, and were skipped"
 
     def _beside(
-        self, wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge]
-    ) -> list[tuple[KnowledgeMap, StoredKnowledge | None, bool]]:
+        self, wanted: Sequence[KnowledgeRecord], known: Sequence[StoredKnowledge]
+    ) -> list[tuple[KnowledgeRecord, StoredKnowledge | None, bool]]:
         """Return each map with the item that holds the same, of equal ones each its own, and if it needs vectors."""
         waiting: defaultdict[str, deque[StoredKnowledge]] = defaultdict(deque)
         for stored in known:
@@ -414,8 +413,7 @@ class KnowledgeService:
         items = ((each, waiting[each.digest].popleft() if waiting[each.digest] else None) for each in wanted)
         return [(each, item, item is None or _is_stale(item, embedder, vectors)) for each, item in items]
 
-    def _make(self, destination: Destination, wanted: Sequence[KnowledgeMap], made: _Made) -> None:
-        """Cut and embed maps, before anything is written."""
+    def _make(self, destination: Destination, wanted: Sequence[KnowledgeRecord], made: _Made) -> None:
         runtime, maps, maker = self._runtime, list(dict.fromkeys(wanted)), PassageMaker(destination)
         for begin in range(0, len(maps), _AT_ONCE):
             part = maps[begin : begin + _AT_ONCE]

@@ -394,11 +394,6 @@ class MemoryService:
 
 
 def _known(found: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:
-    """Return a memory that was looked for.
-
-    Raises:
-        NotFoundError: it is not there, or archived where it is to be live.
-    """
     if found is None:
         raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
     if is_live and found.expired_at is not None:

@@ -255,7 +255,6 @@ def stats(engine: Engine, parts: Parts) -> Response:
 
 
 def _shown(engine: Engine, reference: Reference, as_of: str | float | None) -> Response:
-    """Return all that there is to show of what a reference names."""
 
     def shown(
         kind: str, id_: str, content: str, facts: Facts, scope: Iterable[str] = (), links: Iterable[Relation] = ()

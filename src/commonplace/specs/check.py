@@ -21,6 +21,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from commonplace.dataclasses import dataclass
+from commonplace.formats.json_values import dotted, joined
 from commonplace.redaction import redact
 
 MAX_STEPS: Final = 500_000
@@ -145,15 +146,8 @@ def document_schema() -> dict[str, Any]:
     return schema
 
 
-def joined(path: str, rest: str) -> str:
-    """Return the path of what is at `rest` below `path`."""
-    return f"{path}{'' if not path or not rest or rest.startswith('[') else '.'}{rest}"
-
-
 def _told(error: ValidationError) -> Fault:
-    path = ""
-    for part in error.absolute_path:
-        path = f"{path}[{part}]" if isinstance(part, int) else joined(path, str(part))
+    path = dotted(error.absolute_path)
     if error.validator == "required":
         instance: Any = error.instance
         names: Any = error.validator_value

@@ -169,7 +169,6 @@ class Planner:
         )
 
     def _open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
-        """Return what a task's reference leads to."""
         reference = reference.strip()
         try:
             if "://" in reference:
@@ -244,6 +243,7 @@ class Verdict:
     """What a spec is, and what is wrong with it.
 
     Attributes:
+        name, version: None for one that cannot be loaded.
         faults: in the order of the document; empty for a spec that can be loaded.
         notes: what will not be run here, though the spec is valid.
     """
@@ -266,7 +266,7 @@ def validate(file: str | Path) -> Verdict:
     except SpecError as error:
         return Verdict(None, None, (), (Fault("", str(error)),))
     if faults := faults_in(document):
-        return Verdict(_text(document, "agent", "name"), _text(document, "open_agent_spec"), (), tuple(faults))
+        return Verdict(None, None, (), tuple(faults))
     spec = understand(document, str(file))
     notes = tuple(Fault(f"tasks.{name}", task.refusal) for name, task in spec.tasks.items() if task.refusal)
     for name, task in spec.tasks.items():
@@ -275,10 +275,3 @@ def validate(file: str | Path) -> Verdict:
         except SpecError as error:
             faults.append(Fault(f"tasks.{name}.depends_on", str(error)))
     return Verdict(spec.name, spec.version, tuple(spec.tasks), tuple(faults), notes)
-
-
-def _text(document: Mapping[str, Any], *path: str) -> str | None:
-    value: Any = document
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return str(value) if isinstance(value, str | int | float) else None

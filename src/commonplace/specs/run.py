@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import CommonplaceError, ProviderError
-from commonplace.formats.json_values import read_json
+from commonplace.formats.json_values import joined, read_json
 from commonplace.formats.yaml import fault_of
 from commonplace.models.client import Budget
 from commonplace.models.contract import Generated, Generator, Message, Reranker
@@ -27,7 +27,7 @@ from commonplace.redaction import redact
 from commonplace.settings import Settings
 from commonplace.settings.schema import ModelSettings
 from commonplace.specs import retriever
-from commonplace.specs.check import Fault, faults_of, joined
+from commonplace.specs.check import Fault, faults_of
 from commonplace.specs.document import SpecError, Task, plain, read_spec, understand
 from commonplace.specs.plan import Planner, Source, Step, source_of
 
@@ -329,7 +329,6 @@ def _result(
     user: str | None,
     reranker: Callable[[], Reranker],
 ) -> dict[str, Any]:
-    """Run one step on its input, and return its envelope."""
     task = step.task
     is_retriever = retriever.is_retriever(task)
     values = with_defaults(task, copied(given, step.name))
@@ -372,7 +371,6 @@ def _result(
 
 
 def _ask(engine: Engine, step: Step, system: str, asked: str, envelope: dict[str, Any]) -> None:
-    """Ask the model of a step, and put what it answers into the envelope."""
     assert engine.generator is not None
     task, values = step.task, envelope["input"]
     messages = [Message("system", system)] if system else []

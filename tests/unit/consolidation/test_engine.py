@@ -135,7 +135,7 @@ def test_the_status_counts_what_waits(faded: Engine) -> None:
 
 
 def test_what_is_no_agent_or_number_is_refused(book: Engine) -> None:
-    with pytest.raises(UsageError, match="the agent is 'tidy'"):
+    with pytest.raises(UsageError, match="agents is 'tidy'"):
         book.consolidate(["tidy"])
     with pytest.raises(UsageError, match="agent is 'tidy'"):
         book.consolidation_status("tidy")
