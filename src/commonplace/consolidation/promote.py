@@ -71,12 +71,13 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
                 remedy=f"it takes {USES} uses in its first {USES_WITHIN_S / DAY_S:.0f} days, {REVIEWS} reviews, or a"
                 f" retention of {SCORE} after a day and {MIN_USES} uses",
             )
-        path = self._runtime.vault.path_of(self._note(memory, met))
+        vault = self._runtime.vault
+        path = vault.path_of(self._note(memory, met)) if vault else ""
         result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
 
         def promote(acts: ChangeRecorder) -> PromotionResult:
             # The note first: without its memory promoted it is found again by the memory's id, and used.
-            path, sha256 = self._runtime.vault.write(self._note(memory, met))
+            path, sha256 = vault.write(self._note(memory, met)) if vault else ("", "")
             kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=path)
             acts.revise(memory, kept)
             if path:

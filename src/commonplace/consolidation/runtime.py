@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import commonplace
-from commonplace.consolidation.vault import DryVault, Vault
+from commonplace.consolidation.vault import Vault
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.ledger.ledger import Ledger
@@ -41,7 +41,7 @@ class ConsolidationRuntime:
 
     Attributes:
         directory: the store's.
-        vault: the notes of what was promoted.
+        vault: the notes of what was promoted; None where the store has no directory.
         now, sleep: seconds since the epoch; waits for so many seconds.
         write_of: makes passages and vectors of a memory's words.
         stamp: the embedder of these vectors.
@@ -57,7 +57,7 @@ class ConsolidationRuntime:
     store: Store
     namespace: str
     directory: Path
-    vault: Vault
+    vault: Vault | None
     retention: RetentionPolicy
     confidence: ConfidenceConfig
     now: Callable[[], float]
@@ -100,7 +100,7 @@ class ConsolidationRuntime:
             yield replace(
                 self,
                 store=store,
-                vault=DryVault(self.directory, self.namespace),
+                vault=self.vault and Vault(self.directory, self.namespace, is_dry=True),
                 issues=Ledger(store, self.namespace, self.now, self.actor),
                 external=None,
                 after=lambda: None,

@@ -27,13 +27,17 @@ MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
 class Vault:
     """The notes of one namespace.
 
+    Args:
+        is_dry: nothing is written: it says where notes would be.
+
     Raises:
         StoreError: the vault is a link, or it or a note of it cannot be read or written.
     """
 
-    def __init__(self, directory: Path, namespace: str) -> None:
+    def __init__(self, directory: Path, namespace: str, *, is_dry: bool = False) -> None:
         self._directory = directory
         self._parts = (VAULT,) if namespace == DEFAULT else (VAULT, directory_name(namespace))
+        self._is_dry = is_dry
         self._stamp = (0, 0)
         """The state of the directory when it was listed; then it held these notes, by memory, and these names."""
         self._notes: dict[str, str] = {}
@@ -54,6 +58,10 @@ class Vault:
         Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that says
         something else, so that undoing leaves it.
         """
+        if self._is_dry:
+            path = self.path_of(note)
+            self._note_name(note.memory_id, path.rpartition("/")[2])
+            return path, ""
         data = write_note(note).encode("utf-8", "replace")
         with self._errors():
             for depth in range(len(self._parts)):
@@ -116,25 +124,6 @@ class Vault:
             remedy = "make room on the disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make it writable"
             named = error.filename or self.folder
             raise StoreError(f"{named} cannot be read or written: {error.strerror}", remedy=remedy) from error
-
-
-class DryVault(Vault):
-    """A vault to which nothing is written: it says where notes would be."""
-
-    def write(self, note: Note) -> tuple[str, str]:
-        path = self.path_of(note)
-        self._note_name(note.memory_id, path.rpartition("/")[2])
-        return path, ""
-
-
-class NoVault(Vault):
-    """The vault of a store that has no directory: what is promoted has no note, and nothing is written."""
-
-    def path_of(self, note: Note) -> str:  # noqa: ARG002
-        return ""
-
-    def write(self, note: Note) -> tuple[str, str]:  # noqa: ARG002
-        return "", ""
 
 
 def _stamp_of(folder: Path) -> tuple[int, int]:

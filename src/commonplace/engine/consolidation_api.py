@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime, scale_of
-from commonplace.consolidation.vault import NoVault, Vault
+from commonplace.consolidation.vault import Vault
 from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Service
 from commonplace.erasure.copies import memories_of_notes
@@ -78,7 +78,7 @@ class ConsolidationApi(Service):
             store=self._store,
             namespace=self._namespace,
             directory=runtime.directory,
-            vault=(NoVault if self._store.is_on_server else Vault)(runtime.directory, self._namespace),
+            vault=None if self._store.is_on_server else Vault(runtime.directory, self._namespace),
             retention=runtime.retention,
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=runtime.now,
