@@ -124,13 +124,8 @@ def build(
 
 def as_memory(document: Document) -> dict[str, Any]:
     """Return a document as `remember_many` takes a memory."""
-    return {
-        "id": document.id,
-        "content": document.text,
-        "session": document.session,
-        "at": document.at,
-        "tags": document.tags,
-    }
+    same = {name: getattr(document, name) for name in ("id", "session", "at", "tags")}
+    return {"content": document.text, **same}
 
 
 def open_engine(
@@ -251,13 +246,8 @@ def memory_of(pid: int) -> dict[str, int]:
             lines = Path(f"/proc/{pid}/{name}").read_text(encoding="ascii", errors="replace").splitlines()
             fields = (line.partition(":") for line in lines if line.endswith(" kB"))
             written |= {what: int(size.split()[0]) * 1024 for what, _, size in fields}
-    names = {
-        "resident_bytes": "VmRSS",
-        "proportional_bytes": "Pss",
-        "anonymous_bytes": "Anonymous",
-        "peak_bytes": "VmHWM",
-    }
-    return {name: written[what] for name, what in names.items() if what in written}
+    names = {"resident": "VmRSS", "proportional": "Pss", "anonymous": "Anonymous", "peak": "VmHWM"}
+    return {f"{name}_bytes": written[what] for name, what in names.items() if what in written}
 
 
 def size_bytes(*paths: Path) -> int:

@@ -89,13 +89,9 @@ def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tu
     place = socket_path(_database(arguments, environment, os.path.join(directory, start)))  # noqa: PTH118
     if place is None:
         return None
-    request: dict[str, Any] = {
-        "arguments": arguments,
-        "directory": directory,
-        "environment": environment,
-        "stdin": stdin,
-    }
-    request |= {"terminals": terminals, "size": size, "encodings": [stream.encoding for stream in streams]}
+    request: dict[str, Any] = {"arguments": arguments, "directory": directory, "stdin": stdin, "size": size}
+    encodings = [stream.encoding for stream in streams]
+    request |= {"environment": environment, "terminals": terminals, "encodings": encodings}
     return _exchanged(place, json.dumps(request).encode())
 
 

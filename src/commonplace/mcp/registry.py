@@ -116,12 +116,8 @@ def registry_of(opened: Opened) -> Registry:
         return f"{_HABITS}\n\nThe task: {task}\n\n{made.text or 'Nothing relevant is known of it yet.'}"
 
     task = {"name": "task", "description": "what is to be done; what is known of it is added", "required": False}
-    prompt = {
-        "name": "use-memory",
-        "title": "Use your memory",
-        "description": "How an agent uses this memory.",
-        "arguments": [task],
-    }
+    about = {"title": "Use your memory", "description": "How an agent uses this memory."}
+    prompt = {"name": "use-memory", **about, "arguments": [task]}
     return Registry(
         *("commonplace", commonplace.__version__, "Commonplace", INSTRUCTIONS),
         tools=tools_of(opened),

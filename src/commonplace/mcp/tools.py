@@ -220,13 +220,8 @@ def _cut(
     return *rendered(size), [notice] if size < count else []
 
 
-_CALLED: Final = {
-    "as_of": "asOf",
-    "valid_at": "validAt",
-    "num_results": "limit",
-    "max_facts": "limit",
-    "relation_type": "type",
-}
+_LIMITS: Final = dict.fromkeys(("num_results", "max_facts"), "limit")
+_CALLED: Final = {"as_of": "asOf", "valid_at": "validAt", "relation_type": "type", **_LIMITS}
 """What the tools call parameters that the library calls otherwise."""
 
 

@@ -131,15 +131,9 @@ async def _page(service: Service, session: PageSession, path: str, title: str, r
     chosen = request.query_params.get("namespace")
     spaces = await service.in_thread(root.namespaces)
     name, namespace = title.lower(), chosen or root.namespace
-    shown: dict[str, Any] = {
-        "title": title,
-        "script": name,
-        "path": path,
-        "pages": PAGES,
-        "version": commonplace.__version__,
-    }
+    shown: dict[str, Any] = {"title": title, "script": name, "path": path, "pages": PAGES, "csrf": session.csrf}
     shown |= {"namespace": namespace, "namespaces": sorted({*spaces, namespace}), "is_chosen": chosen is not None}
-    shown |= {"csrf": session.csrf, "is_editing": session.is_editing}
+    shown |= {"is_editing": session.is_editing, "version": commonplace.__version__}
     return HTMLResponse(_templates.get_template(f"{name}.html").render(shown))
 
 
