@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
@@ -96,15 +96,9 @@ class Invocation:
         # A file in its place is another mistake, which opening reports.
         may_make = self.store is None or self.makes_store or directory.is_file()
         try:
-            engine = open_engine(
-                settings.store.path,
-                settings.store.namespace,
-                None,
-                create=create and may_make,
-                settings=settings,
-                progress=progress,
-                low_memory=low_memory,
-            )
+            where, may_create = settings.store, create and may_make
+            options: dict[str, Any] = {"settings": settings, "progress": progress, "low_memory": low_memory}
+            engine = open_engine(where.path, where.namespace, None, create=may_create, **options)
         except StoreMissingError as error:
             self.refuse_mistyped(settings)
             remedy = (

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, hint, print_json
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from commonplace.server.run import Address
 
 
+_SCOPES, _MAY = f"[{'|'.join(SCOPES)}]", "What it may do; several with commas, or given several times."
 _port = click.IntRange(0, 65_535)
 
 
@@ -162,17 +164,9 @@ def token() -> None:
 
 @command(token, makes_store=True)
 @click.option("--for", "namespaces", multiple=True, metavar="NAMESPACE", help="What it sees. [default: --namespace]")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    metavar=f"[{'|'.join(SCOPES)}]",
-    default=("read",),
-    show_default=True,
-    help="What it may do; several with commas, or given several times.",
-)
+@options.text("--scope", "scopes", metavar=_SCOPES, many=True, default=("read",), show_default=True, help=_MAY)
 @click.option("--expires", metavar="TIME", help="A time, a date, or words such as 'in 30 days'. [default: never]")
-def create(invocation: Invocation, /, **options: Any) -> None:
+def create(invocation: Invocation, /, **given: Any) -> None:
     """Make a token and print it, once.
 
     Only a digest of it is stored.
@@ -180,10 +174,10 @@ def create(invocation: Invocation, /, **options: Any) -> None:
     Example: commonplace token create --for team --scope read,write
     """
     loaded = invocation.settings()
-    names = options["namespaces"] or (loaded.store.namespace,)
-    scopes = [scope for each in options["scopes"] for scope in each.split(",")]
+    names = given["namespaces"] or (loaded.store.namespace,)
+    scopes = [scope for each in given["scopes"] for scope in each.split(",")]
     with invocation.open(loaded, create=True) as engine:
-        made = engine.tokens.create(names, scopes, options["expires"])
+        made = engine.tokens.create(names, scopes, given["expires"])
     emit(invocation, made, made.secret)
     if not invocation.as_json:  # standard output is the token's alone, for `TOKEN=$(…)`
         hint("Shown once: keep it where only its user can read it.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Service
@@ -103,18 +103,10 @@ class ContextApi(Service):
         for that.
         """
         wishes, limit = self._wishes, self._limit
+        options: dict[str, Any] = {"tags": self._tags, "min_score": wishes.min_score, "min_trust": self._min_trust}
 
-        def find(limit: int, kinds: Sequence[Kind], agent: str | None = None) -> SearchResult:
-            return self._search(
-                self._task,
-                limit,
-                kinds,
-                tags=self._tags,
-                min_score=wishes.min_score,
-                min_trust=self._min_trust,
-                per_owner=PASSAGES_TOGETHER,
-                agent=agent,
-            )
+        def find(limit: int, kinds: Sequence[Kind], **more: Any) -> SearchResult:
+            return self._search(self._task, limit, kinds, per_owner=PASSAGES_TOGETHER, **options, **more)
 
         if not wishes.agent:
             return find(PASSAGES if limit is None else limit, kinds)
@@ -125,7 +117,7 @@ class ContextApi(Service):
         counts = self._store.counts(self._namespace)
         if not kinds and not (counts["memories"] or counts["knowledge"] or self._runtime.has_ultra):
             others = []
-        found = [] if kinds and "artifact" not in kinds else [find(passages, ["artifact"], wishes.agent)]
+        found = [] if kinds and "artifact" not in kinds else [find(passages, ["artifact"], agent=wishes.agent)]
         if others:
             found.append(find(passages, others))
         result = joined(found, passages)

@@ -251,17 +251,11 @@ def signed(arguments: Arguments, source: str) -> Arguments:
 def _search(engine: Engine, given: Arguments) -> ToolResult:
     from commonplace.search.result import label
 
-    found = engine.search(
-        given["query"],
-        given.get("maxResults", DEFAULT_RESULTS),
-        given.get("kinds") or None,
-        min_score=given.get("minScore"),
-        as_of=given.get("asOf"),
-        valid_at=given.get("validAt"),
-        also=given.get("also"),
-    )
+    limit, kinds, times = given.get("maxResults", DEFAULT_RESULTS), given.get("kinds") or None, _times(given)
+    options: dict[str, Any] = {"min_score": given.get("minScore"), "also": given.get("also"), **times}
+    found = engine.search(given["query"], limit, kinds, **options)
     engine.log_retrieval(found)
-    if "asOf" not in given and "validAt" not in given:
+    if not times:
         engine.count_use(found.hits)
     places = engine.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
     results = [_result(engine, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
