@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -11,8 +10,6 @@ from hypothesis import strategies as st
 from tests.property.graph_records import Drawn
 
 from commonplace.formats.graphiti import (
-    ALIASES,
-    aliases_of,
     entity_json,
     episode_json,
     labels_of,
@@ -23,7 +20,6 @@ from commonplace.formats.graphiti import (
     read_relation,
     relation_json,
     type_of,
-    without_aliases,
 )
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES, Entity, Episode, Relation
 
@@ -35,7 +31,7 @@ SHARES = st.floats(0, 1)
 NUMBERS = st.integers(0, 2**40)
 NAMED_ELSE = ("entity", "location", "topic")
 PLAIN = st.booleans() | TIMES | TEXTS | st.lists(TEXTS)
-NAMES = TEXTS.filter(lambda name: name not in ("_", ALIASES))
+NAMES = TEXTS.filter(lambda name: name != "_")
 ATTRIBUTES = st.dictionaries(NAMES, PLAIN, max_size=3).map(lambda value: json.dumps(value, sort_keys=True))
 OWN_TYPES = st.from_regex("[a-z]{1,9}(_[a-z]{1,9})?", fullmatch=True).filter(lambda name: name not in NAMED_ELSE)
 TYPES = st.sampled_from(ENTITY_TYPES) | OWN_TYPES
@@ -63,12 +59,10 @@ def test_episode_comes_back(episode: Episode, words: str) -> None:
     assert episode_json(found, words, ("r",)) == episode_json(episode, words, ("r",))
 
 
-@given(ENTITIES, st.lists(TEXTS, max_size=3).map(tuple))
-def test_entity_comes_back(entity: Entity, aliases: tuple[str, ...]) -> None:
-    found = read_entity(there_and_back(entity_json(entity, "what it is", aliases)), "n")
-    assert tuple(aliases_of(found)) == aliases
-    bare = replace(found, attributes=without_aliases(found))
-    assert entity_json(bare, "", aliases) == entity_json(entity, "what it is", aliases)
+@given(ENTITIES)
+def test_entity_comes_back(entity: Entity) -> None:
+    found = read_entity(there_and_back(entity_json(entity, "what it is")), "n")
+    assert entity_json(found, "") == entity_json(entity, "what it is")
     assert (found.id, found.name, found.created_at, found.group) == (
         entity.id,
         entity.name,

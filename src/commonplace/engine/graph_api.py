@@ -510,7 +510,7 @@ class Graph:
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace, past facts included, as Graphiti's nodes and edges.
 
-        Graphiti has no field for trust, disputes, merges and history: `commonplace export` brings over all.
+        Graphiti has no field for other names, trust, disputes, merges, history: `commonplace export` brings over all.
 
         Args:
             target: a file that does not exist yet and is there only when it is complete, or a stream of text.

@@ -1,7 +1,7 @@
 """Convert episodes, entities and facts to and from the JSON of Graphiti's nodes and edges.
 
 The shapes are those of `graphiti_core` (EpisodicNode, EntityNode, EntityEdge, EpisodicEdge) without embeddings, which
-its MCP server returns too. Graphiti has no field for trust, disputes, merges and history: they stay here.
+its MCP server returns too. Graphiti has no field for other names, trust, disputes, merges and history: they stay here.
 
 Each reader raises a ConfigError whose `path` names the value that is missing or wrong.
 """
@@ -22,11 +22,8 @@ from commonplace.types.graph import Entity, Episode, Relation
 MAX_CHARACTERS: Final = 1024 * 1024
 """Of one text."""
 MAX_ID_CHARACTERS: Final = 200
-ALIASES: Final = "aliases"
-"""The attribute that holds the other names of an entity."""
 FOREIGN_TRUST: Final = 0.6
 """How far is trusted what comes from another's graph: as far as what a tool says."""
-_OWN: Final = ("_", ALIASES)
 _ENTITY: Final = "Entity"
 _OURS: Final = {"location": "place", "topic": "concept"}
 _UNTYPED: Final = "concept"
@@ -137,7 +134,7 @@ def read_episode(value: object, path: str) -> Episode:
     )
 
 
-def entity_json(entity: Entity, summary: str, aliases: tuple[str, ...] = ()) -> dict[str, Any]:
+def entity_json(entity: Entity, summary: str) -> dict[str, Any]:
     """Return an entity as an EntityNode. `summary`: to show where it has none of its own."""
     return {
         "uuid": entity.id,
@@ -146,7 +143,7 @@ def entity_json(entity: Entity, summary: str, aliases: tuple[str, ...] = ()) -> 
         "labels": labels_of(entity.type),
         "created_at": iso(entity.created_at),
         "summary": entity.summary or summary,
-        "attributes": {**_scalars(entity.attributes), **({ALIASES: list(aliases)} if aliases else {})},
+        "attributes": _scalars(entity.attributes),
     }
 
 
@@ -170,18 +167,6 @@ def read_entity(value: object, path: str, now: float = 0.0) -> Entity:
         trust=FOREIGN_TRUST,
         group=node["group_id"],
     )
-
-
-def aliases_of(entity: Entity) -> list[str]:
-    """Return the other names that an entity came with."""
-    given = json.loads(entity.attributes).get(ALIASES)
-    return given if _is_texts(given) else []
-
-
-def without_aliases(entity: Entity) -> str:
-    """Return the attributes of an entity without the other names that it came with."""
-    given = json.loads(entity.attributes)
-    return _json_text({name: value for name, value in given.items() if name != ALIASES})
 
 
 def relation_json(relation: Relation, episodes: tuple[str, ...]) -> dict[str, Any]:
@@ -274,7 +259,7 @@ def _scalars(attributes: str) -> dict[str, Any]:
     return {
         name: value
         for name, value in json.loads(attributes).items()
-        if name not in _OWN
+        if name != "_"
         and not any(
             isinstance(each, dict | list) or each is None for each in (value if isinstance(value, list) else [value])
         )

@@ -16,8 +16,6 @@ from commonplace.graph.runtime import GraphRuntime, roots
 from commonplace.store.graph import GraphChange
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 
-MAX_KEYS: Final = 1_000
-"""How many keys are kept in memory while an episode is added."""
 _FEW: Final = 64
 """How many facts are read to find what contains a place."""
 _DECIDERS: Final = frozenset({"person", "organization"})
@@ -96,8 +94,6 @@ class FactKeys:
         rule = self._rule(key, {})
         # The facts of a key are read once for all that is said of them.
         if (key, rule.is_single) not in self._runs:
-            if len(self._runs) >= MAX_KEYS:
-                self._runs.clear()
             stored = facts_of(self._graph, key)
             run = FactResolver(rule, map(fact_of, stored))
             self._runs[key, rule.is_single] = run, {each.id: each for each in stored}

@@ -17,7 +17,6 @@ from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.formats.graphiti import (
     RelationItem,
-    aliases_of,
     entity_json,
     episode_json,
     mention_json,
@@ -26,14 +25,13 @@ from commonplace.formats.graphiti import (
     read_mention,
     read_relation,
     relation_json,
-    without_aliases,
 )
 from commonplace.formats.json_values import View, read_json
-from commonplace.graph.entities import MAX_ALIASES, Entities
+from commonplace.graph.entities import Entities
 from commonplace.graph.facts import Assertion, first_said, happening, relation_of
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import Cleaner
-from commonplace.graph.runtime import GraphRuntime, names_text, roots
+from commonplace.graph.runtime import GraphRuntime, roots
 from commonplace.graph.views import ViewBuilder, Wanted
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types import GRAPH_KINDS
@@ -121,7 +119,7 @@ def _records(
         ids = [each.id for each in page]
         if name == ENTITIES:
             for each, shown in zip(page, build.entities(page), strict=True):
-                yield entity_json(each, shown.summary, shown.aliases)
+                yield entity_json(each, shown.summary)
             continue
         if name == RELATIONS:
             mentions = graph.mentions("relation", ids)
@@ -211,7 +209,7 @@ def import_document(runtime: GraphRuntime, document: Document, *, is_dry_run: bo
     """
     new, done = _new_of(runtime.graph, document)
     if not is_dry_run:
-        names = (names_text(each.name, aliases_of(each)) for each in new.entities)
+        names = [each.name for each in new.entities]
         runtime.texts.prepare([*(each.relation.fact for each in new.relations), *names])
         with runtime.change() as change:
             new, done = _new_of(change.graph, document)
@@ -260,14 +258,11 @@ def _write(graph: GraphChange, runtime: GraphRuntime, new: Document) -> None:
         graph.put(episode)
     first = {entity: episode for episode, entity in reversed(new.mentions)}
     for each in new.entities:
-        home = first.get(each.id, "")
-        names = [cleaned(name)[:MAX_NAME_CHARACTERS] for name in (each.name, *aliases_of(each))][:MAX_ALIASES]
-        entity = replace(each, attributes=without_aliases(each))
-        graph.put_entity(entity)
-        for name in names:
-            if normal(name):
-                graph.put(Alias(each.id, name, normal(name), each.created_at, home))
-        entities.name_again(entity)
+        graph.put_entity(each)
+        name = cleaned(each.name)[:MAX_NAME_CHARACTERS]
+        if normal(name):
+            graph.put(Alias(each.id, name, normal(name), each.created_at, first.get(each.id, "")))
+        entities.name_again(each)
     for order, item in enumerate(new.relations, 1):
         relation, happened = _resolved(item, order)
         graph.put_relation(relation, runtime.texts.of_relation(relation))
