@@ -26,24 +26,11 @@ _ADDED: Final = lazy_pattern(
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """Types in use: ours, and the user's own.
+    """Types in use, ours and the user's own; `single_valued`: of which one source has one target at a time."""
 
-    Attributes:
-        entities, relations: the user's own types.
-        single_valued: the user's own, of which one source has one target at a time.
-    """
-
-    entities: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-    single_valued: tuple[str, ...] = ()
-
-    @property
-    def entity_types(self) -> list[str]:
-        return [*ENTITY_TYPES, *self.entities]
-
-    @property
-    def relation_types(self) -> list[str]:
-        return [*RELATION_TYPES, *self.relations]
+    entity_types: tuple[str, ...] = ENTITY_TYPES
+    relation_types: tuple[str, ...] = RELATION_TYPES
+    single_valued: tuple[str, ...] = SINGLE_VALUED
 
     def entity(self, name: str, given: object) -> str:
         """Return a type of entities as it is kept; a `UsageError` where there is no such type."""
@@ -55,7 +42,7 @@ class Kinds:
 
     def is_single(self, type_: str) -> bool:
         """Return whether a source has one target at a time; whoever decides has more."""
-        return type_ in SINGLE_VALUED or type_ in self.single_valued
+        return type_ in self.single_valued
 
 
 def kinds_of(settings: GraphSettings) -> Kinds:
@@ -71,15 +58,18 @@ def kinds_of(settings: GraphSettings) -> Kinds:
                 raise UsageError(
                     f"{setting} holds {name!r:.80}", remedy="give names of letters, digits and _, up to 60 characters"
                 )
-    own = tuple(_APART.sub("_", name.strip()).upper() for name in relations)
-    chosen = tuple(_APART.sub("_", name.strip()).upper() for name in settings.single_valued)
+    own, chosen = (
+        tuple(_APART.sub("_", name.strip()).upper() for name in names) for names in (relations, settings.single_valued)
+    )
+    types = (*RELATION_TYPES, *own)
     for name in chosen:
-        if name not in RELATION_TYPES and name not in own:
+        if name not in types:
             raise UsageError(
                 f"graph.single_valued holds {name!r:.80}, which is no type of relations",
-                remedy=f"give some of {', '.join((*RELATION_TYPES, *own))}",
+                remedy=f"give some of {', '.join(types)}",
             )
-    return Kinds(tuple(_APART.sub("_", name.strip()).lower() for name in entities), own, chosen)
+    own_entities = (_APART.sub("_", name.strip()).lower() for name in entities)
+    return Kinds((*ENTITY_TYPES, *own_entities), types, (*SINGLE_VALUED, *chosen))
 
 
 def _known(name: str, given: object, types: Sequence[str], setting: str) -> str:

@@ -335,10 +335,10 @@ def _schema(kinds: Kinds) -> Mapping[str, Any]:
         }
 
     string, date = {"type": "string"}, {"type": ["string", "null"]}
-    entity = object_of(name=string, type={"type": "string", "enum": kinds.entity_types})
+    entity = object_of(name=string, type={"type": "string", "enum": list(kinds.entity_types)})
     fact = object_of(
         source=string,
-        type={"type": "string", "enum": kinds.relation_types},
+        type={"type": "string", "enum": list(kinds.relation_types)},
         target=string,
         quote=string,
         valid_from=date,

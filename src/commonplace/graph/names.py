@@ -114,15 +114,13 @@ def keys(name: str, type_: str) -> tuple[str, ...]:
 
     Two names that share a key may mean the same: whoever looks one up decides. Keys are no normal forms of names.
     """
-    kind = {"person": "part", "file": "file"}.get(type_, "same")
-    return tuple(f"{KEY}{kind}:{form}" for form in _looser(name, type_))
-
-
-def _looser(name: str, type_: str) -> tuple[str, ...]:
-    """Return less specific forms of a name, by what type of thing it names."""
     if type_ == "person":
-        return tuple(dict.fromkeys(parts(name)))
-    return (normal(name).rsplit("/", 1)[-1],) if type_ == "file" else (loose(name),)
+        kind, forms = "part", parts(name)
+    elif type_ == "file":
+        kind, forms = "file", (normal(name).rsplit("/", 1)[-1],)
+    else:
+        kind, forms = "same", (loose(name),)
+    return tuple(dict.fromkeys(f"{KEY}{kind}:{form}" for form in forms))
 
 
 @lru_cache(maxsize=_NAMES_AT_HAND)
@@ -170,9 +168,8 @@ class Known:
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which to look up the entities that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
-    return tuple(
-        dict.fromkeys([normal(name), *(key for each in types for key in (*keys(name, each), *_looser(name, each)))])
-    )
+    found = [key for each in types for key in keys(name, each)]
+    return tuple(dict.fromkeys((normal(name), *found, *(key.partition(":")[2] for key in found))))
 
 
 def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:

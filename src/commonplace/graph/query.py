@@ -20,7 +20,7 @@ from commonplace.errors import NotFoundError
 from commonplace.graph.entities import known_by
 from commonplace.graph.facts import FactKey, facts_of, key_of
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.names import names_among
+from commonplace.graph.names import MAX_NAME_CHARACTERS, names_among
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
@@ -130,7 +130,6 @@ def adjacent(graph: GraphReading, wanted: Wanted) -> Adjacent:
     return partial(graph.edges_of, wanted=wanted.filter(), limit=FAN_OUT + 1)
 
 
-_MAX_NAME_LENGTH: Final = 200
 _ANY: Final = GraphFilter(with_past=True)
 
 
@@ -198,7 +197,7 @@ class GraphReader:
         for id_ in sorted(keep(list(ends))):
             # Being named and being in a fact that answers are two signs, not one.
             scores[id_] = 1.0 - (1.0 - scores.get(id_, 0.0)) * (1.0 - ends[id_])
-        meant = known_by(self._graph, query, "concept") if len(query) <= _MAX_NAME_LENGTH else None
+        meant = known_by(self._graph, query, "concept") if len(query) <= MAX_NAME_CHARACTERS else None
         if meant is not None and keep([meant.id]):
             scores[meant.id] = max(scores.get(meant.id, 0.0), NAMED)
         return self._best(scores, {}, limit, self.wanted.centre, (named, told))

@@ -46,7 +46,7 @@ def test_the_sentence_says_of_what_type_the_two_are() -> None:
 
 def test_a_type_of_ones_own_is_kept_and_an_unknown_one_is_not() -> None:
     own = STATED | {"relation_type": "blocks"}
-    assert facts(own, Kinds(relations=("BLOCKS",)))[0][1] == "BLOCKS"
+    assert facts(own, Kinds(relation_types=("BLOCKS",)))[0][1] == "BLOCKS"
     assert facts(own)[0][1] == "RELATED_TO"
 
 

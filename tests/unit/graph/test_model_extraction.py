@@ -13,6 +13,7 @@ from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import MAX_CHARACTERS, MAX_ENTITIES, Text, Understood, read
 from commonplace.models.llm import ScriptedGenerator
+from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 AT = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 TEXT = "Mira Okafor moved to Oslo in May 2025. She works for Acme since 2019. Did Ana leave Initech? auth.ts uses jose."
@@ -165,7 +166,7 @@ def test_types_are_ours_or_become_ours() -> None:
     given = [entity("Mira Okafor", "PER"), entity("Oslo", "Location"), entity("jose", "npm thing")]
     given += [entity("May 2025", "date"), entity("auth.ts", "Blueprint")]
     stated = [fact("auth.ts", "built-with", "jose", TEXT[-19:]), fact("Mira Okafor", "ADORES", "Oslo", "moved to Oslo")]
-    understood = reading(answer(given, stated), kinds=Kinds(entities=("blueprint",)))
+    understood = reading(answer(given, stated), kinds=Kinds((*ENTITY_TYPES, "blueprint")))
     assert {(each.name, each.type) for each in understood.extraction.entities} == {
         ("Mira Okafor", "person"),
         ("Oslo", "place"),
@@ -248,7 +249,7 @@ def test_the_schema_is_strict_and_knows_the_users_own_types() -> None:
     from commonplace.models.llm import is_strict
 
     generator = ScriptedGenerator([GOOD])
-    read(Text(TEXT, AT, Kinds(("blueprint",), ("BLOCKS",))), "text", lambda: generator)
+    read(Text(TEXT, AT, Kinds((*ENTITY_TYPES, "blueprint"), (*RELATION_TYPES, "BLOCKS"))), "text", lambda: generator)
     schema = generator.calls[0].schema
     assert schema is not None
     assert is_strict(schema)
