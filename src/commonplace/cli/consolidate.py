@@ -39,10 +39,7 @@ _DECAY_ACTIONS: Final = {"gc": "archive", "consolidate": "merge with others", "p
 
 
 class _Command(app.Command):
-    """A command that takes the options of all agents, too: before or after its name, as the contract has it.
-
-    Its help lists those that it heeds.
-    """
+    """A command that also takes the options of all agents, before or after its name; help lists those it heeds."""
 
     def __init__(self, *args: Any, heeds: Collection[str] = ("dry_run", "rate_limit"), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -378,11 +378,7 @@ def _gone(receipt: ForgetReceipt) -> str:
 
 
 def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> rows.Rows:
-    """Yield what was deleted and how that was verified, or what would go, with its texts by id.
-
-    Args:
-        whole: the namespace that is deleted as a whole, or "".
-    """
+    """Yield what was deleted, `whole` being the namespace if that was, and how it was verified, or what would go."""
     if not whole and not any(receipt.counts.values()):
         yield "Nothing to forget: nothing was archived that long ago."
         return

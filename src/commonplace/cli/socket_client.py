@@ -155,10 +155,7 @@ def _environment() -> dict[str, str]:
 
 
 def _database(arguments: Sequence[str], environment: Mapping[str, str], start: str) -> str:
-    """Guess the database that a command means; a server of another one does not answer.
-
-    Loading the settings, which would say for certain, takes longer than the answer.
-    """
+    """Guess the database that a command means; loading the settings, to be certain, takes longer than the answer."""
     given = environment.get("COMMONPLACE_STORE", "")
     for number, argument in enumerate(arguments):
         if argument == "--store":

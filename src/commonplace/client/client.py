@@ -188,12 +188,7 @@ class Client(_Calls):
         file: BinaryIO | None = None,
         into: BinaryIO | None = None,
     ) -> Any:
-        """Send a request and return its answer.
-
-        Args:
-            file: the lines that go in, in the place of a JSON object.
-            into: takes the lines that come out.
-        """
+        """Send a request, with the lines of a file in place of a JSON object, and return its answer, or write it."""
         places = {each.name: each.place for each in operation.parameters}
         path = operation.path
         query: dict[str, Any] = {}
@@ -227,11 +222,7 @@ class Client(_Calls):
     def _exchange(
         self, verb: str, target: str, body: bytes | BinaryIO | None, headers: Mapping[str, str], into: BinaryIO | None
     ) -> tuple[int, str]:
-        """Send a request, once more where the server closed a connection that was idle.
-
-        Raises:
-            ProviderError: the server cannot be reached, or sends no whole answer.
-        """
+        """Send a request, once more where the server closed a connection that was idle."""
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection

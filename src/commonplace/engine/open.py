@@ -179,11 +179,7 @@ def _make_directory(directory: Path) -> None:
 def _embedder(
     asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
 ) -> Embedder:
-    """Return the embedder asked for, or else the one that the store was built with.
-
-    Args:
-        asked: of all kinds of things; None or `DEFAULT` is what the settings say of each.
-    """
+    """Return the embedder asked for, else the one of the store, else that of the settings for each kind."""
     found: dict[tuple[str | int, Embedding | None, bool], Embedder] = {}
     by_kind: dict[EmbeddedKind, Embedder] = {}
     for owner_kind, kind in EMBEDDED_KIND_OF.items():

@@ -136,11 +136,7 @@ class EmbedderApi(Service):
             lock.release()
 
     def _embedded_and_switched(self, target: Embedder) -> tuple[int, int]:
-        """Embed until nothing is left, and switch before anything comes.
-
-        Returns:
-            How many passages got their vectors now, and how many had them from an earlier run.
-        """
+        """Embed until nothing is left, and switch; return how many got vectors now, and how many before."""
         store, index = self._store, self._runtime.index
         try:
             (made, resumed), tries = reembed(store, target, self._runtime.progress), 0

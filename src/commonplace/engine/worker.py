@@ -127,11 +127,7 @@ def _answers_of_child(stack: ExitStack, task: object) -> Iterator[tuple[Any, ...
 
 
 def _answers(pipe: int) -> Iterator[tuple[Any, ...]]:
-    """Yield what a process says until it ends.
-
-    Raises:
-        TimeoutError: it said nothing for `SILENCE_S`.
-    """
+    """Yield what a process says until it ends; raise a TimeoutError if it says nothing for `SILENCE_S`."""
     import select
 
     poll, rest = select.poll(), b""

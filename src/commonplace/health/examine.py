@@ -168,10 +168,7 @@ def _finding(kind: Kind, ids: tuple[str, ...], why: str) -> Finding:
 
 
 def _duplicates(store: Store, namespace: str, live: Iterable[StoredMemory]) -> Iterator[Finding]:
-    """Find memories in the same words, or nearly so; the turns of a conversation may repeat each other.
-
-    What tells is stored with each memory but for such turns.
-    """
+    """Find memories in the same words, or nearly so; the turns of a conversation, which may repeat, have no digest."""
     known = {each.number: each for each in live}
     digests = {number: digest for number, _, digest in store.memory_digests(namespace) if digest}
     same: dict[str, list[str]] = defaultdict(list)

@@ -183,10 +183,7 @@ def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
 
 
 def _with_table(text: str, client: Client, entry: Entry) -> str:
-    """Return TOML with the server's table replaced, or added at the end; every other line stays as it is.
-
-    Tables below it are lines of their own, and among the others.
-    """
+    """Return TOML with the server's table replaced, or added at the end; every other line stays as it is."""
     table = f"{'.'.join(client.keys)}.{NAME}"
     plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}
     values = (f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in plain.items())

@@ -205,11 +205,7 @@ def _fenced(items: Iterable[Any]) -> str:
 def _cut(
     engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]], items: str = ""
 ) -> tuple[dict[str, Any], str, Sequence[str]]:
-    """Return both forms of an answer with as many of `count` items as fit, and a notice where these are not all.
-
-    Args:
-        items: what the notice calls them.
-    """
+    """Return both forms of an answer with as many of `count` items as fit, and a notice where these are not all."""
 
     def fits(size: int) -> bool:
         structured, text = rendered(size)

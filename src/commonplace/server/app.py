@@ -423,11 +423,7 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
 
 
 def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a request, checked against the operation's schema.
-
-    Raises:
-        Problem: an argument is unknown, missing or of the wrong kind.
-    """
+    """Return the arguments of a request, checked against the operation's schema."""
     arguments: dict[str, Any] = {}
     schemas = {each.name: each.schema for each in operation.parameters if each.place == "query"}
     for name in request.query_params:

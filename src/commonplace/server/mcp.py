@@ -39,14 +39,7 @@ async def serve_mcp(service: Service, request: Request) -> Response:
 
 
 def _answered(service: Service, caller: Caller, namespace: str, body: bytes, version: str | None) -> Response:
-    """Answer a message.
-
-    Args:
-        version: of the protocol, as the header names it.
-
-    Raises:
-        Problem: the header names a version that there is not.
-    """
+    """Answer a message, by the version of the protocol that the header names."""
     try:
         message = jsonrpc.read_message(jsonrpc.decode(body))
     except jsonrpc.ProtocolError as error:

@@ -203,12 +203,7 @@ def _from_document(document: Mapping[str, Any], origin: str, *, trusted: bool) -
 def _layer(
     items: Iterable[tuple[str, object, str]], named: Mapping[str, Key], place: str, *, textual: bool = False
 ) -> _Layer:
-    """Parse the settings of one layer.
-
-    Args:
-        items: names as they are written there, values and their origins.
-        named: the settings by these names; those of agents' strategies need not be among them.
-    """
+    """Parse the settings of one layer from names as they are written there, values and origins."""
     given: _Layer = {}
     for written, raw, origin in items:
         key = named.get(written) or strategy_key(written)

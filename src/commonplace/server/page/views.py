@@ -150,10 +150,7 @@ def _recall(
     as_of: str | None = None,
     also: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Search; return the hits, the next candidates with the reason why each is not shown, and a person's marks.
-
-    `words` are those of the query that count.
-    """
+    """Search; return hits, the next candidates and why each is not shown, a person's marks, the words that count."""
     found = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
     most = max(len(found.hits), limit or 0) + _BELOW
     every = engine.search(query, most, kinds, method, as_of=as_of, also=also, min_score=0.0)  # type: ignore[arg-type]
