@@ -837,7 +837,7 @@ class EntityItem(GraphItem):
         return super().checked(max_bytes)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        entity = cleaner.entity(self.entity)
+        entity = cleaner.of_graph(self.entity)
         clean = replace(self, entity=entity, aliases=cleaner.aliases(entity, self.aliases))
         return _with_clean_history(clean, cleaner)
 
@@ -884,7 +884,7 @@ class RelationItem(GraphItem):
         return super().checked(max_bytes)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        return _with_clean_history(replace(self, relation=cleaner.relation(self.relation)), cleaner)
+        return _with_clean_history(replace(self, relation=cleaner.of_graph(self.relation)), cleaner)
 
     def is_said_by(self, stored: Self) -> bool:
         """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""

@@ -17,7 +17,7 @@ from commonplace.graph.facts import OWN, Assertion, Saying, assertion_of, happen
 from commonplace.graph.names import names_among, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
 from commonplace.store import rows
-from commonplace.types.graph import Alias, Entity, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Happening, Mention
 
 T = TypeVar("T")
 
@@ -66,8 +66,9 @@ class Cleaner:
         self.kinds.clear()
         return kinds
 
-    def entity(self, entity: Entity) -> Entity:
-        return rows.cleaned(entity, self.text, self._attributes)
+    def of_graph(self, record: T) -> T:
+        """Return an entity or a fact without secrets; what is ours of its attributes stays."""
+        return rows.cleaned(record, self.text, self._attributes)
 
     def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
         """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
@@ -84,9 +85,6 @@ class Cleaner:
             kept.setdefault(form, replace(new, normal=form))
         wanted = sorted({key for each in clean for key in stored_keys(each.name, entity.type)})
         return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
-
-    def relation(self, relation: Relation) -> Relation:
-        return rows.cleaned(relation, self.text, self._attributes)
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
         """Return mentions without secrets; two that become one come once."""

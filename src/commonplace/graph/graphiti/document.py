@@ -108,11 +108,8 @@ def _records(
     name: str, graph: GraphReading, build: ViewBuilder, words_of: Callable[[str, int], str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of one of the lists, read page by page."""
-    listed: Callable[..., Sequence[Any]] = graph.list_episodes  # mentions are listed by episode, too
-    if name == ENTITIES:
-        listed = graph.list_entities
-    elif name == RELATIONS:
-        listed = graph.list_relations
+    lists: dict[str, Callable[..., Sequence[Any]]] = {ENTITIES: graph.list_entities, RELATIONS: graph.list_relations}
+    listed = lists.get(name, graph.list_episodes)  # mentions are listed by episode, too
     offset, wanted = 0, GraphFilter(with_past=name == RELATIONS)
     while page := listed(wanted, limit=_PAGE, offset=offset):
         offset += len(page)
