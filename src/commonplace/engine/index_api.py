@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,13 +64,8 @@ class IndexApi(Service):
         return f"index.enabled is off ({origin})" if self._settings.index.enabled == "off" else ""
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
-        def checked() -> Iterator[Document]:
-            for number, document in enumerate(series("documents", documents), 1):
-                if not isinstance(document, Document):
-                    raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")
-                yield document
-
-        report = index_documents(self._runtime.destination(), checked(), progress=self._runtime.progress)
+        given = series("documents", documents)
+        report = index_documents(self._runtime.destination(), given, progress=self._runtime.progress)
         self._runtime.tokens.release()
         return replace(report, notices=self._runtime.maintenance.project())
 

@@ -299,7 +299,9 @@ def index_documents(
     )
 
 
-def _refuse_unfit(document: Document, count: int) -> None:
+def _refuse_unfit(document: object, count: int) -> None:
+    if not isinstance(document, Document):
+        raise UsageError(f"document {count} is {document!r:.80}", remedy="give a commonplace.Document")
     for name in ("id", "text", "title", "session"):
         value = getattr(document, name)
         if not isinstance(value, str):
