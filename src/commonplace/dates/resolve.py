@@ -147,9 +147,8 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
         return _day_before_month(words, at, scene) if is_loose(words, at) else None
     if word.lower not in vocabulary.NAMES:
         return None
-    for read in (_weekday, _month_first, _holiday):
-        if (found := read(words, at, scene)) is not None:
-            return found
+    if found := _weekday(words, at, scene) or _month_first(words, at, scene) or _holiday(words, at, scene):
+        return found
     if (month := vocabulary.SEASONS.get(word.lower)) is not None:
         doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
         found = _yearly(words, at + 1, scene, "season", lambda year: calendar.months(year, month, 3, "season"), doubt)

@@ -188,14 +188,13 @@ class OpenFiles:
             StoreError: a file may be whole and cannot be read.
         """
         self._descriptors: dict[str, int] = {}
-        self._held: dict[str, int] = {}
-        weakref.finalize(self, _close_all, self._descriptors, self._held)
+        weakref.finalize(self, _close_all, self._descriptors)
         if files:
             # Others see by it that the generation is open. Where that fails, opening its files does too, or there are
             # no locks; where it is being removed this very moment, its files are missing in the next one.
             with suppress(OSError):
-                self._held[directory.name] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                fcntl.flock(self._held[directory.name], fcntl.LOCK_SH | fcntl.LOCK_NB)
+                self._descriptors["."] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                fcntl.flock(self._descriptors["."], fcntl.LOCK_SH | fcntl.LOCK_NB)
         self._sizes = {name: known.size for name, known in files.items()}
         for name, known in files.items():
             try:
@@ -246,8 +245,8 @@ class OpenFiles:
     def check(self) -> None:
         """Check that no file has changed its size since it was opened; a fraction of a microsecond for each."""
         # Seeking finds the size three times as fast as fstat; nothing reads from the position it leaves.
-        for name, descriptor in self._descriptors.items():
-            _compare_sizes(name, os.lseek(descriptor, 0, os.SEEK_END), self._sizes[name])
+        for name, size in self._sizes.items():
+            _compare_sizes(name, os.lseek(self._descriptors[name], 0, os.SEEK_END), size)
 
 
 def unreadable(code: int | None, what: str) -> StoreError:
@@ -281,7 +280,6 @@ def _file_checksum(descriptor: int) -> int:
     return checksum
 
 
-def _close_all(*opened: dict[str, int]) -> None:
-    for descriptors in opened:
-        while descriptors:
-            os.close(descriptors.popitem()[1])
+def _close_all(descriptors: dict[str, int]) -> None:
+    while descriptors:
+        os.close(descriptors.popitem()[1])

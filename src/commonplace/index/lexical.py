@@ -5,6 +5,7 @@ A term is listed under its namespace's code: what other namespaces hold costs no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -65,11 +66,10 @@ class PackedLexicalIndex:
             last = self._last_dead = scope.dead, code, TermRows(rows)
         return found - last[2].find(asked).statistics
 
-    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002 - one for all
-        found = dict.fromkeys(terms, 0)
+    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Counter[str]:  # noqa: ARG002 - one for all
+        found = Counter(dict.fromkeys(terms, 0))
         for chunk in self._dense.chunks:
-            for term, count in chunk.listed(found).items():
-                found[term] += count
+            found.update(chunk.listed(terms))
         return found
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:

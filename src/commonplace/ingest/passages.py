@@ -194,13 +194,9 @@ class PassageWriter:
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
         self._maker = PassageMaker(destination)
-        self._pending: list[PreparedOwner] = []
+        self.pending: list[PreparedOwner] = []
         self._bytes = 0
         self.passages = 0
-
-    @property
-    def pending(self) -> int:
-        return len(self._pending)
 
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
         r"""Cut and tokenize a text ("\n" its only line end) for an owner; nothing is written."""
@@ -212,16 +208,16 @@ class PassageWriter:
     def add(self, prepared: PreparedOwner) -> None:
         """Take an owner, and write the batch if that fills it."""
         limits = self._destination.limits
-        self._pending.append(prepared)
+        self.pending.append(prepared)
         self._bytes += prepared.size
-        if len(self._pending) >= limits.batch_owners or self._bytes >= limits.batch_bytes:
+        if len(self.pending) >= limits.batch_owners or self._bytes >= limits.batch_bytes:
             self.flush()
 
     def flush(self) -> None:
         """Embed and write what is pending, in one transaction; do nothing if nothing is."""
-        if not self._pending:
+        if not self.pending:
             return
-        pending = self._pending
+        pending = self.pending
         try:
             self._put(pending)
         except EmbedderMismatchError:
@@ -231,7 +227,7 @@ class PassageWriter:
             self._put(pending)
         self._destination.after_batch()
         self.passages += sum(len(item.chunks) for item in pending)
-        self._pending, self._bytes = [], 0
+        self.pending, self._bytes = [], 0
 
     def _put(self, pending: Sequence[PreparedOwner]) -> None:
         to = self._destination

@@ -116,18 +116,16 @@ def _connection(address: Address, timeout_s: float) -> tuple[HTTPConnection, str
 
     With it come what the target of a request begins with, and headers for the proxy alone.
     """
-    proxy = _proxy(address)
-    is_tls = address.scheme == "https" or (proxy is not None and proxy[0].scheme == "https")
-    reached = proxy[0] if proxy else address
-    if is_tls:
+    proxy, login = _proxy(address) or (None, {})
+    reached = proxy or address
+    if "https" in (address.scheme, reached.scheme):
         connection: HTTPConnection = HTTPSConnection(reached.host, reached.port, timeout=timeout_s, context=_trusted())
     else:
         connection = HTTPConnection(reached.host, reached.port, timeout=timeout_s)
-    if proxy is None:
-        return connection, address.path, {}
-    if address.scheme == "http":
-        return connection, str(address), proxy[1]
-    connection.set_tunnel(address.host, address.port, headers=proxy[1])
+    if proxy and address.scheme == "http":
+        return connection, str(address), login
+    if proxy:
+        connection.set_tunnel(address.host, address.port, headers=login)
     return connection, address.path, {}
 
 
