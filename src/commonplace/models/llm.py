@@ -212,16 +212,12 @@ class RemoteGenerator:
             raise UsageError(f"{', '.join(reserved)} cannot be set as an option", remedy="leave it out")
         learned, deadline = self._learned, self._client.deadline(total_s)
         while True:
-            taken = learned.options(given)
+            taken, asked, form = learned.options(given), messages, schema
             if schema is not None and learned.in_words:
-                text = f"{_IN_WORDS}{json.dumps(schema, ensure_ascii=False)}"
-                if messages[0].role == "system":  # many servers take only one
-                    asked = [Message("system", f"{messages[0].content}\n\n{text}"), *messages[1:]]
-                else:
-                    asked = [Message("system", text), *messages]
-                document = self._dialect.request(self._model, asked, None, taken)
-            else:
-                document = self._dialect.request(self._model, messages, schema, taken)
+                system = [each.content for each in messages[:1] if each.role == "system"]  # many servers take only one
+                text = "\n\n".join([*system, f"{_IN_WORDS}{json.dumps(schema, ensure_ascii=False)}"])
+                asked, form = [Message("system", text), *messages[len(system) :]], None
+            document = self._dialect.request(self._model, asked, form, taken)
             try:
                 reply = self._client.post(self._dialect.path, document, deadline=deadline)
             except ProviderError as error:

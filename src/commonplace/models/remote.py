@@ -81,12 +81,8 @@ class RemoteEmbedder:
         vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
         places = [place for place, text in enumerate(texts) if len(text.token_ids) and text.text.strip()]
         sizes = [len(texts[place].token_ids) for place in places]
-        wanted = [
-            texts[place].text
-            if size <= MAX_TOKENS
-            else texts[place].text[: len(texts[place].text) * MAX_TOKENS // size]
-            for place, size in zip(places, sizes, strict=True)
-        ]
+        ends = [len(texts[place].text) * MAX_TOKENS // max(len(texts[place].token_ids), MAX_TOKENS) for place in places]
+        wanted = [texts[place].text[:end] for place, end in zip(places, ends, strict=True)]
         if len(wanted) == 1:
             # Cached by its digest: what was forgotten must not be readable in a cache.
             key = blake2b(wanted[0].encode("utf-8", "surrogatepass"), digest_size=16).digest()
