@@ -112,7 +112,6 @@ class Book(Protocol):
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         """Return what agents work with."""
-        ...
 
 
 def runtime_of(book: Book | None) -> ConsolidationRuntime:

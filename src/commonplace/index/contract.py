@@ -57,15 +57,12 @@ class LexicalIndex(Protocol):
         Args:
             statistics: those of the namespace, where it holds more than the index; else the index's own.
         """
-        ...
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         """Return the term counts of passages in their order, see `ranking.bm25`; b"" for one that is not here."""
-        ...
 
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
         """Return the statistics of the scope's namespace without its dead passages; no filter counts."""
-        ...
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
         """Return how many entries the index has of each term, deleted ones that linger included.
@@ -73,18 +70,15 @@ class LexicalIndex(Protocol):
         Args:
             namespaces: counted are those; where one dictionary serves all, all of it.
         """
-        ...
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
         """Return numbers of passages that hold a term at most 1 or 2 edits away from the given one.
 
         An edit is a character more, less or other, or two exchanged. In no particular order; at most `limit`.
         """
-        ...
 
     def languages(self, namespace: str) -> frozenset[str]:
         """Return the languages, but English, in which passages of a namespace are stemmed."""
-        ...
 
 
 class DenseIndex(Protocol):
@@ -101,8 +95,6 @@ class DenseIndex(Protocol):
             space: the stamp of the embedder that made it; passages of another one are not found. "" is any that makes
                 vectors of that length.
         """
-        ...
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the owner number of each passage, int64, shape (n,), -1 for one that is not here."""
-        ...

@@ -173,7 +173,6 @@ class Embedder(Protocol):
 
     def embed(self, *texts: str) -> Sequence[Sequence[float]]:
         """Return one vector for each text."""
-        ...
 
 
 class Vectors:
@@ -249,7 +248,6 @@ class Reranker(Protocol):
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> Sequence[Any]:
         """Return results with `content` and `score`, best first; an `index` distinguishes equal contents."""
-        ...
 
 
 def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: int) -> list[tuple[int, float]]:

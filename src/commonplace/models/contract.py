@@ -40,11 +40,9 @@ class Embedder(Protocol):
     @property
     def stamp(self) -> Embedding:
         """Name, version and dimensions; a different stamp means vectors that must not be compared."""
-        ...
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,6 @@ class Reranker(Protocol):
         Raises:
             ProviderError: a remote model did not answer, or not as asked.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,6 @@ class Generator(Protocol):
     @property
     def name(self) -> str:
         """Provider and model, as `openai:gpt-4o-mini`."""
-        ...
 
     def generate(
         self,
@@ -114,4 +110,3 @@ class Generator(Protocol):
         Raises:
             ProviderError: no answer came, after the retries that are worth making.
         """
-        ...
