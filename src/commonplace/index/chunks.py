@@ -71,7 +71,6 @@ def named(terms: Iterable[str], space: int = 0) -> dict[int, str]:
 
 
 def _together(named: Iterable[tuple[int, str]]) -> dict[int, str]:
-    """Return names by their keys; of several with the same one, all."""
     names: dict[int, str] = {}
     for key, name in named:
         if (known := names.setdefault(key, name)) != name:
@@ -317,7 +316,6 @@ class ChunkFile:
         return [name for name in alike if not name.startswith(_LABEL)]
 
     def _texts(self, first: int, last: int) -> list[str]:
-        """Return the names of keys, from one up to another."""
         try:
             [packed] = self._blocks([self._names])
             names = decompress(packed).decode().split(_BETWEEN)

@@ -156,7 +156,6 @@ class _Run:
         return sum(self._is_gone(path, owner) for path, owner in indexed), len(indexed)
 
     def take_all(self, progress: Progress | None, stored: Callable[[int, int], None]) -> None:
-        """Bring all found files up to date, and drop what is gone; see `index_root`."""
         files, store, namespace = self.found.files, self._destination.store, self._destination.namespace
         try:
             if self._missing > self._destination.limits.batch_owners:

@@ -138,8 +138,6 @@ def discover(selection: Selection) -> Discovery:
 
 
 class _Walk:
-    """One walk; `found` is its result."""
-
     def __init__(self, selection: Selection, root: str, project: str | None) -> None:
         self._prefix, self._rules = rules_above(root, project)
         self._include = None if selection.include is None else path_matcher(selection.include)

@@ -89,7 +89,6 @@ def _write(
     purge: bool,
     progress: Progress | None,
 ) -> tuple[int, int]:
-    """Write what the index lacks, and return how many passages were added and deleted."""
     total = store.counts()["passages"] if rebuild and progress else 0
     held = {} if rebuild else generation.heads
     moved = [

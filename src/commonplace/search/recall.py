@@ -345,7 +345,6 @@ class RecallState:
         return matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)[in_scope], statistics
 
     def _nominated(self, request: Request, query: PreparedQuery, statistics: Statistics) -> dict[str, Scored]:
-        """Return what the index has, by each method."""
         lexical, dense = self.parts.lexical, self.parts.dense
         ways: dict[str, list[Callable[[Scope, int], Scored]]] = {}
         if request.method != "semantic":

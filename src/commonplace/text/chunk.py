@@ -215,7 +215,6 @@ class _Cutter:
     offsets: list[int] = field(default_factory=list)
 
     def measure(self, section: markdown.Section) -> _Part:
-        """Return the section without blank lines at its ends, with its cost."""
         first, last, lines = section.first, section.last, self.lines
         while first < last and not lines[first].strip():
             first += 1

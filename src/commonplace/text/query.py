@@ -117,7 +117,6 @@ def _spaced(written: list[str], own: str, languages: Iterable[str]) -> list[tupl
 
 
 def _within_repeats(items: Iterable[_Repeated]) -> tuple[_Repeated, ...]:
-    """Return the items, each at most `MAX_REPEATS` times."""
     counts: Counter[_Repeated] = Counter()
     kept = []
     for item in items:
