@@ -12,6 +12,7 @@ singletons are dropped.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
@@ -42,7 +43,7 @@ CLUSTER_IDS: Final = UUID("1f3b0f0a-2c0e-5d6b-8d53-6f0f5c1e7a94")
 _ROWS_AT_ONCE: Final = 2_048
 _MAX_PAIRS: Final = 4_000_000
 """So many pairs are held before those go that decide nothing."""
-_HALVINGS: Final = 40
+_BILLION: Final = 10**9
 _DECIMALS: Final = 6
 """Of a cohesion: how sums are rounded differs between machines behind them."""
 
@@ -111,20 +112,10 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
 
 
 def min_cosine(calibrated: Calibrated, similarity: float) -> float:
-    """Return the least cosine with at least that similarity, above 1 where none has."""
-
-    def is_enough(cosine: float) -> bool:
-        return float(calibrated(np.array([cosine]))[0]) >= similarity
-
-    low, high = -1.0, 1.0
-    if not is_enough(high):
-        return 2.0
-    if is_enough(low):
-        return low
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    """Return the least cosine with at least that similarity, to nine decimals, above 1 where none has."""
+    cosines = range(-_BILLION, _BILLION + 1)
+    place = bisect_left(cosines, True, key=lambda each: bool(calibrated(np.array([each / _BILLION]))[0] >= similarity))
+    return cosines[place] / _BILLION if place < len(cosines) else 2.0
 
 
 def strongest_forest(codes: Codes, cosines: NDArray[np.float32], count: int) -> tuple[Codes, NDArray[np.float32]]:

@@ -1067,10 +1067,7 @@ class Engine:
 
     def golden_queries(self) -> list[GoldenQuery]:
         """Return the golden queries that `mark` made, oldest first."""
-        from commonplace.health.golden import kept
-
-        self._runtime.before()
-        return kept(self._runtime.store.ledger(self.namespace))
+        return self._consolidation_api.golden_queries()
 
     def mark(self, query: str, id: str, verdict: Verdict = "right") -> GoldenQuery:  # noqa: A002
         """Say whether a memory is a right result of a query, and so make a golden query.

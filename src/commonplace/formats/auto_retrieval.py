@@ -133,11 +133,8 @@ def _fault(error: ValidationError) -> ConfigError:
     elif error.validator == "required":
         required: Any = error.validator_value
         name = next(str(name) for name in required if name not in instance)
-        path, what, wanted = joined(path, name), "is missing", schema["properties"][name]
-        pattern = f" that matches {wanted['pattern']}" if "pattern" in wanted else ""
-        remedy = f"add it, a value of type {wanted['type']}{pattern}"
-        if wanted["type"] == "object" and not wanted.get("required"):
-            remedy = "add it; it may be empty: {}"
+        path, what = joined(path, name), "is missing"
+        remedy = f"add it, a value of type {schema['properties'][name]['type']}"
     else:
         return ConfigError(f"{path or 'the document'}: {error.message}", path=path)
     return ConfigError(f"{path} {what}", path=path, remedy=remedy)
