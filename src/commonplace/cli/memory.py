@@ -27,20 +27,12 @@ if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.memory.view import Memory
 
-_OUTCOMES: Final = {
-    "added": "Remembered",
-    "touched": "Remembered before; touched",
-    "reviewed": "Reviewed",
-    "updated": "Updated",
-    "unchanged": "Unchanged",
-    "archived": "Archived",
-    "restored": "Restored",
-    "read": "Memory",
-}
+_OUTCOMES: Final = {"added": "Remembered", "touched": "Remembered before; touched", "read": "Memory"}
 
 
 def _outcome(memory: Memory) -> rows.Line:
-    done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
+    was_asked = memory.outcome == "touched" and not memory.notices  # else a duplicate of it was stored
+    done = "Touched" if was_asked else _OUTCOMES.get(memory.outcome, memory.outcome.capitalize())
     return rows.Line(f"{done}: {memory.id} ({memory.tier})", "bold")
 
 
