@@ -22,6 +22,7 @@ from commonplace.health.examine import Health, examine
 from commonplace.health.golden import GoldenQuery
 from commonplace.ledger.ledger import actor_of
 from commonplace.memory.admission import writes_of
+from commonplace.memory.validate import path_value
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.types import Kind, Selection
@@ -40,7 +41,7 @@ class ConsolidationApi(Service):
         super().__init__(engine._runtime)
         self._engine = engine
 
-    def consolidate(self, options: RunOptions, file: Path | None) -> RunReport:
+    def consolidate(self, options: RunOptions, file: str | Path | None) -> RunReport:
         from commonplace.consolidation.runner import run
         from commonplace.consolidation.undo import undo
 
@@ -59,7 +60,7 @@ class ConsolidationApi(Service):
             undo(self.consolidation_runtime(), options.run)
         return replace(report, lost=gone) if gone else report
 
-    def health(self, file: Path | None) -> Health:
+    def health(self, file: str | Path | None) -> Health:
         queries, runtime = self.golden_queries(file), self._runtime
         return examine(
             self._store,
@@ -105,8 +106,8 @@ class ConsolidationApi(Service):
             return np.eye(len(texts), dtype=np.float32)
         return scale_of(embedder.stamp.name)(vectors @ vectors.T)
 
-    def golden_queries(self, file: Path | None = None) -> list[GoldenQuery]:
-        queries = [] if file is None else golden.read_golden(file)
+    def golden_queries(self, file: str | Path | None = None) -> list[GoldenQuery]:
+        queries = [] if file is None else golden.read_golden(path_value("golden", file))
         self._runtime.before()
         return queries + golden.kept(self._store.ledger(self._namespace))
 

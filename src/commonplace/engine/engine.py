@@ -975,9 +975,7 @@ class Engine:
         options = RunOptions(
             agents_of(agents), validate.boolean("dry_run", dry_run), self._rate(rate_limit), confidence
         )
-        return self._consolidation_api.consolidate(
-            options, None if golden is None else validate.path_value("golden", golden)
-        )
+        return self._consolidation_api.consolidate(options, golden)
 
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
         """Apply what an issue proposes, whatever the confidence, and close it.
@@ -1063,7 +1061,7 @@ class Engine:
         Args:
             golden: a file of further golden queries, as in `consolidate`.
         """
-        return self._consolidation_api.health(None if golden is None else validate.path_value("golden", golden))
+        return self._consolidation_api.health(golden)
 
     def golden_queries(self) -> list[GoldenQuery]:
         """Return the golden queries that `mark` made, oldest first."""
