@@ -295,15 +295,15 @@ def test_server_that_fails_is_not_waited_for(desk: Desk, wire: Wire, server: Gra
     with desk.open(wire.url) as book:
         book.graph.add_episode("Ann lives in Munich.")
         session = book.graph._backend.tools  # type: ignore[attr-defined]
-        patient = session._timeout_s
-        session._timeout_s, wire.manner = 0.3, manner
+        patient = session.timeout_s
+        session.timeout_s, wire.manner = 0.3, manner
         found = book.graph.search_edges("where does Ann live")
         assert [each.fact for each in found] == ["Ann lives in Munich."]
         assert found.degraded
         seen = wire.seen
         assert book.graph.search_entities("Ann").degraded
         assert wire.seen == seen
-        session._timeout_s, wire.manner = patient, "pass"
+        session.timeout_s, wire.manner = patient, "pass"
         desk.clock.at += REST_S
         assert [each.fact for each in book.graph.search_edges("where does Ann work")] == ["Ann works at Acme"]
 

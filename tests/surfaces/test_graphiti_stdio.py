@@ -122,7 +122,7 @@ def test_server_that_takes_long_to_start_is_sent_what_it_was_started_for(
     monkeypatch.setattr(client.GraphitiTools, "_begin", slow)
     monkeypatch.setattr(client, "START_S", 3 * PATIENCE_S)
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
-        book.graph._backend.tools._clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]
+        book.graph._backend.tools.clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]
         book.graph.add_episode(SAID)
     assert kept(file) == [SAID]
 

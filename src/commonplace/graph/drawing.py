@@ -16,7 +16,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.formats.escaping import HIDDEN
-from commonplace.graph.text import when
+from commonplace.graph.text import day, when
 from commonplace.graph.views import EntityView, Subgraph
 
 MAX_NODES: Final = 40
@@ -89,7 +89,7 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
         sentence = plain(each.fact) or f"{names[source]} {said} {names[target]}"
         is_past = each.valid_to is not None and each.valid_to <= seen_at
         state = " ".join(name for name, holds in (("past", is_past), ("disputed", each.disputed)) if holds)
-        start, end = _day(each.valid_from), _day(each.valid_to)
+        start, end = day(each.valid_from), day(each.valid_to)
         held = ", ".join(filter(None, (when(each) if start or end else "", "disputed" * each.disputed)))
         edges.append(_Edge(source, target, said, sentence, start, end, held, state or "now"))
     counts = [
@@ -97,7 +97,7 @@ def draw(found: Subgraph, form: str, *, seen_at: datetime, as_of: datetime | Non
         _count(len(edges), len(facts), "fact", "facts"),
         "there is more" if found.is_capped else "",
     ]
-    told = [f"as of {_day(as_of)}" if as_of is not None else "", ", ".join(filter(None, counts))]
+    told = [f"as of {day(as_of)}" if as_of is not None else "", ", ".join(filter(None, counts))]
     title = next((name for name, each in zip(names, shown, strict=True) if each.uuid == found.centre), "")
     return DRAWINGS[form](_Picture(shown, names, edges, found.centre, title, " · ".join(filter(None, told))))
 
@@ -269,10 +269,6 @@ def verb(relation_type: str) -> str:
     """Return a relation's type as it is said: `DEPENDS_ON` as "depends on", others as they are written."""
     type_ = plain(relation_type)
     return type_.replace("_", " ").lower() if _CAPITALS.fullmatch(type_) else type_
-
-
-def _day(at: datetime | None) -> str:
-    return "" if at is None else at.date().isoformat()
 
 
 def _count(shown: int, whole: int, one: str, many: str) -> str:

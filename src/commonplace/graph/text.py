@@ -10,6 +10,8 @@ from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.graph.names import checked, normal
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from commonplace.graph.views import EntityView, RelationView
 
 CountTokens = Callable[[str], int]
@@ -74,13 +76,17 @@ def fact_item(fact: RelationView) -> FenceItem:
 
 def when(known: RelationView | EntityView) -> str:
     """Say when a fact holds, or an entity is known to have been; of what was yet to begin when said, from when on."""
-    start, end = ("" if at is None else at.date().isoformat() for at in (known.valid_from, known.valid_to))
+    start, end = day(known.valid_from), day(known.valid_to)
     if start and end:
         return f"from {start} to {end}"
     if end:
         return f"until {end}"
     is_announced = known.valid_from is not None and known.valid_from > known.created_at
     return f"from {start} on" if is_announced else f"since {start}" if start else "at an unknown time"
+
+
+def day(at: datetime | None) -> str:
+    return "" if at is None else at.date().isoformat()
 
 
 def overtaken(fact: RelationView) -> str:

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Final, TypeVar
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
 from commonplace.formats.graphiti import RelationItem, read_entity, read_episode, read_relation
@@ -55,33 +55,25 @@ _MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
 _MAX_NAME_LENGTH: Final = 120
 
 
+@dataclass(eq=False, slots=True)
 class GraphitiTools:
     """Calls tools, one at a time. What it cannot read of an answer is a `ProviderError`. Safe for threads.
 
     Attributes:
+        name: what messages call the server, to which nothing is sent before the first call.
         is_started: the server is a process that we start, which takes its time and ends with the session.
     """
 
-    def __init__(
-        self,
-        name: str,
-        open_transport: Callable[[], Transport],
-        timeout_s: float,
-        clock: Callable[[], float],
-        *,
-        is_started: bool = False,
-    ) -> None:
-        """Make a session with a server, which messages call `name`; nothing is sent before the first call."""
-        self._name = name
-        self._open = open_transport
-        self._timeout_s = timeout_s
-        self._clock = clock
-        self.is_started = is_started
-        self._turn = threading.RLock()
-        self._patience: Patience | None = None
-        self._transport: Transport | None = None
-        self._ids = itertools.count(1)
-        self._tools: frozenset[str] = frozenset()
+    name: str
+    open_transport: Callable[[], Transport]
+    timeout_s: float
+    clock: Callable[[], float]
+    is_started: bool = False
+    _turn: threading.RLock = field(default_factory=threading.RLock)
+    _patience: Patience | None = None
+    _transport: Transport | None = None
+    _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _tools: frozenset[str] = frozenset()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool and return what it answers.
@@ -113,14 +105,14 @@ class GraphitiTools:
 
     def patience(self, at_least_s: float = 0.0) -> Patience:
         """Return how long a call that begins now may take."""
-        longest_s = max(self._timeout_s, at_least_s)
-        return Patience(longest_s, self._clock() + longest_s, self._clock)
+        longest_s = max(self.timeout_s, at_least_s)
+        return Patience(longest_s, self.clock() + longest_s, self.clock)
 
     @contextmanager
     def within_limit(self) -> Iterator[Patience]:
         """Let all calls in a `with` block take together as long as one may; other threads wait meanwhile."""
-        if not self._turn.acquire(timeout=self._timeout_s):
-            raise ProviderError(f"{self._name} is busy with others' calls", remedy="try again")
+        if not self._turn.acquire(timeout=self.timeout_s):
+            raise ProviderError(f"{self.name} is busy with others' calls", remedy="try again")
         outer = self._patience
         self._patience = outer or self.patience()
         try:
@@ -132,7 +124,7 @@ class GraphitiTools:
     def _opened(self) -> Transport:
         if self._transport is None:
             patience = self.patience(START_S if self.is_started else 0.0)
-            transport = self._open()
+            transport = self.open_transport()
             try:
                 self._tools = self._begin(transport, patience)
             except UnansweredError as error:
@@ -152,7 +144,7 @@ class GraphitiTools:
         agreed = opened.get("protocolVersion")
         if agreed not in VERSIONS:
             raise ProviderError(
-                f"{self._name} speaks version {agreed!r:.30} of the protocol",
+                f"{self.name} speaks version {agreed!r:.30} of the protocol",
                 remedy=f"one of {', '.join(VERSIONS)} is understood",
             )
         transport.tell(notification("notifications/initialized", {}), patience)
@@ -168,10 +160,10 @@ class GraphitiTools:
             told = error.get("message") if isinstance(error, dict) else error
             code = error.get("code") if isinstance(error, dict) else None
             helps = "check its version" if code == METHOD_NOT_FOUND else "see its log"
-            raise ToolError(f"{self._name} refused {method}: {printable(told)[:_MAX_SHOWN]}", remedy=helps)
+            raise ToolError(f"{self.name} refused {method}: {printable(told)[:_MAX_SHOWN]}", remedy=helps)
         result = answer.get("result")
         if not isinstance(result, dict):
-            raise UnansweredError(f"{self._name} answered {method} with something else", remedy="see its log")
+            raise UnansweredError(f"{self.name} answered {method} with something else", remedy="see its log")
         return result
 
     def _result(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +175,7 @@ class GraphitiTools:
         ]
         if result.get("isError"):
             raise ToolError(
-                f"{tool} of {self._name} failed: {printable(' '.join(map(str, texts)))[:_MAX_SHOWN]}",
+                f"{tool} of {self.name} failed: {printable(' '.join(map(str, texts)))[:_MAX_SHOWN]}",
                 remedy="see its log",
             )
         found: Any = result.get("structuredContent")
@@ -193,10 +185,10 @@ class GraphitiTools:
         if isinstance(found, dict) and found.keys() == {"result"} and isinstance(found["result"], dict):
             found = found["result"]
         if not isinstance(found, dict):
-            raise UnansweredError(f"{tool} of {self._name} answered no JSON object", remedy="see its log")
+            raise UnansweredError(f"{tool} of {self.name} answered no JSON object", remedy="see its log")
         if found.keys() == {"error"} and isinstance(found["error"], str):
             raise ToolError(
-                f"{tool} of {self._name} failed: {printable(found['error'])[:_MAX_SHOWN]}", remedy="see its log"
+                f"{tool} of {self.name} failed: {printable(found['error'])[:_MAX_SHOWN]}", remedy="see its log"
             )
         return found
 
