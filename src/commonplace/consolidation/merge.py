@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from commonplace.consolidation import text_merge
 from commonplace.consolidation.base import ChangeRecorder, Plan, PlannedAgent
 from commonplace.consolidation.cluster import stated_share, why_doubtful
 from commonplace.consolidation.groups import SETTLED, group_of, linked_pairs
 from commonplace.consolidation.results import MergeResult
-from commonplace.consolidation.text_merge import (
-    combined,
-    confidence_of,
-    dates_of,
-    diff,
-    link_id,
-    merge,
-    merged_id,
-    sources_of,
-)
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL
@@ -53,22 +44,25 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         stated = None if is_stale else stated_share(issue, "confidence")
         if cohesion is None:
             cohesion = group_of(self._runtime, memories).cohesion
-        merged = merge(sources_of(memories), self._runtime.likeness)
-        confidence = confidence_of(cohesion, len(memories), merged.conflicts)
+        merged = text_merge.merge(text_merge.sources_of(memories), self._runtime.likeness)
+        confidence = text_merge.confidence_of(cohesion, len(memories), merged.conflicts)
         if stated is not None:
             # What the issue says holds, whoever filed it, unless the texts contradict each other.
             confidence = min(stated, confidence) if merged.conflicts else stated
         taken = 0  # so many ids of this merge are other memories'
-        while self._runtime.store.memory(self._runtime.namespace, merged_id(issue.memory_ids, taken)) is not None:
+        while (
+            self._runtime.store.memory(self._runtime.namespace, text_merge.merged_id(issue.memory_ids, taken))
+            is not None
+        ):
             taken += 1
-        id_ = merged_id(issue.memory_ids, taken)
-        owner, record = combined(memories, id_, merged.text, cohesion)
+        id_ = text_merge.merged_id(issue.memory_ids, taken)
+        owner, record = text_merge.combined(memories, id_, merged.text, cohesion)
         reject_invalid(merged.text, max_bytes=self._runtime.max_bytes, force=True)
         result = MergeResult(
             new_memory_id=id_,
             source_ids=[memory.owner.id for memory in memories],
-            relation_ids=[link_id(id_, memory.owner.id) for memory in memories],
-            content_diff=diff(sources_of(memories), record.content, id_),
+            relation_ids=[text_merge.link_id(id_, memory.owner.id) for memory in memories],
+            content_diff=text_merge.diff(text_merge.sources_of(memories), record.content, id_),
             entities_preserved=len(record.entities),
             success=True,
         )
@@ -80,7 +74,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
 
         def write() -> MemoryWrite:
             # Relative dates in the words are meant as of the source that they came from.
-            return replace(self._runtime.write_of(owner, record), dates=dates_of(memories))
+            return replace(self._runtime.write_of(owner, record), dates=text_merge.dates_of(memories))
 
         # Made before the transaction, which nobody is to wait for while a model answers.
         ready = write() if is_done else None

@@ -13,20 +13,9 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError, VersionConflictError
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
+from commonplace.memory import validate
 from commonplace.memory.admission import Admission, admit, batches, first_version, replaced, source_of, writes_of
 from commonplace.memory.supersession import expire_judged
-from commonplace.memory.validate import (
-    MAX_CONTENT_BYTES,
-    NewMemory,
-    as_given,
-    fraction,
-    link_type,
-    one_of,
-    reject_invalid,
-    reject_invalid_id,
-    validate_memory,
-    without_secrets,
-)
 from commonplace.memory.view import Memory, Outcome, seen
 from commonplace.retention import RetentionPolicy
 from commonplace.search.retrieve import Searcher
@@ -93,7 +82,7 @@ class MemoryService:
     _policy: RetentionPolicy
     _now: Callable[[], float]
     _searcher: Callable[[], Searcher] | None = None
-    max_bytes: int = field(default=MAX_CONTENT_BYTES, kw_only=True)
+    max_bytes: int = field(default=validate.MAX_CONTENT_BYTES, kw_only=True)
     has_ultra: bool = field(default=False, kw_only=True)
     feed: Callable[[], MemoryFeed | None] = field(default=lambda: None, kw_only=True)
     project: Path | None = field(default=None, kw_only=True)
@@ -124,7 +113,7 @@ class MemoryService:
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
-        reject_invalid_id(id_)
+        validate.reject_invalid_id(id_)
         while True:
             old = _known(self._store.memory(self._namespace, id_), id_)
             if if_version is not None and old.record.version != if_version:
@@ -134,7 +123,7 @@ class MemoryService:
                     remedy="read it again before you change it",
                 )
             is_forced = old.record.is_forced
-            new = self._checked({**as_given(old.owner, old.record), **changed}, force=is_forced)
+            new = self._checked({**validate.as_given(old.owner, old.record), **changed}, force=is_forced)
             write = self.write_of(*first_version(new, self._now(), self.project, is_forced=is_forced))
             readings = None if _SAID.isdisjoint(changed) else self._read([write])
             with self._changing() as change:
@@ -168,7 +157,7 @@ class MemoryService:
 
     def set_tier(self, id_: str, tier: Any) -> Memory:
         """Move a live memory to another tier, without a new version."""
-        chosen = one_of("tier", tier, TIERS[1:])
+        chosen = validate.one_of("tier", tier, TIERS[1:])
         return self._revise(id_, lambda record: replace(record, tier=chosen, uses=()), "touched")  # type: ignore[arg-type]
 
     def _revise(self, id_: str, revised: Callable[[MemoryRecord], MemoryRecord], outcome: Outcome) -> Memory:
@@ -212,10 +201,10 @@ class MemoryService:
         """Link two memories that exist; a link of the same type between them is replaced."""
         if source == target:
             raise UsageError(f"memory {source!r} cannot be linked to itself", remedy="name two memories")
-        name = link_type(type_)
+        name = validate.link_type(type_)
         if not name:
             raise UsageError("the type of a link is empty", remedy="give a type, such as related")
-        link, feed = Link(source, target, name, fraction("strength", strength), self._now()), self.feed()
+        link, feed = Link(source, target, name, validate.fraction("strength", strength), self._now()), self.feed()
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
                 _known(change.find(id_), id_, is_live=False)
@@ -228,7 +217,7 @@ class MemoryService:
 
     def unlink(self, source: str, target: str, type_: str | None) -> int:
         """Delete the links from one memory to another, which opens what they settled; return how many there were."""
-        name = None if type_ is None else link_type(type_)
+        name = None if type_ is None else validate.link_type(type_)
         known = self._store.links(self._namespace, [source], past=True)
         gone = {link.created_at for link in known if link.target == target and name in (None, link.type)}
         feed = self.feed()
@@ -249,8 +238,10 @@ class MemoryService:
         """Begin a change that writes vectors; see `MemoryStore.change_memories`."""
         return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp, **expected)
 
-    def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
-        new = without_secrets(validate_memory(item, max_bytes=self.max_bytes, force=force, now=self._now()))
+    def _checked(self, item: Mapping[str, Any], *, force: bool) -> validate.NewMemory:
+        new = validate.without_secrets(
+            validate.validate_memory(item, max_bytes=self.max_bytes, force=force, now=self._now())
+        )
         if new.tier == "ultra" and not self.has_ultra:
             raise UsageError(
                 "the ultra tier is of one process and never stored",
@@ -259,7 +250,7 @@ class MemoryService:
         return new
 
     @_by_its_embedder
-    def _without_recalled(self, new: NewMemory) -> NewMemory:
+    def _without_recalled(self, new: validate.NewMemory) -> validate.NewMemory:
         """Remove recalled blocks, and refuse a text that has nothing else."""
         opened = unfence(new.content)
         if opened.recalled:
@@ -271,7 +262,7 @@ class MemoryService:
             count = len(opened.recalled)
             notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
-            reject_invalid(new.content, max_bytes=self.max_bytes)
+            validate.reject_invalid(new.content, max_bytes=self.max_bytes)
         searcher = self._searcher
         known = "" if searcher is None else source_of(new.content, self._store, searcher(), self._namespace)
         if known:
@@ -282,7 +273,7 @@ class MemoryService:
         return new
 
     @_by_its_embedder
-    def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
+    def _take_in(self, news: Sequence[validate.NewMemory], force: bool) -> list[Memory]:
         begun = self._now()
         versions = [first_version(new, begun, self.project, is_forced=force) for new in news]
         writes = writes_of(self._destination, versions)
