@@ -484,7 +484,7 @@ class SupersessionRule:
                     self._keep(verdicts)
                     if is_stopped():
                         return False
-            except CommonplaceError as error:  # what was written is written; the next call tries again
+            except (CommonplaceError, OSError) as error:  # what was written is written; the next call tries again
                 _log.warning("memories wait to be compared with older ones: %s", error)
                 return True
             self._done = head

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
@@ -71,6 +72,27 @@ def test_without_what_reads_pairs_words_and_vectors_decide(
     [record] = caplog.records
     assert "compared by their words and vectors alone" in record.getMessage()
     assert "cross_encoder.bin is missing" in record.getMessage()
+
+
+def test_memories_wait_while_the_system_cannot_open_the_weights(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Too few file descriptors are no reason to say that a stored memory was not, nor to judge it by less."""
+
+    def fail() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with commonplace.open(tmp_path / "store", clock=clock) as engine:
+        with monkeypatch.context() as patch:
+            patch.setattr(CrossEncoder, "load", fail)
+            for text in (*SAID.values(), NEWS):
+                engine.remember(text)
+                clock.move(days=9)
+            assert engine.links() == []
+        assert "wait to be compared with older ones" in caplog.text
+        engine.remember("Lunch is at noon.")
+        [link] = engine.links()
+    assert "reads as news of the older one" in link.reason
 
 
 def test_a_store_without_the_transformer_reads_no_pairs(
