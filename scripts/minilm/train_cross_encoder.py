@@ -4,11 +4,13 @@
 
 The weights of the transformer stay as they ship; each square of them gets a correction of low rank (Hu et al. 2021,
 "LoRA"). The training has two parts: the first reads families of statements alone (benchmarks/statements.txt), the
-second starts where it ended and reads a quarter of them, plain sentences (plain_statements.txt) and whole stores
-(memory_stores.txt) with the pairs of which both hold. What ships is the mean of both states (Wortsman et al. 2022),
-which keeps what the first part learned. Every tenth family and every fifth store is held out, and measured on.
+second starts where it ended and reads a quarter of them, plain sentences (plain_statements.txt), messages
+(messages.txt) and whole stores (memory_stores.txt) with the pairs of which both hold. What ships is the mean of both
+states (Wortsman et al. 2022), which keeps what the first part learned. Every tenth family and every fifth store is held
+out, and measured on.
 
-It needs PyTorch, which is no dependency of Commonplace, and takes half an hour on two cores.
+It needs PyTorch, which is no dependency of Commonplace, and takes an hour on two cores. `--first` starts from what an
+earlier run wrote after its first part.
 """
 
 from __future__ import annotations
@@ -158,8 +160,15 @@ def read_stores() -> list[Store]:
     return stores
 
 
-def of_family(family: Sequence[tuple[str, str]], strangers: Sequence[str], draw: random.Random) -> Iterator[Example]:
-    """Yield pairs of a family, with names of people and places put in anew."""
+def of_family(
+    family: Sequence[tuple[str, str]], strangers: Sequence[str], draw: random.Random, alike: str, most: int
+) -> Iterator[Example]:
+    """Yield pairs of a family, with names of people and places put in anew.
+
+    Args:
+        alike: the marks of which all statements say the same.
+        most: so many of the older statements are read, chosen by chance.
+    """
     first, second, *_ = draw.sample(PEOPLE, 2)
     here, there = draw.sample(PLACES, 2)
     marks = {"{N}": first, "{M}": second, "{C}": here, "{D}": there}
@@ -167,14 +176,15 @@ def of_family(family: Sequence[tuple[str, str]], strangers: Sequence[str], draw:
     def named(text: str) -> str:
         return re.sub(r"\{[NMCD]\}", lambda found: marks[found[0]], text)
 
-    by_mark: dict[str, list[str]] = {"o": [], "n": [], "x": []}
+    by_mark: dict[str, list[str]] = {"o": [], "n": [], "d": [], "x": []}
     for mark, said in family:
         by_mark["n" if mark == "q" else mark].append(named(said))
-    for older in by_mark["o"]:
+    for older in draw.sample(by_mark["o"], min(most, len(by_mark["o"]))):
         yield from (Example(older, newer, 1) for newer in by_mark["n"])
+        yield from (Example(older, unsure, 0.5) for unsure in by_mark["d"])
         yield from (Example(older, near, 0) for near in by_mark["x"])
         yield Example(older, named(draw.choice(strangers)), 0)
-    for name in ("o", "n", "x"):
+    for name in alike:
         if len(by_mark[name]) > 1:  # what says the same, or stands beside it
             first_said, then_said = draw.sample(by_mark[name], 2)
             yield Example(first_said, then_said, 0)
@@ -245,8 +255,10 @@ def train(
     done, total = 0, 0.0
     for examples in epochs:
         for *inputs, chances in reader.batches(examples, draw):
+            with torch.autocast("cpu", torch.bfloat16):
+                odds = model(*inputs)
             loss = nn.functional.binary_cross_entropy_with_logits(
-                model(*inputs), chances * (1 - 2 * SMOOTHING) + SMOOTHING
+                odds.float(), chances * (1 - 2 * SMOOTHING) + SMOOTHING
             )
             optimiser.zero_grad()
             loss.backward()
@@ -257,6 +269,11 @@ def train(
             if done % 100 == 0:
                 print(f"{done} of {steps} steps, loss {total / 100:.4f}", flush=True)
                 total = 0.0
+
+
+def held_out(some: Sequence[Any], every: int) -> tuple[list[Any], list[Any]]:
+    """Return what is trained with, and what is measured on."""
+    return [each for place, each in enumerate(some) if place % every], list(some[::every])
 
 
 def measure(model: CrossEncoder, examples: Sequence[Example], reader: Reader, draw: random.Random) -> dict[str, float]:
@@ -280,6 +297,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--epochs", type=int, nargs=2, default=(3, 2))
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--first", type=Path)
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     draw = random.Random(arguments.seed)  # noqa: S311 - no secret
@@ -288,28 +306,35 @@ def main() -> None:
     def embed(texts: Sequence[str]) -> Any:
         return embedder.embed([TokenizedText(text, tokens.tokenize(text)) for text in texts])
 
-    families, stores = read_families("statements.txt"), read_stores()
-    held_out = families[::HELD_OUT_FAMILIES], stores[::HELD_OUT_STORES]
-    families = [each for place, each in enumerate(families) if place % HELD_OUT_FAMILIES]
-    stores = [each for place, each in enumerate(stores) if place % HELD_OUT_STORES]
+    families, test_families = held_out(read_families("statements.txt"), HELD_OUT_FAMILIES)
+    messages, test_messages = held_out(read_families("messages.txt"), HELD_OUT_FAMILIES)
+    stores, test_stores = held_out(read_stores(), HELD_OUT_STORES)
     plain = read_families("plain_statements.txt")
-    strangers = [said for family in families for _, said in family]
 
-    def of_families(some: Iterable[Sequence[tuple[str, str]]]) -> list[Example]:
-        return [example for family in some for example in of_family(family, strangers, draw)]
+    def of_families(some: Sequence[Sequence[tuple[str, str]]], alike: str = "onx", most: int = 9) -> list[Example]:
+        strangers = [said for family in some for _, said in family]
+        return [example for family in some for example in of_family(family, strangers, draw, alike, most)]
 
     def of_stores(some: Iterable[Store]) -> list[Example]:
         return [example for store in some for example in of_store(store, embed, draw)]
 
-    tests = {"families": of_families(held_out[0]), "stores": of_stores(held_out[1])}
+    tests = {
+        "families": of_families(test_families),
+        "messages": of_families(test_messages, "ox", 1),
+        "stores": of_stores(test_stores),
+    }
     model = CrossEncoder(embedder)
-    first = [of_families(families) for _ in range(arguments.epochs[0])]
-    train(model, first, reader, draw, RATE)
+    if arguments.first is None:
+        train(model, [of_families(families) for _ in range(arguments.epochs[0])], reader, draw, RATE)
+        torch.save(model.state_dict(), arguments.out / "first.pt")
+    else:
+        model.load_state_dict(torch.load(arguments.first))
     print({name: measure(model, examples, reader, draw) for name, examples in tests.items()}, flush=True)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    torch.save(before, arguments.out / "first.pt")
     second = [
-        of_families([*draw.sample(families, len(families) // 4), *plain]) + of_stores(stores)
+        of_families([*draw.sample(families, len(families) // 4), *plain])
+        + of_families(messages, "ox", 1)
+        + of_stores(stores)
         for _ in range(arguments.epochs[1])
     ]
     train(model, second, reader, draw, RATE / 2)

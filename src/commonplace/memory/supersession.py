@@ -57,7 +57,7 @@ RANK: Final = 0.1
 MIN_SIMILARITY: Final = 0.2
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
 FEW: Final = 12
-MIN_SIMILARITY_OF_FEW: Final = 0.3
+MIN_SIMILARITY_OF_FEW: Final = 0.25
 MIN_SIMILARITY_UNREAD: Final = 0.5
 """The same among no more than `FEW`, with a reading and without: there what is nearest is not near, and a large value
 says little."""
@@ -69,12 +69,13 @@ OURS: Final = -1
 _TOKEN_BITS: Final = 16
 READING: Final = 0.1
 """To the value of a pair so much is added for each unit of the cross-encoder's log-odds, …"""
-READING_OF_FEW: Final = 0.2
-"""… so much among `FEW`, where the rest of it says little, but for news of the same topic, …"""
 MIN_ODDS: Final = -4.0
 MAX_ODDS: Final = 1.0
 """… which are kept between these: a reading denies more than it affirms."""
-DENIED: Final = -3.5
+OF_FEW: Final = (0.32, 0.5, 0.2)
+"""Among `FEW` the rest of the value says little: so much, this share of the value, and so much for each unit of the
+log-odds; but for news of the same topic, which words tell better."""
+DENIED: Final = -3.7
 """What a reading gives fewer log-odds is at most asked, however alike the two are."""
 UNREAD: Final = 0.12
 """Where nothing is read so much is taken away."""
@@ -124,7 +125,7 @@ class Statements:
         owners: the token of whose thing each begins with (`Grandpa's house`), `OURS` where that is `my` or `our`, 0 of
             others; int64, shape (n,).
         titles: alike of entries of one log, 0 of what is none; int64, shape (n,).
-        is_open: whether nothing has changed by it; bool, shape (n,).
+        is_open: whether nothing has changed by it, or only somebody says so; bool, shape (n,).
         is_refusal: whether nothing but an offer has; bool, shape (n,).
         is_offer: bool, shape (n,).
         topics: a bit for each of `TOPICS` that it has a word of; int64, shape (n,).
@@ -278,15 +279,17 @@ def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
     is_later = (
         (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
     )  # something differs
-    is_later &= ~said.is_open & ~_is_apart(said) & (~said.is_refusal | said.is_offer[:, np.newaxis])
+    is_later &= ~_is_apart(said) & (~said.is_refusal | said.is_offer[:, np.newaxis])
+    if not is_read:
+        is_later &= ~said.is_open
     is_near = cosines >= np.where(one_topic, min(least, MIN_SIMILARITY_OF_TOPIC), least)
     return np.where(is_later & is_near, values, -np.inf).astype(np.float32)
 
 
 def read(
     said: Statements, values: NDArray[np.float32], texts: Sequence[NDArray[np.uint16]], log_odds: LogOdds | None
-) -> NDArray[np.float32]:
-    """Return what a reading adds to the values of `judge`, float32, shape (n, n).
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return what a reading adds to the values of `judge`, float32, and which pairs read as news, bool, shape (n, n).
 
     For each memory the likeliest `MAX_READ` are read of those that it may overtake; the others that might reach
     `COMPETING` get −inf.
@@ -296,9 +299,12 @@ def read(
         log_odds: None takes `UNREAD` from all.
     """
     if log_odds is None:
-        return np.full_like(values, -UNREAD)
-    weights = np.where(_is_one_topic(said) | (len(values) > FEW), np.float32(READING), np.float32(READING_OF_FEW))
-    is_candidate = values >= COMPETING - weights * MAX_ODDS
+        return np.full_like(values, -UNREAD), np.zeros(values.shape, dtype=np.bool_)
+    is_few = ~_is_one_topic(said) if len(values) <= FEW else np.zeros(values.shape, dtype=np.bool_)
+    base, share, weight = (
+        np.where(is_few, few, many).astype(np.float32) for few, many in zip(OF_FEW, (0, 1, READING), strict=True)
+    )
+    is_candidate = base + share * values + weight * MAX_ODDS >= COMPETING
     found = np.where(is_candidate, np.float32(-np.inf), np.float32(0))
     likeliest = np.argsort(np.where(is_candidate, -values, np.inf), axis=0, kind="stable")[:MAX_READ]
     is_read = np.zeros_like(is_candidate)
@@ -306,10 +312,14 @@ def read(
     older, newer = np.nonzero(is_read & is_candidate)
     pairs = zip(older.tolist(), newer.tolist(), strict=True)
     odds = log_odds([(texts[first], texts[second]) for first, second in pairs])
-    added = weights[older, newer] * np.clip(odds, MIN_ODDS, MAX_ODDS)
-    most = np.where(odds < DENIED, np.float32(SETTLING - 0.01) - values[older, newer], np.inf)
+    base, share, weight = (each[older, newer] for each in (base, share, weight))
+    added = base - (1 - share) * values[older, newer] + weight * np.clip(odds, MIN_ODDS, MAX_ODDS)
+    is_doubtful = (odds < DENIED) | said.is_open[newer]
+    most = np.where(is_doubtful, np.float32(SETTLING - 0.01) - values[older, newer], np.inf)
     found[older, newer] = np.minimum(added, most)
-    return found
+    is_news = np.zeros_like(is_candidate)
+    is_news[older, newer] = odds > 0
+    return found, is_news
 
 
 def _is_one_topic(said: Statements) -> NDArray[np.bool_]:
@@ -543,16 +553,16 @@ class SupersessionRule:
             values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
         try:
-            read_as_news = read(said, values, texts, log_odds)
+            added, is_news = read(said, values, texts, log_odds)
         except ModelError as error:
             self._stop_reading(error)
-            read_as_news = read(said, values, texts, None)
-        values += read_as_news
+            added, is_news = read(said, values, texts, None)
+        values += added
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
             # The first reason is for it, the others speak against settling it by a rule.
             does = ["has words of change"] * bool(said.changes[newer])
-            does += ["reads as news of the older one"] * bool(read_as_news[older, newer] >= READING)
+            does += ["reads as news of the older one"] * bool(is_news[older, newer])
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
             if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)

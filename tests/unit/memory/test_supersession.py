@@ -24,7 +24,7 @@ SAID = {
     "days": "Deployments go out on Thursdays.",
     "cello": "Greta plays the cello.",
     "editor": "My editor is Vim.",
-    "water": "The garden needs water on Tuesdays.",
+    "water": "The garden needs water in the evening.",
 }
 NEWS = "Deployments go out on Fridays now."
 UNSURE = "Deployments go out with the other team."
