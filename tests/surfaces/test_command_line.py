@@ -30,6 +30,7 @@ def test_init_creates_a_store_that_git_ignores_and_leaves_an_old_one_alone(bare:
     assert bare.json("init") == {
         "store": str(bare.project / ".commonplace"),
         "created": False,
+        "hides": None,
         "moved": 0,
         "taken_in": 0,
     }

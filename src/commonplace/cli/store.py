@@ -57,10 +57,14 @@ def init(
     Example: commonplace init ~/projects/billing
     """
     from commonplace.engine.open import make_anew, make_on_server
-    from commonplace.settings.paths import DATABASE, STORE_NAME, address_of, directory_of
+    from commonplace.settings.paths import DATABASE, STORE_NAME, address_of, directory_of, find_project
 
+    outer = None
     if invocation.store is None:
-        invocation.store = str(directory.expanduser().absolute() / STORE_NAME)
+        project = directory.expanduser().absolute()
+        invocation.store = str(project / STORE_NAME)
+        above = find_project(project.parent)
+        outer = above / STORE_NAME if above is not None and (above / STORE_NAME).is_dir() else None
     loaded = invocation.settings()
     store = loaded.store.path
     address = address_of(store)
@@ -75,7 +79,10 @@ def init(
     with invocation.open(loaded, create=True) as engine:
         taken = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
-    value = {"store": store, "created": not existed, "moved": moved, "taken_in": taken}
+    if outer is not None:
+        notify((f"from here downward this store is used, not {outer}",), invocation)
+    hides = None if outer is None else str(outer)
+    value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     value |= {"granted_to": grant_to} if grant_to else {}
     shown = [f"There is already a store at {store}; what it holds was left as it is."]
     if not existed:
