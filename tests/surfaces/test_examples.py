@@ -35,7 +35,7 @@ def test_a_fact_changes_and_the_answer_with_it(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]
     drawn = ElementTree.parse(tmp_path / "graph.svg").getroot()
     words = " ".join(drawn.itertext())
-    assert all(name in words for name in ("billing", "SQLite", "Postgres", "Stripe", "2026-01-12 – 2026-03-12"))
+    assert all(name in words for name in ("billing", "SQLite", "Postgres", "Stripe", "from 2026-01-12 to 2026-03-12"))
 
 
 def test_the_drawing_is_printed_where_no_file_is_named(tmp_path: Path) -> None:

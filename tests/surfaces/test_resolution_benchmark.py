@@ -40,7 +40,7 @@ def test_no_two_lives_are_joined_in_the_labelled_conversations() -> None:
     """A wrong merge joins two lives; a missed one only waits for somebody to say so."""
     result = run(ResolutionOptions(LABELS))
     assert result["wrong"] == []
-    assert result["recall"] >= 0.38
+    assert result["recall"] >= 0.36
 
 
 @pytest.mark.parametrize(
