@@ -107,7 +107,7 @@ def test_an_import_reports_the_same_through_python_and_the_command_line(
     assert bare.json("list") == []
     told = bare.json("import", mem0)
     assert told == {**plan, "is_dry_run": False, "seconds": told["seconds"]}
-    assert told["memories"] == {"added": 2, "unchanged": 0, "skipped": 0}
+    assert told["memories"] == {"added": 2, "replaced": 0, "unchanged": 0, "skipped": 0}
     assert (told["format"], told["problems"], told["conflicts"]) == (report.format, [], [])
     assert set(told) == set(report.__dataclass_fields__)
     python, line = (
@@ -169,8 +169,9 @@ def test_a_report_names_what_was_left_out_and_why(bare: Program, mem0: str) -> N
         "   1 problem:",
         "      mem0.json:memory 3: has no text under memory, text, data and was skipped",
     ]
-    told = bare.run("import", mem0, "--skip-problems", "--on-conflict", "skip", "--dry-run").stdout.splitlines()
+    told = bare.run("import", mem0, "--skip-problems", "--on-conflict", "replace", "--dry-run").stdout.splitlines()
     assert told[0] == f"Would import nothing new from {mem0} (mem0)"
+    assert told[2] == "   Replaced what had the same id: 1 memory"
     assert told[-1] == "   Nothing was written."
     assert bare.json("get", "m1")["content"] == "Prefers coffee in the morning"
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _OUTCOMES: Final[Mapping[str, str]] = {
     "added": "",
     "unchanged": "Already here",
+    "replaced": "Replaced what had the same id",
     "skipped": "Skipped, because the id is taken",
 }
 
@@ -130,6 +131,7 @@ def _imported(report: ImportReport, source: Path) -> rows.Rows:
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
             yield rows.Line(f"{words}: {outcomes[name]}", "", 1)
+    # Either all conflicts were replaced, or all were skipped.
     yield from rows.listed(report.conflicts, lambda each: rows.Line(each, "", 2), limit=rows.MAX_LISTED)
     if report.problems:
         yield rows.Line(f"{rows.counted(len(report.problems), 'problem')}:", "yellow", 1)
@@ -258,7 +260,7 @@ class _Format(click.Option):
 @command(store, name="import", makes_store=True)
 @click.argument("path", type=options.ANY_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
-@options.choice("--on-conflict", of=("refuse", "skip"), default="refuse", help="If an id is already taken.")
+@options.choice("--on-conflict", of=("refuse", "skip", "replace"), default="refuse", help="If an id is already taken.")
 @click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored instead of refusing everything.")
 @click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
 def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) -> None:

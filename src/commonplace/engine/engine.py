@@ -1302,7 +1302,8 @@ class Engine:
         Args:
             format: "commonplace" or another system; "auto" recognises it.
             dry_run: check everything, and write nothing.
-            on_conflict: if something else has the same id: "refuse" everything, or "skip" it.
+            on_conflict: if something else has the same id: "refuse" everything, "skip" it, or "replace" what is here
+                (for a memory, by a new version).
             skip_problems: leave out and list what cannot be stored, instead of refusing everything.
 
         Raises:

@@ -339,7 +339,7 @@ class Secrets:
             stored = item.stored(Known(store, namespace, change))
             if isinstance(stored, ChangeItem):
                 [clean] = stored.prepared([stored.cleaned(cleaner)], texts)
-                clean.put(change, texts, stored)
+                clean.mend(change, texts, stored)
 
 
 def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Problem]:

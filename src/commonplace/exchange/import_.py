@@ -32,7 +32,7 @@ from commonplace.exchange.read import Problem, Source
 from commonplace.graph.episodes import MemoryFeed, add_fact
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter
-from commonplace.memory.admission import BATCH, BATCH_CHARACTERS
+from commonplace.memory.admission import BATCH, BATCH_CHARACTERS, replaced
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, Progress
@@ -69,10 +69,12 @@ class Writer:
         notices: about memories that say more than the graph takes, with the number of these memories.
     """
 
-    def __init__(self, into: ImportRuntime) -> None:
+    def __init__(self, into: ImportRuntime, *, is_replacing: bool) -> None:
         self._into = into
+        self._is_replacing = is_replacing
         self._reader = None if into.has_graph else into.feed
         self._skipped: dict[str, str] = {}
+        self._versions_here: dict[str, int] = {}
         self.notices: Counter[str] = Counter()
         self._destination = into.destination()
         self._owners = PassageWriter(self._destination)
@@ -85,7 +87,8 @@ class Writer:
 
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take an item, and write the batch that it fills; one that is there already is passed over."""
-        if not self._is_wanted(item, outcome):
+        # An episode that is replaced takes its mentions along: what hangs on it is compared when that is done.
+        if not (self._is_wanted(item, outcome) or (self._is_replacing and isinstance(item, GraphItem))):
             return
         if isinstance(item, OwnerItem):
             self._owners.add(PassageMaker(self._destination).keep(item.owner, item.passages))
@@ -108,9 +111,9 @@ class Writer:
 
     def _is_wanted(self, item: Item, outcome: Outcome) -> bool:
         """Return whether an item is to be written; the words of a memory that is not are kept for its episodes."""
-        if outcome == "conflict" and isinstance(item, MemoryItem):
+        if outcome == "conflict" and not self._is_replacing and isinstance(item, MemoryItem):
             self._skipped[item.key] = item.latest.record.content
-        return outcome == "added"
+        return outcome == "added" or (outcome == "conflict" and self._is_replacing)
 
     def _write(self, kind: Any) -> None:
         if kind is GraphItem and self._waiting[kind]:
@@ -133,14 +136,19 @@ class Writer:
             known = Known(self._into.store, self._into.namespace, change)
             for given in items:
                 item = given
-                if isinstance(item, EpisodeItem) and item.episode.memory in self._skipped:
-                    # The memory that it is says something else here: it holds its words itself.
-                    words = self._skipped[item.episode.memory]
-                    episode = replace(item.episode, content=words, memory="", version=0, source="text")
+                if isinstance(item, EpisodeItem):
+                    # One that a memory is speaks of the version that holds its words here, or holds them itself.
+                    episode = item.episode
+                    if episode.memory in self._skipped:
+                        words = self._skipped[episode.memory]
+                        episode = replace(episode, content=words, memory="", version=0, source="text")
+                    else:
+                        episode = replace(episode, version=self._versions_here.get(episode.memory, episode.version))
                     item = replace(item, episode=episode)
+                was = item.stored(known)
                 # What it names may be gone since it was looked at.
-                if item.stored(known) is None and all(known.has(*each) for each in item.needs):
-                    item.put(change, texts, None)
+                if self._is_wanted(item, item.compared(was)) and all(known.has(*each) for each in item.needs):
+                    item.put(change, texts, was)
 
     def _put_memories(self, items: Sequence[MemoryItem], texts: Texts) -> None:
         """Write what memories lack here."""
@@ -150,21 +158,30 @@ class Writer:
         with self._change() as change:
             for item in items:
                 known = change.find(item.key)
-                here = None if known is None else replace(item, versions=(known,))
-                if not self._is_wanted(item, item.compared(here)):
+                if known is None:
+                    item.put(change, texts, None)
+                elif self._is_wanted(item, item.compared(replace(item, versions=(known,)))):
+                    now = max(self._into.now, known.created_at)
+                    stored = replaced(change, known, item.made[-1], now)
+                    self._versions_here[item.key] = stored.record.version
+                    if self._into.has_graph and self._into.feed is not None:
+                        self._into.feed.let_go(change, item.key)
+                    if item.latest.expired_at is not None:
+                        change.expire(stored.number, stored.record, now)
+                else:
                     continue
-                item.put(change, texts, None)
                 if feed is not None and readings is not None:
                     feed.follow(change, [item.key], readings)
                     self.notices.update(readings.notices(item.latest.owner, item.latest.record))
 
     def _put_issues(self, items: Sequence[IssueItem], texts: Texts) -> None:
-        """Write issues; what undoes their changes keeps its order."""
+        """Write issues in the place of those that are here; what undoes their changes keeps its order."""
         with self._change() as change:
             ledger, known = change.ledger, Known(self._into.store, self._into.namespace, change)
-            written = [item for item in items if item.stored(known) is None]
+            written = [item for item in items if self._is_wanted(item, item.compared(item.stored(known)))]
             for item in written:
                 item.put(change, texts, None)
+                ledger.drop_reversal(item.id)
             undoing = [item.reversal for item in written if item.reversal is not None]
             numbers = [reversal.number for reversal in (*ledger.reversals(), *undoing)]
             is_free = len(set(numbers)) == len(numbers)
@@ -180,7 +197,7 @@ class Writer:
                     add_fact(change.graph, runtime, item.fact, item.types)
 
 
-ON_CONFLICT: Final = ("refuse", "skip")
+ON_CONFLICT: Final = ("refuse", "skip", "replace")
 """What an import does with an item that is there with other content."""
 MAX_NAMED: Final = 10
 """A message that refuses an import names so many items, a report all."""
@@ -191,6 +208,7 @@ class Counts:
     """What became of the items of one sort; `unchanged` were there already, `skipped` with other content."""
 
     added: int = 0
+    replaced: int = 0
     unchanged: int = 0
     skipped: int = 0
 
@@ -205,7 +223,7 @@ class ImportReport:
         knowledge, contexts: of agents.
         issues: of the ledger.
         episodes, entities, relations: of the graph.
-        conflicts: names of what was there with other content, and was skipped.
+        conflicts: names of what was there with other content, and was skipped or replaced.
         problems: what was left out because it cannot be kept.
         notices: one sentence each, for people.
     """
@@ -241,18 +259,18 @@ def import_items(
     Args:
         on_conflict: one of `ON_CONFLICT`.
     """
-    begun = time.perf_counter()
+    begun, is_replacing = time.perf_counter(), on_conflict == "replace"
     survey = _surveyed(source, Known(into.store, into.namespace), skip_problems=skip_problems)
     if survey.conflicts and on_conflict == "refuse":
         raise UsageError(
             f"{_items(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
             f" nothing was imported: {_some(survey.conflicts)}",
-            remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or forget it first",
+            remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with 'replace'",
         )
     kinds = survey.secrets.items()
     notices = [f"what looks like a secret was replaced in {count:,} items: {kind}" for kind, count in kinds]
     if not dry_run:
-        writer, total = Writer(into), len(survey.found)
+        writer, total = Writer(into, is_replacing=is_replacing), len(survey.found)
         for number, (item, outcome) in enumerate(zip(source.items(), survey.found, strict=True)):
             if isinstance(item, Item) and outcome is not None:
                 writer.add(item, outcome)
@@ -264,7 +282,8 @@ def import_items(
             progress("Importing", total, total)
 
     def counts(counted: str) -> Counts:
-        return Counts(*(survey.outcomes[counted, each] for each in ("added", "unchanged", "conflict")))
+        added, unchanged, conflicts = (survey.outcomes[counted, each] for each in ("added", "unchanged", "conflict"))
+        return Counts(added, conflicts * is_replacing, unchanged, conflicts * (not is_replacing))
 
     return ImportReport(
         format=source.format,

@@ -286,7 +286,11 @@ class ChangeItem(Item):
 
     @abstractmethod
     def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:
-        """Write it, prepared, as a new one, or in the place of what it was; what hangs on that stays."""
+        """Write it, prepared, in the place of what is stored; what hangs on that goes."""
+
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
+        """Write it, prepared, in the place of what it was with its secrets; what hangs on that stays."""
+        self.put(change, texts, was)
 
 
 def _cleaned(value: Any, cleaner: Cleaner) -> Any:
@@ -406,16 +410,20 @@ class MemoryItem(ChangeItem):
         writes = (replace(write, is_placed=True) for write in writes_of(texts.destination, versions))
         return [replace(item, made=[next(writes) for _ in item.versions]) for item in items]
 
-    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:
-        store, namespace = texts.destination.store, texts.destination.namespace
-        old = [] if was is None else [self.key]
-        links, blocks = store.links(namespace, old, past=True), store.blocks(namespace, old)
-        change.erase(old)
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        if was is not None:
+            change.erase([self.key])
         for version, write in zip(self.versions, self.made, strict=True):
             change.add(write, created_at=version.created_at, expired_at=version.expired_at)
+
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
+        store, namespace = texts.destination.store, texts.destination.namespace
+        links, blocks = store.links(namespace, [self.key], past=True), store.blocks(namespace, [self.key])
+        self.put(change, texts, was)
         for link in links:
             change.link(link)
-        change.put(*blocks)
+        for block in blocks:
+            change.put(block)
 
 
 def _refuse_early(name: str, time: float | None, created_at: float) -> None:
@@ -798,6 +806,10 @@ class EpisodeItem(GraphItem):
         return replace(stored.episode, created_at=own.created_at, version=own.version) == own
 
     def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        change.graph.drop(Mention, episode=self.key)
+        change.graph.put(self.episode)
+
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:  # noqa: ARG002
         change.graph.put(self.episode)
 
 

@@ -404,6 +404,12 @@ class MemoryFeed:
         found = {id_: replace(each, home=id_) for id_, each in said if each.episode in ids and each.saying == "said"}
         return [*found.values()]
 
+    def let_go(self, change: MemoryChange, id_: str) -> None:
+        """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
+        episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
+        if episodes:
+            take_out(change.graph, self.read().runtime, episodes)
+
     def follow(
         self,
         change: MemoryChange,

@@ -16,6 +16,7 @@ from tests.unit.exchange.imports import dump, import_file, written_by_hand
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
+from commonplace.types.graph import GraphFilter
 
 SAID = (
     ("first", "Ann lives in Oslo. auth.ts depends on token.ts.", "2026-01-05"),
@@ -124,7 +125,7 @@ class TestWhatIsThereAlready:
         assert report.conflicts == ()
         assert dump(book._runtime.store, "default") == before
 
-    def test_something_else_under_the_same_id_is_refused_or_skipped(
+    def test_something_else_under_the_same_id_is_refused_skipped_or_replaced(
         self, book: Engine, other: Engine, tmp_path: Path
     ) -> None:
         other.import_(exported(book, tmp_path / "e.jsonl"))
@@ -135,6 +136,13 @@ class TestWhatIsThereAlready:
         report = other.import_(tmp_path / "e.jsonl", on_conflict="skip")
         assert report.episodes.skipped == 1
         assert changed != dump(book._runtime.store, "default")
+        other.import_(tmp_path / "e.jsonl", on_conflict="replace")
+        found = {each.id: each.content for each in other._runtime.store.graph("default").list_episodes(GraphFilter())}
+        assert found == {id_: content for id_, content, _ in SAID}
+        assert other.doctor().findings == ()
+        change = other._runtime.store.change()
+        assert other.import_(tmp_path / "e.jsonl").conflicts == ()
+        assert other._runtime.store.change() == change
 
     def test_an_import_that_was_cut_short_is_completed(self, book: Engine, other: Engine, tmp_path: Path) -> None:
         path = exported(book, tmp_path / "e.jsonl")

@@ -142,8 +142,8 @@ def test_conflicts_are_refused_and_named(store: Store, week: Path, tmp_path: Pat
     other = written_by_hand(tmp_path / "o.jsonl", *OTHERS)
     message = (
         "3 items are here with other content, nothing was imported: memory 'a'; artifact 'other'; link from 'a' to 'b'"
-        " ('related'); keep what is here with on_conflict='skip' (--on-conflict skip), or forget it"
-        " first"
+        " ('related'); keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with"
+        " 'replace'"
     )
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         import_file(store, other)
@@ -161,6 +161,33 @@ def test_conflicts_are_skipped_if_that_is_said(store: Store, week: Path, tmp_pat
     assert report.conflicts[0] == "memory 'a'"
     assert store.memory(NAMESPACE, "a").record.content == "We chose Postgres for billing"  # type: ignore[union-attr]
     assert store.links(NAMESPACE)[0].strength == 0.5
+
+
+def test_replacing_a_memory_writes_its_next_version(store: Store, week: Path, tmp_path: Path) -> None:
+    import_file(store, week)
+    other = written_by_hand(tmp_path / "o.jsonl", *OTHERS)
+    report = import_file(store, other, on_conflict="replace")
+    assert (report.memories, report.links, report.owners) == (
+        Counts(added=1, replaced=1),
+        Counts(replaced=1),
+        Counts(replaced=1),
+    )
+    *_, before, last = store.versions(NAMESPACE, "a")
+    assert (before.record.content, before.expired_at) == ("We chose Postgres for billing", NOW)
+    assert (last.record.content, last.record.version, last.created_at) == ("We chose SQLite for billing", 3, NOW)
+    assert [owner.id for _, owner in store.artifacts(NAMESPACE)] == ["other"]
+    change = store.change()
+    assert import_file(store, other, on_conflict="replace").memories == Counts(unchanged=2)
+    assert store.change() == change
+
+
+def test_an_archived_memory_replaces_a_live_one_archived(store: Store, tmp_path: Path) -> None:
+    import_file(store, written_by_hand(tmp_path / "a.jsonl", memory_line("a", "old")))
+    gone = memory_line("a", "new", until=20.0, status="archived")
+    import_file(store, written_by_hand(tmp_path / "b.jsonl", gone), on_conflict="replace")
+    assert store.memory(NAMESPACE, "a").expired_at == NOW  # type: ignore[union-attr]
+    assert store.counts(NAMESPACE)["memories"] == 0
+    assert store.check() == []
 
 
 def test_a_dry_run_finds_what_is_wrong_and_writes_nothing(store: Store, week: Path, tmp_path: Path) -> None:
@@ -267,10 +294,10 @@ def test_a_memory_and_a_document_of_its_kind_share_no_id(store: Store, tmp_path:
     document = written_by_hand(tmp_path / "d.jsonl", owner_line("a", "x", kind="memory"))
     import_file(store, memory)
     with pytest.raises(UsageError, match="a memory has the id 'a'; give the document another one"):
-        import_file(store, document, on_conflict="skip")
+        import_file(store, document, on_conflict="replace")
     import_file(store, document, namespace="other")
     with pytest.raises(UsageError, match="a document of the kind memory has the id 'a'"):
-        import_file(store, memory, namespace="other", on_conflict="skip")
+        import_file(store, memory, namespace="other", on_conflict="replace")
 
 
 def edited(path: Path, number: int, old: str, new: str) -> Path:

@@ -49,11 +49,13 @@ def test_imported_twice_it_says_it_once(book: Engine, tmp_path: Path) -> None:
     assert book.graph.episodes() == [before]
 
 
-def test_another_memory_of_that_id_is_skipped_with_its_facts(book: Engine, tmp_path: Path) -> None:
+def test_what_replaces_a_memory_replaces_its_episode(book: Engine, tmp_path: Path) -> None:
     book.import_(mem0(tmp_path / "m.json", ("a", "Mira lives in Berlin.")))
     changed = mem0(tmp_path / "n.json", ("a", "Mira lives in Munich."))
     assert book.import_(changed, on_conflict="skip").memories.skipped == 1
     assert facts(book) == ["Mira lives in Berlin."]
+    assert book.import_(changed, on_conflict="replace").memories.replaced == 1
+    assert facts(book) == ["Mira lives in Munich."]
     assert book.graph.counts().episodes == 1
 
 
@@ -161,6 +163,19 @@ def berlin(path: Path) -> Path:
         another.remember("Mira lives in Berlin.", id="m")
         another.export(path / "berlin.jsonl")
     return path / "berlin.jsonl"
+
+
+def test_an_export_that_replaces_a_memory_replaces_what_it_said(book: Engine, tmp_path: Path) -> None:
+    book.remember("Mira lives in Oslo.", id="m")
+    given = berlin(tmp_path)
+    assert book.import_(given, on_conflict="replace").memories.replaced == 1
+    [episode] = book.graph.episodes()
+    assert (episode.memory, episode.content) == ("m", "Mira lives in Berlin.")
+    assert facts(book) == ["Mira lives in Berlin."]
+    again = book.import_(given)
+    assert (again.memories.unchanged, again.episodes.unchanged, again.conflicts) == (1, 1, ())
+    book.update("m", "Mira lives in Bonn.")
+    assert facts(book) == ["Mira lives in Bonn."]
 
 
 def test_an_export_whose_memory_is_skipped_brings_its_words_with_the_episode(book: Engine, tmp_path: Path) -> None:

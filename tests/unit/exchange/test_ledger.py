@@ -77,7 +77,7 @@ def test_all_comes_back_as_it_was(book: Engine, tmp_path: Path) -> None:
     assert held(other) == held(book)
     assert text_of(other) == text
     again = other.import_(tmp_path / "export.jsonl")
-    assert asdict(again.issues) == {"added": 0, "unchanged": 3, "skipped": 0}
+    assert asdict(again.issues) == {"added": 0, "replaced": 0, "unchanged": 3, "skipped": 0}
     assert held(other) == held(book)
     other.close()
 
@@ -101,6 +101,8 @@ def test_another_issue_of_that_id_is_a_conflict(book: Engine, tmp_path: Path) ->
         other.import_(tmp_path / "export.jsonl")
     assert other.import_(tmp_path / "export.jsonl", on_conflict="skip").issues.skipped == 1
     assert held(other)[0][0].title == "mine"
+    assert other.import_(tmp_path / "export.jsonl", on_conflict="replace").issues.replaced == 1
+    assert held(other) == held(book)
     other.close()
 
 

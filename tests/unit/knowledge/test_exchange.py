@@ -101,7 +101,10 @@ def test_own_vectors_are_not_exported_and_made_anew(book: Engine, tmp_path: Path
         assert not service.retrieve("a", "seoul").degraded
 
 
-def test_other_content_under_the_same_id_is_a_conflict(book: Engine, filled: KnowledgeService, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("policy", "kept"), [("skip", "mine"), ("replace", "theirs")])
+def test_other_content_under_the_same_id_is_a_conflict(
+    book: Engine, filled: KnowledgeService, tmp_path: Path, policy: str, kept: str
+) -> None:
     def other(line: dict[str, Any]) -> None:
         if line["type"] == "context":
             line["context"]["metadata"] = {"note": "theirs"}
@@ -111,10 +114,11 @@ def test_other_content_under_the_same_id_is_a_conflict(book: Engine, filled: Kno
     path = written(tmp_path, changed(exported(book), other))
     with pytest.raises(UsageError, match=r"6 items are here with other content.* of agent 'a'"):
         book.import_(path)
-    report = book.import_(path, on_conflict="skip")
-    assert (report.knowledge.skipped, report.knowledge.added) == (5, 0)
+    report = book.import_(path, on_conflict=policy)
+    counted = report.knowledge.skipped if policy == "skip" else report.knowledge.replaced
+    assert (counted, report.knowledge.added) == (5, 0)
     found = exported(book)
-    assert ("theirs" in found, "Tokyo" in found) == (False, True)
+    assert ("theirs" in found, "Tokyo" in found) == (kept == "theirs", kept == "mine")
     assert book.doctor().findings == ()
 
 
