@@ -85,7 +85,7 @@ def read_document(file: Path, most_bytes: int, what: str) -> object:
 
 
 def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object:
-    """Return the value that some bytes hold. Aliases and deep nesting are refused.
+    """Return the value that some bytes hold. Aliases, deep nesting and keys that occur twice are refused.
 
     Args:
         name: where they come from, for messages.
@@ -100,7 +100,7 @@ def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object
     except UnicodeDecodeError as error:
         raise UsageError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
     document, fault = load_yaml(text)
-    if fault:
+    if fault or (fault := _doubled(text)):
         raise UsageError(f"{name} is not a YAML that can be read: {fault}")
     return document
 
@@ -129,6 +129,27 @@ def not_json(value: object, path: str = "", depth: int = 0, beside: tuple[type, 
         yield path, f"{value} is not a number of JSON"
     elif value is not None and not isinstance(value, (str, int, float, *beside)):
         yield path, f"{value!r} is a {type(value).__name__}, which JSON does not have; put it in quotes"
+
+
+def _doubled(text: str) -> str:
+    """Say where a mapping has a key twice; YAML's readers keep the last one silently."""
+    import yaml
+
+    root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    waiting = [] if root is None else [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
+                if name in seen:
+                    return f"the key {key.value!r} occurs twice, again in line {key.start_mark.line + 1}"
+                seen.add(name) if name else None
+                waiting.append(value)
+    return ""
 
 
 MAX_LENGTH: Final = 16_384

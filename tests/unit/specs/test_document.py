@@ -126,6 +126,8 @@ def test_a_circle_and_a_dependency_that_is_no_task_are_faults_of_a_document(tmp_
             "aliases are not allowed",
         ),
         (f"{BODY}tasks: {'[' * 100}{']' * 100}\n", "nested too deeply"),
+        (f"{BODY}tasks:\n  a: {{description: x}}\n  a: {{description: y}}\n", "'a' occurs twice, again in line 6"),
+        (f"{BODY}tasks: {{a: {{description: x, description: y}}}}\n", "'description' occurs twice, again in line 4"),
         (
             f"{BODY}tasks: {{a: {{description: 2024-05-01}}}}\n",
             "tasks.a.description: datetime.date(2024, 5, 1) is a date",
@@ -138,7 +140,7 @@ def test_a_circle_and_a_dependency_that_is_no_task_are_faults_of_a_document(tmp_
         ("a: [", "is not a YAML that can be read"),
         ("\t\x00", "is not a YAML that can be read"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_a_document_that_would_hold_up_or_mislead_is_refused(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "s.yaml"
