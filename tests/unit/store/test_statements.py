@@ -15,13 +15,18 @@ ORDERS = ("newest", "used", "idle", "stored", "changed", "id", "archived")
 FILES = ("change", "check", "embeddings", "graph", "memories", "owners", "postings")
 
 
+def file_of(text: str) -> str:
+    """Return the file of SQL that a module reads, "" where it reads none."""
+    return next(iter(re.findall(r'SQL: Final = Statements\("(\w+)"\)', text)), "")
+
+
 def asked_for() -> set[tuple[str, str]]:
     """Return which statements of which files the store names, those that go by the order of a selection left out."""
     found = set[tuple[str, str]]()
     for path in STORE.glob("*.py"):
         text = path.read_text(encoding="utf-8")
         for of, name in re.findall(r"""(\w+\.)?SQL\[["'](\w+)["']\]""", text):
-            file = "owners" if of in ("owners.", "queries.") else path.stem
+            file = "owners" if of in ("owners.", "queries.") else file_of(text)
             found.add((file, name))
         found |= {("owners", name) for name in re.findall(r'_of_numbers\("(\w+)"', text)}
     return found
@@ -31,7 +36,7 @@ def asked_for() -> set[tuple[str, str]]:
 def test_each_statement_of_a_file_is_used(file: str) -> None:
     """A statement that nobody asks for, in the program or in another statement, would never be run."""
     parts = set(re.findall(r"\{(\w+)\}", (STORE / "sql" / f"{file}.sql").read_text(encoding="utf-8")))
-    python = (STORE / f"{file}.py").read_text(encoding="utf-8")
+    [python] = (text for path in STORE.glob("*.py") if file_of(text := path.read_text(encoding="utf-8")) == file)
     spoken = {name for of, name in asked_for() if of == file} | parts | set(re.findall(r'"(\w+)"', python))
     by_order = {f"by_{order}" for order in ORDERS} if file == "memories" else set()
     assert {name for name, _ in named(file)} <= spoken | by_order
