@@ -184,6 +184,12 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
 
 def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest, progress: Progress | None) -> None:
     """Put into a new directory what the old one keeps, and the files of a backup."""
+    free = shutil.disk_usage(new).free
+    if manifest.total_bytes > free:
+        raise StoreError(
+            f"the backup needs {manifest.total_bytes:,} bytes unpacked, {free:,} are free beside {new}",
+            remedy="free some space, or name another directory",
+        )
     for name in _CARRIED:
         if (directory / name).is_file():
             shutil.copy2(directory / name, new / name)

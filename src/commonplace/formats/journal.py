@@ -55,6 +55,8 @@ _FENCE: Final = lazy_pattern(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _DATED_HEADING: Final = r"#{2,3}[ \t]+(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ \t]|\Z)"
 _COMMENT_MARK: Final = r"[ \t]*(?=\\*<!--[ \t]*memory:)"
 _BORDER: Final = lazy_pattern(rf"{_DATED_HEADING}|{_ID_LINE}")
+_CONFLICT_LINE: Final = r"(?:<{7}|>{7})[ ]"
+_CONFLICT: Final = lazy_pattern(_CONFLICT_LINE)
 _MARK_IN_FENCE: Final = lazy_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
 
 
@@ -87,6 +89,13 @@ def fences(lines: Sequence[str]) -> list[bool]:
     not.
     """
     return paired_fences(lines, _BORDER)
+
+
+def conflict_line(text: str) -> int:
+    """Return the line, from 1, at which a version control has marked a conflict outside of code; 0 for none."""
+    lines = text.split("\n") if "<<<<<<< " in text else []
+    marks = [at for at, fenced in enumerate(fences(lines)) if not fenced and _CONFLICT.match(lines[at])]
+    return marks[0] + 1 if len(marks) > 1 else 0
 
 
 def write_text(text: str, deepest: int) -> list[str]:
@@ -213,7 +222,7 @@ def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
 @cache
 def _mark_outside(deepest: int) -> re.Pattern[str]:
     headings = rf"#{{2,{deepest}}}(?:[ \t]|\Z)|{_DATED_HEADING}"
-    at_margin = rf"(?=\\*+(?:{headings}|{_TAGS_LINE}|{_LINKS_LINE})|\\++[ \t]*+\Z)"
+    at_margin = rf"(?=\\*+(?:{headings}|{_TAGS_LINE}|{_LINKS_LINE}|{_CONFLICT_LINE})|\\++[ \t]*+\Z)"
     return lazy_pattern(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
 
 

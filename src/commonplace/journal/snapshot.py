@@ -18,6 +18,7 @@ from commonplace.formats.journal import (
     SECTIONS,
     Entry,
     Page,
+    conflict_line,
     id_in,
     parse_page,
     render_entry,
@@ -236,9 +237,13 @@ class Snapshot:
 
     def _read(self, name: str, *, thorough: bool) -> None:
         file, known = self.folder.read(name), self.known.get(name)
-        if file.problem:
+        problem = file.problem
+        if line := conflict_line(file.text):
+            # Both sides have the same ids: taken in, one would be new notes, and the marks a part of the other.
+            problem = f"has an unresolved merge conflict at line {line}"
+        if problem:
             self.left.add(name)
-            self.notice(name, f"{file.problem}; it was left as it is")
+            self.notice(name, f"{problem}; it was left as it is")
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
         page = parse_page(file.text, kind_of(name))

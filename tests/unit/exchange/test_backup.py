@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -267,3 +268,13 @@ def test_a_link_to_a_store_is_followed(archive: Path, place: Path, tmp_path: Pat
     (tmp_path / "link").symlink_to(place)
     assert restore(archive, tmp_path / "link", replace=True).directory == place
     assert (tmp_path / "link").is_symlink()
+
+
+def test_a_store_is_restored_only_where_there_is_room(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(StoreError, match=r"the backup needs [\d,]+ bytes unpacked, 10 are free"):
+        restore(archive, tmp_path / "other")
+    assert names(tmp_path) == {"store", "b.zip"}

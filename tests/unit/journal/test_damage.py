@@ -195,6 +195,34 @@ def conflicting(text: str) -> str:
     return f"{text[:first]}<<<<<<< HEAD\n{ours}\n=======\n{theirs}\n>>>>>>> other\n{text[second:]}"
 
 
+@pytest.mark.parametrize("name", [TODAY, LONG])
+def test_a_page_with_a_merge_that_nobody_has_resolved_waits(book: Book, name: str) -> None:
+    """Both sides of it have the same ids: taken in, one side would be new notes, and the marks a part of the other."""
+    text = fill(book, 8, name)
+    book.write(name, conflicting(text))
+    before = book.page(name)
+    report = book.sync()
+    assert quiet(report) == SyncReport()
+    [notice] = report.notices
+    line = before[: before.index("<<<<<<<")].count("\n") + 1
+    assert f"has an unresolved merge conflict at line {line}; it was left as it is" in notice
+    assert book.page(name) == before
+    book.write(name, text.replace("port 3014", "port 1"))
+    assert book.sync().updated == 1
+    assert book.is_settled()
+
+
+def test_a_memory_may_speak_of_the_marks_of_a_merge(book: Book) -> None:
+    marks = "<<<<<<< HEAD\none\n=======\nother\n>>>>>>> branch"
+    book.remember(f"Git wrote this:\n\n{marks}", id="said")
+    book.sync()
+    book.write(TODAY, f"{book.page()}\n## 13:00 Note\n\n```\n{marks}\n```\n")
+    report = book.sync()
+    assert (report.added, report.notices) == (1, ())
+    assert book.contents().count(f"Git wrote this:\n\n{marks}") == 1
+    assert book.is_settled()
+
+
 def test_a_damaged_page_that_cannot_be_kept_is_left_as_it_is(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands there may be all that is left of a person's notes."""
     damaged = nuls(fill(book, 8))
