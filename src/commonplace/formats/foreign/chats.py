@@ -134,6 +134,9 @@ def read_chatgpt(path: Path) -> Foreign:
     talk = _Talk(path.name, "chatgpt")
     for where, conversation, mapping in _conversations(path, CHATGPT, dict, talk.notes):
         branch = _branch(mapping, conversation.get("current_node"))
+        messages = sum(isinstance(node, Mapping) and isinstance(node.get("message"), dict) for node in mapping.values())
+        if messages > len(branch):
+            talk.leave_out("messages of abandoned branches", messages - len(branch))
         session = talk.notes.text(first_of(conversation, ("id", "conversation_id")) or where, where, "id")
         for message in branch:
             author, content, metadata = message.get("author"), message.get("content"), message.get("metadata")

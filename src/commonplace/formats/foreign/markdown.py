@@ -113,6 +113,9 @@ def _item_end(lines: list[str], at: int, bullet: re.Match[str] | None, code_ends
     return end
 
 
+MAX_NAMED_LINKS: Final = 10
+"""Maximum number of broken links that are named; the others are counted, because a vault has hundreds."""
+
 PART_OF: Final = "part_of"
 """The type of the link from an observation to its note."""
 
@@ -121,6 +124,7 @@ RELATION: Final = re.compile(r"([^\[\]\n]{0,100}?)[ \t]*\[\[([^\[\]\n]{1,300})\]
 _TAG: Final = re.compile(r"#[^\W\d][\w/-]*")
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
 _BLANK: Final = re.compile(r"\n[ \t]*\n\s*\n")
+_EMPTY_SECTION: Final = re.compile(r"^#{1,6} Observations[ \t]*$\n*(?=#|\Z)", re.MULTILINE | re.IGNORECASE)
 _MENTION: Final = "links_to"
 _NOTE_LINK: Final = re.compile(r"\]\((?![a-z]+:|/)([^()\s#]{1,300}\.(?:md|markdown))(?:#[^()\s]*)?\)", re.IGNORECASE)
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
@@ -132,7 +136,7 @@ class _Note:
     name: str
     memory: ForeignMemory
     observations: list[ForeignMemory] = field(default_factory=list)
-    relations: list[tuple[str, str]] = field(default_factory=list)  # type, target as written
+    relations: list[tuple[str, str, int]] = field(default_factory=list)  # type, target as written, line
 
 
 def read_basic_memory(path: Path) -> Foreign:
@@ -159,7 +163,7 @@ def _read(path: Path, what: str, *, has_observations: bool) -> Foreign:
         note = _note(name, front.values, lines, notes, problems, has_observations=has_observations)
         notes[note.memory.id] = note
     memories = [memory for note in notes.values() for memory in (note.memory, *note.observations)]
-    return problems.result(path, what, memories, _links(list(notes.values())))
+    return problems.result(path, what, memories, _links(list(notes.values()), problems))
 
 
 def _note(
@@ -185,7 +189,7 @@ def _note(
     for item, _ in observed:
         count = item.text.count("\n") + 1
         kept[item.line - 1 : item.line - 1 + count] = [""] * count
-    body = _BLANK.sub("\n\n", "\n".join(kept)).strip()
+    body = _EMPTY_SECTION.sub("", _BLANK.sub("\n\n", "\n".join(kept)).strip()).strip()
     if not body.lstrip("# ").startswith(title):
         body = f"{title}\n\n{body}".strip()
     content = problems.text(body, name, "the note")
@@ -199,7 +203,7 @@ def _note(
         content=content,
         title=title,
         tags=distinct([*problems.words(values.get("tags"), name, "tags"), *tags]),
-        entities=distinct([title, *(target for _, target in relations)]),
+        entities=distinct([title, *(target for _, target, _ in relations)]),
         created_at=_time(values, ("created", "date"), name, problems) or _day(name, problems),
         updated_at=_time(values, ("modified", "updated"), name, problems),
         category="" if kind == "note" else kind,
@@ -209,8 +213,8 @@ def _note(
     return _Note(name, memory, [_observation(memory, *one, problems) for one in observed], relations)
 
 
-def _relations(item: Item, name: str, *, has_types: bool) -> Iterator[tuple[str, str]]:
-    """Yield the relations that an item of a note states: type and target as it is written."""
+def _relations(item: Item, name: str, *, has_types: bool) -> Iterator[tuple[str, str, int]]:
+    """Yield the relations that an item of a note states: type, target as it is written, and line."""
     if item.is_code:
         return
     if has_types:
@@ -223,7 +227,7 @@ def _relations(item: Item, name: str, *, has_types: bool) -> Iterator[tuple[str,
         paths = (posixpath.normpath(here / unquote(each)).rpartition(".")[0] for each in _NOTE_LINK.findall(text))
         kind, targets = _MENTION, distinct([*wikilinks(text), *paths])
     for target in targets:
-        yield kind, target
+        yield kind, target, item.line
 
 
 def _time(values: Mapping[str, object], names: Iterable[str], where: str, problems: Notes) -> float | None:
@@ -263,7 +267,7 @@ def _observation(note: ForeignMemory, item: Item, match: re.Match[str], problems
     )
 
 
-def _links(notes: Sequence[_Note]) -> Iterator[Link]:
+def _links(notes: Sequence[_Note], problems: Notes) -> Iterator[Link]:
     """Yield the links; a note is named by its title, its permalink, its path or its file's name."""
     names = [(note.memory.title, note.memory.id, note.name.rpartition(".")[0], Path(note.name).stem) for note in notes]
     known: dict[str, str] = {}
@@ -271,14 +275,22 @@ def _links(notes: Sequence[_Note]) -> Iterator[Link]:
         for note, name in zip(notes, same_kind, strict=True):
             known.setdefault(name.casefold(), note.memory.id)
     seen: set[tuple[str, str, str]] = set()
+    loose = 0
     for note in notes:
         for observation in note.observations:
             yield Link(observation.id, note.memory.id, PART_OF)
-        for kind, target in note.relations:  # one that leads to no note is text and an entity alone
+        for kind, target, line in note.relations:
             found = known.get(target.casefold())
-            if found is not None and (note.memory.id, found, kind) not in seen:
+            if found is None:
+                loose += 1
+                if loose <= MAX_NAMED_LINKS:
+                    what = f"links [[{target}]], which is no note here: kept as text and entity alone"
+                    problems.notice(f"{note.name}:{line}", what)
+            elif (note.memory.id, found, kind) not in seen:
                 seen.add((note.memory.id, found, kind))
                 yield Link(note.memory.id, found, kind)
+    if loose > MAX_NAMED_LINKS:
+        problems.notice(".", f"{loose - MAX_NAMED_LINKS:,} more links lead to no note here")
 
 
 OPENCLAW_LONG_TERM: Final = ("MEMORY.md", "memory.md")

@@ -52,8 +52,14 @@ def read_mem0(path: Path) -> Foreign:
     elif top.get("next") or (isinstance(count, int) and count > len(entries)):
         what = f"is one page of {count or 'several'}, with {len(entries)} memories"
         notes.add(path.name, f"{what}; export the others too")
-    found = objects(entries or (), f"{path.name}:memory", notes)
-    memories = [memory for where, entry in found if (memory := _mem0_memory(entry, path.name, where, notes))]
+    memories: dict[str, ForeignMemory] = {}
+    for where, entry in objects(entries or (), f"{path.name}:memory", notes):
+        memory = _mem0_memory(entry, path.name, where, notes)
+        if memory and memory.id in memories:
+            notes.add(where, f"has the id {memory.id!r} of a memory before it and was skipped")
+        elif memory:
+            memories[memory.id] = memory
+
     relations = top.get("relations") or []
     if not isinstance(relations, list):
         notes.add(path.name, "relations is not a list and was skipped")
@@ -73,7 +79,7 @@ def read_mem0(path: Path) -> Foreign:
         source_type, target_type = (notes.text(each.get(key), where, key) for key in ("source_type", "target_type"))
         fact = ForeignFact(where, source, type_, target, source_type, target_type, at)
         facts.setdefault((source, type_, target), fact)
-    return notes.result(path, "a mem0 export", memories, facts=facts.values())
+    return notes.result(path, "a mem0 export", memories.values(), facts=facts.values())
 
 
 def mem0_entries(document: object) -> list[object] | None:
@@ -91,11 +97,13 @@ def _mem0_memory(entry: Mapping[str, object], file: str, where: str, notes: Note
     if not content.strip():
         notes.add(where, f"has no text under {', '.join(MEM0_TEXTS)} and was skipped")
         return None
+    if expires := entry.get("expiration_date"):
+        notes.notice(where, f"expires on {str(expires)[:60]}, which is kept in its metadata and not enforced")
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         metadata = {"metadata": metadata}
     others = {name: value for name, value in entry.items() if name not in _MEM0_OWN}
-    others = {f"mem0_{name}" if name in metadata else name: value for name, value in others.items()}
+    clashing = {f"mem0_{name}" if name in metadata else name: value for name, value in others.items()}
     return ForeignMemory(
         id=notes.text(entry.get("id"), where, "id") or notes.made_id(file, content),
         content=content,
@@ -103,7 +111,7 @@ def _mem0_memory(entry: Mapping[str, object], file: str, where: str, notes: Note
         created_at=notes.time(entry.get("created_at"), where, "created_at"),
         updated_at=notes.time(entry.get("updated_at"), where, "updated_at"),
         source="mem0",
-        metadata=plain_mapping({**others, **metadata}),
+        metadata=plain_mapping({**metadata, **clashing}),
     )
 
 
@@ -169,6 +177,8 @@ def _cortexgraph_memory(line: Mapping[str, object], where: str, notes: Notes) ->
     others = {
         name: value for name, value in line.items() if name not in _CORTEXGRAPH_OWN and not name.startswith("embed")
     }
+    if any(name.startswith("embed") and value for name, value in line.items()):
+        notes.notice(where, "its embedding was skipped: a new one is made")
     kept = {name: value for name, value in meta.items() if name not in {"tags", "source", "extra"}}
     extra = meta.get("extra")
     kept |= extra if isinstance(extra, Mapping) else {"extra": extra}
@@ -205,6 +215,7 @@ def read_mcp_memory(path: Path) -> Foreign:
     memories: list[ForeignMemory] = []
     relations: dict[tuple[str, str, str], str] = {}
     types: dict[str, str] = {}
+    silent: dict[str, str] = {}
     for where, line in json_lines(path.name, read_text(path), notes):
         if line.get("type") == "entity":
             name = notes.text(line.get("name"), where, "name").strip()
@@ -218,6 +229,8 @@ def read_mcp_memory(path: Path) -> Foreign:
                 observations = []
             texts = [notes.text(each, where, "an observation").strip() for each in observations]
             memories += [_observation(name, types[name], text, notes) for text in texts if text]
+            if not any(texts):
+                silent[name] = where
         elif line.get("type") == "relation":
             source, type_, target = (
                 notes.text(line.get(key), where, key).strip() for key in ("from", "relationType", "to")
@@ -228,6 +241,10 @@ def read_mcp_memory(path: Path) -> Foreign:
                 notes.add(where, "is a relation without from or to and was skipped")
         else:
             notes.add(where, "is neither an entity nor a relation and was skipped")
+    ends = {end for source, _, target in relations for end in (source, target)}
+    for name, where in silent.items():
+        if name not in ends:
+            notes.notice(where, f"the entity {name[:60]!r} has neither observations nor relations: nothing to keep")
     facts = (
         ForeignFact(where, _spaced(one), type_, _spaced(other), types.get(one, ""), types.get(other, ""))
         for (one, type_, other), where in relations.items()

@@ -74,6 +74,7 @@ def test_chatgpt_s_open_branch_is_read_in_order(tmp_path: Path) -> None:
     assert read.memories[0].created_at == 1772355600.5
     assert read.memories[0].metadata == {"role": "user", "conversation": "Coffee"}
     [notice] = read.notices
+    assert "messages of abandoned branches: 1" in notice.reason
     assert "parts other than text (images, tool calls): 1" in notice.reason
     assert "thoughts, tool calls and hidden messages: 1" in notice.reason
     assert "messages of the role 'system': 1" in notice.reason

@@ -131,6 +131,9 @@ def test_broken_lines_are_problems_with_their_numbers(tmp_path: Path) -> None:
         "memories.jsonl:6",
         *["memories.jsonl:7"] * 4,
     ]
+    assert [(notice.path, notice.reason) for notice in read.notices] == [
+        ("memories.jsonl:8", "its embedding was skipped: a new one is made")
+    ]
     assert "embedding" not in read.memories[2].metadata
 
 

@@ -50,6 +50,7 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
         + '{"type":"entity","name":"Lone"}\n{"type":"entity","name":"B","observations":"words"}\n',
     )
     assert [each.path for each in found.problems] == [f"memory.jsonl:{number}" for number in (4, 5, 6, 7, 9)]
+    assert [each.path for each in found.notices] == ["memory.jsonl:8", "memory.jsonl:9"]
 
 
 def test_a_file_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:

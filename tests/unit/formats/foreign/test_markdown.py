@@ -92,7 +92,9 @@ def test_relations_become_links_between_notes(tmp_path: Path) -> None:
     )
     assert [link.target for link in read.links if link.type == markdown.PART_OF] == ["coffee-brewing"] * 2
     assert read.problems == ()
-    assert read.notices == ()
+    assert [(notice.path, notice.reason) for notice in read.notices] == [
+        ("coffee.md:21", "links [[Grinding]], which is no note here: kept as text and entity alone")
+    ]
 
 
 def test_ids_are_the_same_at_every_reading_and_distinct(tmp_path: Path) -> None:
@@ -237,6 +239,14 @@ def test_notes_of_any_kind_are_kept_whole(tmp_path: Path) -> None:
     assert coffee.tags == ("drink", "hot")
     assert (coffee.created_at, day.created_at) == (None, 1772323200.0)
     assert read.links == (Link(coffee.id, day.id, "links_to"), Link(day.id, coffee.id, "links_to"))
+
+
+def test_links_that_lead_nowhere_are_counted_beyond_ten(tmp_path: Path) -> None:
+    """A vault holds hundreds of them; they must not bury what matters."""
+    (tmp_path / "a.md").write_text(" ".join(f"[[N{number}]]" for number in range(14)))
+    notices = markdown.read_notes(tmp_path).notices
+    assert len(notices) == 11
+    assert notices[-1].reason == "4 more links lead to no note here"
 
 
 def test_a_name_that_only_looks_like_a_day_is_a_name(tmp_path: Path) -> None:

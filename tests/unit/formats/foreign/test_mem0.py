@@ -95,12 +95,13 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
             ],
         },
     )
-    assert [memory.id for memory in read.memories] == ["m1", "m1", "z", "s"]
-    assert read.memories[2].created_at is None
-    assert read.memories[3].content == "a\ufffdb\ufffd"
+    assert [memory.id for memory in read.memories] == ["m1", "z", "s"]
+    assert read.memories[1].created_at is None
+    assert read.memories[2].content == "a\ufffdb\ufffd"
     reasons = [f"{problem.path} {problem.reason}" for problem in read.problems]
     assert reasons == [
         "export.json is one page of 900, with 7 memories; export the others too",
+        "export.json:memory 2 has the id 'm1' of a memory before it and was skipped",
         "export.json:memory 3 is not an object and was skipped",
         "export.json:memory 4 has no text under memory, text, data and was skipped",
         "export.json:memory 6 created_at is 'yesterday', no time between the years 1 and 9999, and was skipped",
@@ -111,6 +112,7 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
     ]
     assert [f"{notice.path} {notice.reason}" for notice in read.notices] == [
         "export.json:memory 5 is marked as deleted and was skipped",
+        "export.json:memory 6 expires on 2030-01-01, which is kept in its metadata and not enforced",
     ]
 
 
