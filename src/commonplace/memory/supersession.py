@@ -289,7 +289,7 @@ def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
 def read(
     said: Statements, values: NDArray[np.float32], texts: Sequence[NDArray[np.uint16]], log_odds: LogOdds | None
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return what a reading adds to the values of `judge`, float32, and which pairs read as news, bool, shape (n, n).
+    """Return the values of `judge` after a reading, float32, and which pairs read as news, bool, both of shape (n, n).
 
     For each memory the likeliest `MAX_READ` are read of those that it may overtake; the others that might reach
     `COMPETING` get −inf.
@@ -298,28 +298,26 @@ def read(
         texts: the token ids of each.
         log_odds: None takes `UNREAD` from all.
     """
+    is_news = np.zeros(values.shape, dtype=np.bool_)
     if log_odds is None:
-        return np.full_like(values, -UNREAD), np.zeros(values.shape, dtype=np.bool_)
-    is_few = ~_is_one_topic(said) if len(values) <= FEW else np.zeros(values.shape, dtype=np.bool_)
+        return values - np.float32(UNREAD), is_news
+    is_few = (len(values) <= FEW) & ~_is_one_topic(said)
     base, share, weight = (
         np.where(is_few, few, many).astype(np.float32) for few, many in zip(OF_FEW, (0, 1, READING), strict=True)
     )
     is_candidate = base + share * values + weight * MAX_ODDS >= COMPETING
-    found = np.where(is_candidate, np.float32(-np.inf), np.float32(0))
     likeliest = np.argsort(np.where(is_candidate, -values, np.inf), axis=0, kind="stable")[:MAX_READ]
     is_read = np.zeros_like(is_candidate)
     np.put_along_axis(is_read, likeliest, True, axis=0)
-    older, newer = np.nonzero(is_read & is_candidate)
+    at = older, newer = np.nonzero(is_read & is_candidate)
     pairs = zip(older.tolist(), newer.tolist(), strict=True)
     odds = log_odds([(texts[first], texts[second]) for first, second in pairs])
-    base, share, weight = (each[older, newer] for each in (base, share, weight))
-    added = base - (1 - share) * values[older, newer] + weight * np.clip(odds, MIN_ODDS, MAX_ODDS)
+    found = base[at] + share[at] * values[at] + weight[at] * np.clip(odds, MIN_ODDS, MAX_ODDS)
     is_doubtful = (odds < DENIED) | said.is_open[newer]
-    most = np.where(is_doubtful, np.float32(SETTLING - 0.01) - values[older, newer], np.inf)
-    found[older, newer] = np.minimum(added, most)
-    is_news = np.zeros_like(is_candidate)
-    is_news[older, newer] = odds > 0
-    return found, is_news
+    after = np.where(is_candidate, np.float32(-np.inf), values)
+    after[at] = np.where(is_doubtful, np.minimum(found, SETTLING - 0.01), found)
+    is_news[at] = odds > 0
+    return after, is_news
 
 
 def _is_one_topic(said: Statements) -> NDArray[np.bool_]:
@@ -548,16 +546,20 @@ class SupersessionRule:
         is_judged = np.zeros((len(ids), len(ids)), dtype=np.bool_)
         for first, second in judged:
             is_judged[place[first], place[second]] = is_judged[place[second], place[first]] = True
-        log_odds = self._log_odds()
-        with ONE_BLAS_THREAD:
-            values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
+
+        def judged_by(log_odds: LogOdds | None) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+            with ONE_BLAS_THREAD:
+                values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
+            return read(said, values, texts, log_odds)
+
         try:
-            added, is_news = read(said, values, texts, log_odds)
-        except ModelError as error:
-            self._stop_reading(error)
-            added, is_news = read(said, values, texts, None)
-        values += added
+            reader = self._reader()
+            values, is_news = judged_by(None if reader is None else reader.log_odds)
+        except (ModelError, PermissionError) as error:
+            _log.warning("memories are compared by their words and vectors alone: %s", error)
+            self._reader = lambda: None
+            values, is_news = judged_by(None)
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
             # The first reason is for it, the others speak against settling it by a rule.
@@ -573,19 +575,6 @@ class SupersessionRule:
             link = Link(ids[newer], ids[older], type_, round(confidence(value), 3), self._now(), RULE, "; ".join(why))
             verdicts[frozenset((ids[older], ids[newer]))] = link
         return verdicts
-
-    def _log_odds(self) -> LogOdds | None:
-        """Return what reads pairs, None where there is nothing to read them with."""
-        try:
-            reader = self._reader()
-        except ModelError as error:
-            self._stop_reading(error)
-            return None
-        return None if reader is None else reader.log_odds
-
-    def _stop_reading(self, error: ModelError) -> None:
-        _log.warning("memories are compared by their words and vectors alone: %s", error)
-        self._reader = lambda: None
 
     def _keep(self, verdicts: Mapping[Pair, Link | None]) -> None:
         """Bring the links between memories to what was judged; what a person linked stays as it is."""

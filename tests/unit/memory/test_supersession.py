@@ -53,14 +53,19 @@ def asked(book: Engine) -> list[list[str]]:
     return [[side.id for side in each.sides] for each in book.questions() if each.kind == "overtaken"]
 
 
-@pytest.mark.parametrize("name", ["load", "log_odds"])
+@pytest.mark.parametrize(("name", "error"), [("load", ModelError), ("log_odds", ModelError), ("load", PermissionError)])
 def test_without_what_reads_pairs_words_and_vectors_decide(
-    name: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    name: str,
+    error: type[Exception],
+    tmp_path: Path,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A damaged file must not cost what the rule knows by itself, and is told once."""
 
     def fail(*_: object) -> None:
-        raise ModelError("model data cross_encoder.bin is missing", remedy="reinstall Commonplace")
+        raise error("model data cross_encoder.bin cannot be read")
 
     monkeypatch.setattr(CrossEncoder, name, fail)
     with commonplace.open(tmp_path / "store", clock=clock) as engine:
@@ -71,7 +76,23 @@ def test_without_what_reads_pairs_words_and_vectors_decide(
     assert link.reason == "they are alike (0.91), and the newer one has words of change"
     [record] = caplog.records
     assert "compared by their words and vectors alone" in record.getMessage()
-    assert "cross_encoder.bin is missing" in record.getMessage()
+    assert "cross_encoder.bin cannot be read" in record.getMessage()
+
+
+def test_when_a_reading_fails_words_and_vectors_judge_as_if_there_were_none(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words alone cannot tell a plan from hearsay, and pass over both; a reading asks about the latter."""
+
+    def fail(*_: object) -> None:
+        raise ModelError("model data minilm.bin is damaged", remedy="reinstall Commonplace")
+
+    with commonplace.open(tmp_path / "store", clock=clock) as engine:
+        engine.remember("Deployments go out on Thursdays.")
+        clock.move(days=9)
+        monkeypatch.setattr(CrossEncoder, "log_odds", fail)
+        engine.remember("Maybe deployments go out on Fridays now.")
+        assert engine.links() == []
 
 
 def test_memories_wait_while_the_system_cannot_open_the_weights(

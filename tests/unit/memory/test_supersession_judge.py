@@ -168,9 +168,9 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
 
     def after(value: float, log_odds: float) -> float:
         values = np.where(np.isfinite(judge(said)), np.float32(value), np.float32(-np.inf))
-        added, is_news = read(said, values, texts, odds(log_odds))
+        found, is_news = read(said, values, texts, odds(log_odds))
         assert is_news[0, 1] == (log_odds > 0)
-        return float(values[0, 1] + added[0, 1])
+        return float(found[0, 1])
 
     base, share, weight = OF_FEW
     assert after(0.6, 0.5) == pytest.approx(base + share * 0.6 + weight * 0.5)
@@ -179,25 +179,28 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     assert after(0.6, -9) == pytest.approx(base + share * 0.6 + weight * MIN_ODDS)
     assert COMPETING < after(5, -9) < SETTLING, "what is denied is asked at most"
     assert after(-2, 0) == -2, "no reading would lift it far enough"
+    news = about_two_things(times=[1.0, 2.0, 3.0], changes=[0, 1, 0], topics=[3, 2, 0])
+    found, _ = read(news, judge(news), texts, odds(-1))
+    assert found[0, 1] == pytest.approx(judge(news)[0, 1] - READING), "words tell better of news of the same topic"
 
 
 def test_among_many_memories_a_reading_adds_to_what_words_and_vectors_tell() -> None:
-    said = replace(about_two_things(times=[1.0, 2.0, 3.0]), is_open=np.zeros(FEW + 1, dtype=np.bool_))
+    said = statements(*(f"Room {number} is on Pier Street." for number in range(FEW + 1)))
     values = np.full((FEW + 1, FEW + 1), -np.inf, np.float32)
     values[0, 1] = 0.6
     texts = [np.array([7], np.uint16)] * len(values)
     for odds, expected in ((-9, MIN_ODDS), (-1, -1), (0.5, 0.5), (9, MAX_ODDS)):
-        added, _ = read(said, values, texts, lambda pairs, odds=odds: np.full(len(pairs), odds, np.float32))
-        assert added[0, 1] == pytest.approx(READING * expected)
+        found, _ = read(said, values, texts, lambda pairs, odds=odds: np.full(len(pairs), odds, np.float32))
+        assert found[0, 1] == pytest.approx(0.6 + READING * expected)
 
 
 def test_what_is_only_hearsay_is_asked_at_most() -> None:
     """ "Somebody said that Marcus leads sales" is no news yet, and no reason to say nothing."""
     said = replace(about_two_things(times=[1.0, 2.0, 3.0]), is_open=np.array([False, True, False]))
     assert judge(said)[0, 1] == -np.inf, "words alone cannot tell it from a plan"
-    values = judge(said, is_read=True)
-    added, _ = read(said, values, [np.array([7], np.uint16)] * 3, lambda pairs: np.full(len(pairs), 3, np.float32))
-    assert COMPETING < (values + added)[0, 1] < SETTLING
+    texts = [np.array([7], np.uint16)] * 3
+    found, _ = read(said, judge(said, is_read=True), texts, lambda pairs: np.full(len(pairs), 3, np.float32))
+    assert COMPETING < found[0, 1] < SETTLING
 
 
 def test_of_all_that_a_memory_may_overtake_the_two_likeliest_are_read() -> None:
@@ -211,15 +214,15 @@ def test_of_all_that_a_memory_may_overtake_the_two_likeliest_are_read() -> None:
         asked.extend(int(older[0]) for older, _ in pairs)
         return np.zeros(len(pairs), np.float32)
 
-    added, _ = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds)
+    found, _ = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds)
     assert sorted(asked) == [1, 2]
-    assert np.isfinite(added[:3, 3]).tolist() == [False, True, True]
+    assert np.isfinite(found[:3, 3]).tolist() == [False, True, True]
 
 
 def test_without_a_reading_a_value_counts_for_less() -> None:
     said = about_two_things(times=[1.0, 2.0, 3.0])
-    added, is_news = read(said, judge(said), [], None)
-    assert (added == np.float32(-UNREAD)).all()
+    found, is_news = read(said, judge(said), [], None)
+    assert (found == judge(said) - np.float32(UNREAD)).all()
     assert not is_news.any()
     far = about_two_things(times=[1.0, 2.0, 3.0], vectors=[unit(0), unit(66), unit(180)])
     assert not np.isfinite(judge(far)[0, 1])
