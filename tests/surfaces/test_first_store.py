@@ -34,9 +34,32 @@ def stores(program: Program) -> int:
     ids=lambda given: given if isinstance(given, str) else None,
 )
 def test_what_is_refused_is_named_as_the_option_is(bare: Program, arguments: list[str], told: str) -> None:
+    """The store that was made for it stays, and what it will hold has yet to choose its embedder."""
     refused = bare.run(*arguments, code=2).stderr
     assert told in refused
-    assert "store" in refused, "and where a store was made for it"
+    assert "your user store is used" in refused
+    assert stores(bare) == 1
+    assert "embedder  none yet" in bare.run("index", "status").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["import", "no.json"], ["graph", "import", "no.json"], ["remember", "", "--id", "a"]]
+)
+def test_where_a_store_was_made_is_said(bare: Program, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    (bare.project / "no.json").write_text("no JSON")
+    place = bare.project / "here"
+    monkeypatch.setenv("COMMONPLACE_STORE", str(place))
+    refused = bare.run(*arguments, code=2).stderr
+    assert f"there was no store here; one was made in {place}" in refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["remember", "--file", "none"], 1), (["graph", "add", "a", "--file", "b"], 2)]
+)
+def test_a_text_that_cannot_be_read_makes_none(bare: Program, arguments: list[str], code: int) -> None:
+    """A text is read before the store is opened, for somebody may still be typing it."""
+    bare.run(*arguments, code=code)
+    assert stores(bare) == 0
 
 
 def test_an_embedder_that_cannot_be_had_leaves_none_either(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def graph() -> None:
     """
 
 
-@ask(graph, options.text_file, _group, options.origin, creates=True)
+@command(graph, options.text_file, _group, options.origin)
 @click.argument("text", nargs=-1, metavar="[TEXT|-]...")
 @options.time("--at", "reference_time", is_start=True, help="When it was said or happened.")
 @click.option("--name", default="", metavar="TEXT", help="A name for the episode.")
@@ -90,7 +90,7 @@ def graph() -> None:
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
 @click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; replaces an episode that has it.")
-def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: Any) -> rows.Answer:
+def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **values: Any) -> None:
     """Add TEXT as an episode, with the facts it states.
 
     An episode is a text with the time when it was said. A dash, or no text, reads standard input. Entities and facts
@@ -98,12 +98,14 @@ def add(engine: Engine, /, text: tuple[str, ...], file: Path | None, **values: A
 
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
-    content = options.read_text(text, file, engine.settings.memory.max_bytes)
+    loaded = invocation.settings()
+    content = options.read_text(text, file, loaded.memory.max_bytes)  # the store is closed while somebody types
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in values.items() if value is not None}
-    added = engine.graph.add_episode(content, **given)
-    return added, _addition(added)
+    with opened(invocation, loaded, create=True) as engine:
+        added = engine.graph.add_episode(content, **given)
+    rows.emit(invocation, added, _addition(added))
 
 
 @ask(graph, _group, options.reason, creates=True)
@@ -437,7 +439,7 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
 
     Example: commonplace graph import graph.json --dry-run
     """
-    with invocation.open(create=not dry_run) as engine:
+    with opened(invocation, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
     found = rows.holdings(done) or ("nothing new" if done.known else "an empty graph")
     head = rows.Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")

@@ -103,22 +103,24 @@ _TIERS: Final = "When it may be archived: short from 7 days without use, medium 
 _tier_option = _stored_tier(help=f"{_TIERS} [default: short, or medium with --session]")
 
 
-@ask(None, _text, _tier_option, _fields, options.origin, creates=True)
+@command(None, _text, _tier_option, _fields, options.origin)
 @click.option("--session", metavar="NAME", help="The conversation it belongs to.")
 @click.option("--id", metavar="ID", help="Your own id; a memory that has it gets a new version.")
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
-def remember(engine: Engine, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> rows.Answer:
+def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
     """Store TEXT, or standard input, as a memory.
 
     Secrets are replaced. A duplicate is not stored again: the known memory counts as used.
 
     Example: commonplace remember "We chose Postgres for billing" --tag decision --source standup
     """
-    content = options.read_text(text, file, engine.settings.memory.max_bytes)
+    loaded = invocation.settings()
+    content = options.read_text(text, file, loaded.memory.max_bytes)  # the store is closed while somebody types
     if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
-    memory = engine.remember(content, force=force, **_given(values))
-    return memory, _outcome(memory)
+    with opened(invocation, loaded, create=True) as engine:
+        memory = engine.remember(content, force=force, **_given(values))
+    rows.emit(invocation, memory, _outcome(memory))
 
 
 @ask(None, _id, _text, _stored_tier(help=_TIERS), _fields)

@@ -12,7 +12,7 @@ import click
 
 import commonplace
 from commonplace.cli import options, rows
-from commonplace.cli.app import Group, ask, command
+from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
@@ -275,8 +275,7 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
     except OSError as error:
         remedy = "name a file or folder to import"
         raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
-    is_real = not values["dry_run"]
-    with progress_bars(invocation) as progress, invocation.open(create=is_real, progress=progress) as engine:
+    with opened(invocation, create=not values["dry_run"], is_long=True) as engine:
         report = engine.import_(path, format=format_, **values)
     rows.emit(invocation, report, _imported(report, path), has_notices=True)
 

@@ -157,7 +157,7 @@ def check_namespace(namespace: str) -> None:
     """
     is_name = isinstance(namespace, str) and namespace.strip() and namespace.isprintable()
     if not is_name or len(namespace) > MAX_NAMESPACE_CHARACTERS:
-        limits = f"give 1 to {MAX_NAMESPACE_CHARACTERS} characters"
+        limits = f"give 1 to {MAX_NAMESPACE_CHARACTERS} printable characters"
         raise UsageError(f"namespace {namespace!r} is not a printable name", remedy=limits)
 
 

@@ -358,7 +358,7 @@ class Runtime:
         from commonplace.memory.service import MemoryService
 
         return MemoryService(
-            self.destination(),
+            self._open_destination(),
             self.retention,
             self.now,
             lambda: self.searcher,
@@ -445,11 +445,16 @@ class Runtime:
 
     def destination(self) -> Destination:
         """Return where passages are written, for the store's embedder; an empty store takes ours for good."""
-        from commonplace.ingest.passages import Destination, Limits
-
         self.follow()
         if self.store.embedding() is None:
             self.store.set_embedding(self.embedder.stamp)
+        return self._open_destination()
+
+    def _open_destination(self) -> Destination:
+        """Return the same, but leave open which embedder an empty store gets."""
+        from commonplace.ingest.passages import Destination, Limits
+
+        self.follow()
         limits = Limits(chunk_tokens=self.settings.index.chunk_tokens, chunk_overlap=self.settings.index.chunk_overlap)
         return Destination(
             self.store,

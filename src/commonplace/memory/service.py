@@ -102,6 +102,8 @@ class MemoryService:
                     raise
                 message = f"memory {place} of {len(items)}: {error.args[0]}; none of them was stored"
                 raise type(error)(message, remedy=error.remedy) from error
+        if self._store.embedding() is None:  # not before all are checked: what is refused must not choose it for good
+            self._destination = self._destination.renewed()
         kept: list[Memory] = []
         for some in batches(news):
             kept += self._take_in(some, force)
