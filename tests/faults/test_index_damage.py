@@ -127,6 +127,34 @@ def test_a_copied_index_is_trusted_after_its_checksums_were_compared(tmp_path: P
     assert (index.reader().fault, found(index)) == ("", 41)
 
 
+def test_new_times_are_recorded_once_and_then_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing the checksums of a large index takes seconds: not in every process that comes after a copy."""
+    store, original = projected(tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(original, copy, copy_function=shutil.copyfile)
+    assert found(Index(copy, store_id=store.id, embedding=EMBEDDING)) == 41
+    monkeypatch.setattr("commonplace.index.files._file_checksum", lambda _descriptor: 0)
+    index = Index(copy, store_id=store.id, embedding=EMBEDDING)
+    assert (index.reader().fault, found(index), index.reader().heads) == ("", 41, store.heads())
+
+
+def test_new_times_are_not_recorded_while_another_writes_or_where_nobody_may(tmp_path: Path) -> None:
+    """Reading must not wait for the lock, nor fail for a file system that cannot be written."""
+    store, original = projected(tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(original, copy, copy_function=shutil.copyfile)
+    writer, reader = (Index(copy, store_id=store.id, embedding=EMBEDDING) for _ in range(2))
+    before = (copy / "current.json").read_bytes()
+    assert writer.claim(0)
+    assert (reader.reader().fault, found(reader)) == ("", 41)
+    assert (copy / "current.json").read_bytes() == before
+    writer.release()
+    (copy / "lock").unlink()
+    (copy / "lock").mkdir()
+    assert found(Index(copy, store_id=store.id, embedding=EMBEDDING)) == 41
+    assert (copy / "current.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("share", [0, 2])
 def test_a_file_cut_short_while_it_is_open_is_noticed_before_it_is_read(tmp_path: Path, share: int) -> None:
     """Nobody may take what is left of it for all."""

@@ -93,6 +93,7 @@ def _explained(runtime: Runtime, found: SearchResult, wishes: Wishes) -> SearchR
         why_none = tuple(diagnose(runtime.store, replace(found, wanted=wanted), runtime.has_ultra, runtime.is_served))
     if not wishes.agent:
         return replace(found, notices=(*found.notices, *why_none))
-    if not found.hits and not why_none:
-        why_none = (f"agent {wishes.agent} finds only what its strategy allows: see `commonplace settings show`",)
-    return replace(found, agent=wishes.agent, notices=(*found.notices, *wishes.notices, *why_none))
+    notices = (*found.notices, *wishes.notices, *why_none)
+    if not found.hits and not why_none and wishes.limits:
+        notices = (*notices, f"agent {wishes.agent} finds only what is {wishes.limits}")
+    return replace(found, agent=wishes.agent, notices=notices)

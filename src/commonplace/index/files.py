@@ -174,7 +174,11 @@ _OF_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 class OpenFiles:
-    """Open files of one generation, closed when this object is no longer referenced. Safe for threads."""
+    """Open files of one generation, closed when this object is no longer referenced. Safe for threads.
+
+    Attributes:
+        records: the files as they are: what was published, with the present times.
+    """
 
     def __init__(self, directory: Path, files: Mapping[str, FileRecord], *, thorough: bool = False) -> None:
         """Open the files and check that they are those that were published.
@@ -196,6 +200,7 @@ class OpenFiles:
                 self._descriptors["."] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 fcntl.flock(self._descriptors["."], fcntl.LOCK_SH | fcntl.LOCK_NB)
         self._sizes = {name: known.size for name, known in files.items()}
+        self.records: dict[str, FileRecord] = {}
         for name, known in files.items():
             try:
                 descriptor = self._descriptors[name] = os.open(directory / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -210,6 +215,7 @@ class OpenFiles:
             _compare_sizes(name, stat.st_size, known.size)
             if checksum != known.crc32:
                 raise IndexFaultError(f"was damaged: {name} was altered")
+            self.records[name] = FileRecord(known.size, stat.st_mtime_ns, known.crc32)
         self._turn = threading.Lock()
         self._users = 0
 

@@ -10,14 +10,23 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.contract import DenseIndex, LexicalIndex
 from commonplace.index.dense import ChunkedDenseIndex
-from commonplace.index.files import CURRENT, Manifest, OpenFiles, encode, generation_path, read_manifest, unreadable
+from commonplace.index.files import (
+    CURRENT,
+    Manifest,
+    OpenFiles,
+    encode,
+    generation_path,
+    read_manifest,
+    replace_file,
+    unreadable,
+)
 from commonplace.index.lexical import PackedLexicalIndex
 from commonplace.locks import FileLock
 from commonplace.types import Embedding, Head, IndexEntry
@@ -244,6 +253,16 @@ class Index:
                 files.check()
         except IndexFaultError as fault:
             return _nothing(str(fault))
+        if files.records != current.files:
+            # A copy gave the files new times. Unless these are published, every process compares all checksums.
+            with suppress(OSError, StoreError, IndexFaultError):
+                if self._lock.acquire(0):
+                    try:
+                        if self._read_manifest() == current:
+                            verified = replace(current, files=files.records)
+                            replace_file(self._directory / CURRENT, encode(verified))
+                    finally:
+                        self._lock.release()
         return _open_generations.setdefault(key, generation)
 
     def _read_manifest(self) -> Manifest:

@@ -289,6 +289,17 @@ class Wishes:
             fit = replace(fit, untagged_types=untagged, notices=(*fit.notices, told))
         return fit
 
+    @property
+    def limits(self) -> str:
+        """What the strategy restricts hits to, for a notice; "" for nothing."""
+        limits = (
+            self.types and f"of the types {', '.join(self.types)}",
+            self.phases and f"of the phases {', '.join(self.phases)} or of none",
+            self.tags and f"with one of the tags {', '.join(self.tags)}",
+            self.min_score and f"scored {self.min_score:.2f} or more",
+        )
+        return ", ".join(str(limit) for limit in limits if limit)
+
 
 def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
     """Return what the strategy of an agent asks; one without a strategy has that of `default`, and a notice says so.

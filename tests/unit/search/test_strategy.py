@@ -51,6 +51,14 @@ def test_what_a_call_says_wins_and_an_empty_list_lifts_a_filter() -> None:
     assert (wishes.limit, wishes.min_score, wishes.types, wishes.tags) == (10, 0.0, ["test"], [])
 
 
+def test_the_limits_of_a_strategy_are_named_for_a_notice() -> None:
+    wishes = wishes_of("security-auditor", STRATEGIES)
+    tags = "with one of the tags security, authentication, authorization"
+    assert wishes.limits == f"of the types architecture, code, {tags}, scored 0.70 or more"
+    assert wishes.under(types=(), tags=(), phases=["any"], min_score=0.0).limits == "of the phases any or of none"
+    assert wishes.under(types=(), tags=(), min_score=0).limits == ""
+
+
 def hit(name: str, owner: str, score: float, kind: Kind = "artifact") -> Hit:
     return Hit(id=name, owner_id=owner, kind=kind, text=name, score=score, signals={})
 
