@@ -299,6 +299,21 @@ class TestWhatNobodySees:
         assert wire.end() == []
         wire.close()
 
+    def test_file_is_read_by_the_name_that_a_search_showed(self, bare: Program) -> None:
+        """A model can only give back what it was shown."""
+        text = "# Zebrafinch\n\nThe zebrafinch sings at dawn.\n"
+        (bare.project / "docs" / "bird\u202efdp.md").write_text(text, "utf-8")
+        bare.run("init")
+        bare.run("index", "build")
+        wire = Wire(bare.project)
+        wire.greet()
+        found = wire.ask(call("memory_search", query="zebrafinch sings at dawn"))["result"]["structuredContent"]
+        path = found["results"][0]["path"]
+        assert path == r"docs/bird\u202efdp.md"
+        read = wire.ask(call("memory_get", path=path))["result"]
+        assert "sings at dawn" in read["structuredContent"]["text"]
+        wire.close()
+
     def test_it_is_kept_as_it_came_for_programs_and_on_pages_that_come_back(self, bare: Program) -> None:
         """Whoever asks what is stored gets that, and a page that nobody edited changes nothing."""
         bare.run("init")

@@ -55,6 +55,8 @@ _IN_MODEL_TEXT: Final = lazy_pattern(f"[\x00-\x08\x0b\x0e-\x1f]|{HIDDEN}")
 _IN_TEXT: Final = lazy_pattern(f"[\x00-\x08\x0b-\x1f]|{HIDDEN}")
 _IN_LINE: Final = lazy_pattern(f"[\x00-\x1f]|{HIDDEN}")
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_WRITTEN: Final = lazy_pattern(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+_CHARACTERS: Final = lazy_pattern(f"[\x00-\x1f{CHARACTERS}]")
 
 
 def visible(text: str) -> str:
@@ -71,6 +73,16 @@ def visible_json(value: Any) -> str:
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _HIDDEN.sub(lambda match: f"\\{_written(match)}", text) if _has_any(text) else text
+
+
+def meant(text: str) -> str:
+    r"""Return a name with the characters that `visible` has written out in it, as the store has it."""
+
+    def read(match: re.Match[str]) -> str:
+        code = int(match[1] or match[2] or match[3], 16)
+        return chr(code) if code < 0x110000 and _CHARACTERS.fullmatch(chr(code)) else match.group()
+
+    return _WRITTEN.sub(read, text)
 
 
 def harmless(text: str) -> str:

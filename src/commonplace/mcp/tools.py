@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.escaping import visible
+from commonplace.formats.escaping import meant, visible
 from commonplace.mcp.protocol import Context, Offer, ToolResult
 from commonplace.text.budget import MAX_TOKENS, has_room, largest
 
@@ -219,6 +219,8 @@ def _cut(
 _LIMITS: Final = dict.fromkeys(("num_results", "max_facts"), "limit")
 _CALLED: Final = {"as_of": "asOf", "valid_at": "validAt", "relation_type": "type", **_LIMITS}
 """What the tools call parameters that the library calls otherwise."""
+_NAMES: Final = frozenset({"id", "ids", "path", "source", "target", "tag", "session"})
+"""Parameters that name something stored."""
 
 
 def _bound(
@@ -233,6 +235,13 @@ def _bound(
             error.rename(_CALLED)
             raise
         except NotFoundError as error:
+            # Answers show models invisible characters escaped: look for the names as they are stored.
+            named = dict(arguments)
+            for name in _NAMES.intersection(named):
+                value = named[name]
+                named[name] = [meant(each) for each in value] if isinstance(value, list) else meant(value)
+            if named != arguments:
+                return run(named, context)
             error.advise("memory_search and memory_graph show what there is")
             raise
 

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.formats.escaping import (
+    CHARACTERS,
     HIDDEN,
     harmless,
     harmless_json,
     harmless_line,
+    meant,
     visible,
     visible_json,
 )
@@ -91,3 +93,14 @@ def test_json_keeps_the_text_or_shows_it(text: str) -> None:
     assert json.loads(kept)["text"] == json.loads(json.dumps(text))
     assert visible(json.loads(shown)["text"]) == visible(text)
     assert re.search(HIDDEN, kept + shown) is None
+
+
+@given(st.text(st.sampled_from("ab/. é" + "\u202e\U000e0041\u200f"), max_size=12))
+def test_name_that_a_model_was_shown_leads_to_what_is_stored(name: str) -> None:
+    assert meant(visible(name)) == name
+
+
+def test_written_characters_that_hide_nothing_stay_as_they_are() -> None:
+    r"""A path of Windows may have `\x41` in it."""
+    assert meant(r"C:\x41\u0041\U00110000\U000e0041") == r"C:\x41\u0041\U00110000" + "\U000e0041"
+    assert re.fullmatch(f"[{CHARACTERS}]+", "\u202e\U000e0041\U000e0141")
