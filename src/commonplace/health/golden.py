@@ -68,7 +68,7 @@ def read_golden(path: Path) -> list[GoldenQuery]:
         UsageError: it is too large, or a line of it is not as it should be.
     """
     try:
-        lines = read_file(path, _MAX_BYTES).decode().splitlines()
+        lines = read_file(path, _MAX_BYTES).decode("utf-8-sig").split("\n")
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {path}", remedy="name a file of golden queries") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -33,7 +33,9 @@ class SearchSettings:
 
     limit: int = setting(10, "maximum number of hits", 1, 1000)
     method: str = setting("two-stage", "how candidates are found and ranked", choices=METHODS)
-    min_score: float | None = setting(None, "lowest score of a hit; 'auto': a low floor", 0.0, 1.0, kind="score")
+    min_score: float | None = setting(
+        None, "lowest score of a hit, 0: any; 'auto': a low floor", 0.0, 1.0, kind="score"
+    )
     stage1_limit: int = setting(100, "maximum lexical and dense candidates; 100 grows with the limit", 1, 10_000)
     fields: tuple[str, ...] = setting(SEARCH_FIELDS, "fields that lexical recall reads", choices=SEARCH_FIELDS)
     candidate_cache: int = setting(1000, "maximum number of cached rankings; 0: none", 0, 1_000_000)
@@ -78,11 +80,15 @@ class GraphSettings:
     remember: str = switch("on", "whether memories feed the graph")
     entity_types: tuple[str, ...] = setting((), "additional types of entities")
     relation_types: tuple[str, ...] = setting((), "additional types of facts")
-    single_valued: tuple[str, ...] = setting((), "types with one value at a time: a newer fact ends an older one")
+    single_valued: tuple[str, ...] = setting(
+        (), "further types with one value at a time: a newer fact ends an older one"
+    )
     extractor: str = user_setting(
         "rules", "what extracts facts: rules, or this language model", choices=("rules",), prefixes=_PROVIDERS
     )
-    backend: str = user_setting("local", "what answers graph queries", choices=("local", "graphiti-mcp"))
+    backend: str = user_setting(
+        "local", "what answers graph queries: this store, or Graphiti's MCP server", choices=("local", "graphiti-mcp")
+    )
     graph_uri: str = user_setting(
         "",
         "address of Graphiti's MCP server, or its command; with `server`, of its database",
@@ -113,10 +119,14 @@ class EmbedderSettings:
 class ModelSettings:
     """Language models and remote embedders. Keys come only from the environment."""
 
-    generator: str = user_setting("", "as openai:<model>, anthropic:<model> or ollama:<model>; empty: none")
+    generator: str = user_setting(
+        "", "language model: openai:<model>, anthropic:<model> or ollama:<model>; empty: none"
+    )
     reranker: str = user_setting("none", "whether a model re-ranks hits, one by one or together", choices=RERANK_MODES)
     reranker_model: str = user_setting("", "language model that re-ranks; empty: `generator`")
-    openai_url: str = user_setting("", "address of OpenAI's API; empty: OPENAI_BASE_URL, else OpenAI")
+    openai_url: str = user_setting(
+        "", "address of OpenAI's API or a compatible one; empty: OPENAI_BASE_URL, else OpenAI"
+    )
     anthropic_url: str = user_setting("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, else Anthropic")
     ollama_url: str = user_setting("", "address of Ollama; empty: OLLAMA_HOST, or this machine")
     timeout_s: float = user_setting(60.0, "seconds to wait for the next byte", 0.1, 3600.0)
@@ -127,7 +137,7 @@ class ModelSettings:
     embedding_cache_minutes: int = setting(30, "minutes until they expire", 0, 10_080)
     concurrency: int = user_setting(4, "simultaneous requests", 1, 64)
     max_calls: int = user_setting(0, "maximum requests of one run, with retries; 0: no limit", 0, 1_000_000_000)
-    max_tokens: int = user_setting(0, "maximum tokens of one run; 0: no limit", 0, 1_000_000_000_000)
+    max_tokens: int = user_setting(0, "maximum tokens of one run, sent and received; 0: no limit", 0, 1_000_000_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,7 @@ class ConsolidationSettings:
     """Background agents."""
 
     auto_threshold: float = setting(0.9, "confidence from which an agent acts", 0.0, 1.0)
-    log_threshold: float = setting(0.7, "confidence to act and note details; below, an issue waits", 0.0, 1.0)
+    log_threshold: float = setting(0.7, "confidence from which an agent acts; below, an issue waits", 0.0, 1.0)
     rate_limit: int = setting(100, "maximum changes and issues a minute, all processes; 0: no limit", 0, 1_000_000)
 
 
@@ -175,7 +185,7 @@ class StoreSettings:
 
     path: str = user_setting(
         "",
-        "directory, or postgresql://…; empty: the nearest `.commonplace`, else yours",
+        "directory, or postgresql://…; empty: the nearest `.commonplace` upward from here, else yours",
         environment="COMMONPLACE_STORE",
     )
     namespace: str = setting("default", "owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
@@ -187,7 +197,9 @@ class LogSettings:
     """Files in the store's `logs` directory."""
 
     level: str = setting("warning", "least severe message to log", choices=("debug", "info", "warning", "error", "off"))
-    queries: str = setting("hash", "how the query of a search is logged", choices=("hash", "text", "off"))
+    queries: str = setting(
+        "hash", "how searches are logged: by hash, by text, or off, not at all", choices=("hash", "text", "off")
+    )
 
 
 @dataclass(frozen=True, slots=True)

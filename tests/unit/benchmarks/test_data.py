@@ -149,6 +149,13 @@ def test_labelled_queries_name_paths(tmp_path: Path) -> None:
     assert read_labelled_queries(path) == [Query("1", "login", {"src/login.py": 1.0, "docs/login.md": 1.0})]
 
 
+def test_a_line_is_ended_by_a_line_feed_alone_and_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    """JSON may hold the separators of Unicode as they are, and Windows begins files with a mark."""
+    path = tmp_path / "q.jsonl"
+    path.write_bytes('\ufeff{"query": "log\u2028in", "relevant": ["a.md"]}\r\n'.encode())
+    assert read_labelled_queries(path) == [Query("1", "log\u2028in", {"a.md": 1.0})]
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
