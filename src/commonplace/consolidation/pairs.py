@@ -252,6 +252,7 @@ def pairs(
     calibrated: Calibrated,
     known: Collection[tuple[int, int]] = (),
     turns: Collection[int] = (),
+    doubles: Sequence[Collection[str]] = (),
     waiting: Waiting = _NOTHING_WAITS,
 ) -> list[tuple[int, int]]:
     """Return the pairs of rows that share a name or are alike by 0.40, the first row before the second.
@@ -264,10 +265,12 @@ def pairs(
         vectors: of unit length, float32, shape (n, d).
         known: pairs that are left out, the first row before the second.
         turns: rows that are turns of conversations; see `counts_likeness`.
+        doubles: of each row, a key for a name that is a part of another of its names: who shares that shares one
+            name less.
         waiting: what was found before; it counts among the 5 with one row, but takes no place from what will not wait.
     """
     count = len(names)
-    by_names, by_tags = Sharing(names), Sharing(tags)
+    by_names, by_tags, by_doubles = Sharing(names), Sharing(tags), Sharing(doubles or [()] * count)
     left_out = np.array(sorted(first * count + second for first, second in known), np.int64)
     is_turn = np.zeros(count, np.bool_)
     is_turn[list(turns)] = True
@@ -281,6 +284,7 @@ def pairs(
             alike: pairs that are alike enough to count, ascending, and their similarities.
         """
         by_name, in_names = by_names.between(begin, end)
+        in_names = in_names - looked_up(by_name, *by_doubles.between(begin, end))
         here = slice(*np.searchsorted(alike, [begin * count, end * count]))
         codes = np.union1d(by_name, alike[here])
         codes = codes[~within(codes, left_out)]

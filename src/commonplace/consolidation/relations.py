@@ -75,13 +75,15 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         places = [sorted((rows[one], rows[other])) for one, other in apart if one in rows and other in rows]
         known = {(first, second) for first, second in places}
         waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
+        named = [seen.named(memory) for memory in memories]
         found = pairs.pairs(
-            [seen.named(memory).keys() for memory in memories],
+            [each.keys() for each in named],
             [seen.tags(memory) for memory in memories],
             vectors,
             self._runtime.calibrated,
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
+            [_doubles(each) for each in named],
             pairs.Waiting(waits, self.confidence_config.log_threshold),
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
@@ -181,6 +183,15 @@ def _whole(names: Iterable[str]) -> list[str]:
     """Return names, sorted, without those that are a part of another: `Terraform` in `Terraform state` is no second."""
     known = sorted(names)
     return [name for name in known if not any(_is_part(name, other) for other in known)]
+
+
+def _doubles(named: Named) -> set[str]:
+    """Return a key for each name that is a part of another one here."""
+    found = set()
+    for form, name in named.items():
+        wholes = [other for other, whole in named.items() if _is_part(name, whole)]
+        found |= {f"{form}\n{min(wholes)}"} if wholes else set()
+    return found
 
 
 def _is_part(name: str, whole: str) -> bool:
