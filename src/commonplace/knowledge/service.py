@@ -40,7 +40,7 @@ from commonplace.knowledge.results import (
 )
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Message
-from commonplace.ranking.arrays import quantise, units
+from commonplace.ranking.arrays import quantise
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
 from commonplace.search.signals import DENSE
 from commonplace.text.characters import MENDED
@@ -452,8 +452,10 @@ def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.fl
         query: float32, shape (d,).
         rows: int8, shape (n, d), each with a scale of its own.
     """
-    found: NDArray[np.float32] = np.clip(units(rows.astype(np.float32)) @ units(query[None])[0], -1, 1)
-    return found
+    values = rows.astype(np.float32)
+    lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(query)
+    found: NDArray[np.float32] = np.divide(values @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.clip(found, -1, 1)
 
 
 @dataclass(frozen=True, slots=True)

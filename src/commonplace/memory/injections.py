@@ -56,21 +56,21 @@ def add_injected(store: Store, namespace: str, conversation: str, ids: Collectio
     """Record what is injected into a conversation, and drop what is older than a day of all of them."""
     with store.change_memories(namespace) as change:
         held, name = _held(store, namespace, now), _digest(conversation)
-        _write(change, held | {name: held.get(name, {}) | dict.fromkeys(ids, now)})
+        _write(store, namespace, change, held | {name: held.get(name, {}) | dict.fromkeys(ids, now)})
 
 
 def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
     """Forget what was injected into a conversation."""
     if injected(store, namespace, conversation, now):
         with store.change_memories(namespace) as change:
-            _write(change, _held(store, namespace, now) | {_digest(conversation): {}})
+            _write(store, namespace, change, _held(store, namespace, now) | {_digest(conversation): {}})
 
 
 def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:
     """Remove ids from all conversations, in the change that erases them."""
     held = _held(store, namespace).items()
     left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held}
-    _write(change, left)
+    _write(store, namespace, change, left)
 
 
 def _held(store: Store, namespace: str, now: float | None = None) -> dict[str, dict[str, float]]:
@@ -82,12 +82,14 @@ def _held(store: Store, namespace: str, now: float | None = None) -> dict[str, d
     return {name: {id_: at for id_, at in ids.items() if abs(now - at) < KEPT_S} for name, ids in held.items()}
 
 
-def _write(change: MemoryChange, wanted: Mapping[str, Mapping[str, float]]) -> None:
+def _write(store: Store, namespace: str, change: MemoryChange, wanted: Mapping[str, Mapping[str, float]]) -> None:
+    """Make the notes hold what is wanted; write only those that differ."""
+    held = _held(store, namespace)
     for name, ids in wanted.items():
-        if ids:
-            change.put(Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True)))
-        else:
+        if not ids and name in held:
             change.drop(Note, kind=INJECTED, id=name)
+        elif ids and ids != held.get(name):
+            change.put(Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True)))
 
 
 def _digest(conversation: str) -> str:

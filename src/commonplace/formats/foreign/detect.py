@@ -27,6 +27,15 @@ READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
 )
 """How each format is read, by its name: NotFoundError where nothing is there, UsageError where nothing can be read."""
 
+LOOKED_FOR: Final = (
+    "a JSON file with a list of memories, or one under results or memories (mem0), "
+    "conversations.json of ChatGPT (chatgpt) or Claude (claude), "
+    "messages with a role and a content as JSON or JSON Lines (chat), "
+    "the MCP memory server's JSON Lines of entities and relations (mcp-memory), "
+    "a memories.jsonl or a folder that holds one (cortexgraph), "
+    "a folder with MEMORY.md or memory/YYYY-MM-DD.md (openclaw), "
+    "a folder of Markdown notes (markdown), with permalinks, observations or relations (basic-memory)"
+)
 _JSON_SUFFIXES: Final = (".json", ".jsonl")
 _CONVERSATIONS: Final = "conversations.json"
 _NOTES_LOOKED_AT: Final = 200
@@ -37,17 +46,18 @@ def detect(path: Path) -> str:
 
     Raises:
         NotFoundError: there is nothing at the path.
-        UsageError: it is none of them, or its JSON is damaged.
+        UsageError: it is none of them, and the message says what was looked for; or its JSON is damaged.
     """
     if not path.exists():
         raise NotFoundError(f"there is nothing at {path}", remedy="check the path")
     name = _of_folder(path) if path.is_dir() else _of_file(path)
     if not name:
+        message = f"{path} is in no known format; looked for {LOOKED_FOR}"
         remedy = f"name the format: {', '.join(READERS)}; Graphiti's graph is for `commonplace graph import`"
         if (path / _CONVERSATIONS).is_file():
             # An unpacked export of ChatGPT or Claude: pictures and pages surround the one file.
             remedy = f"name the file: {path / _CONVERSATIONS}"
-        raise UsageError(f"{path} is in no known format", remedy=remedy)
+        raise UsageError(message, remedy=remedy)
     return name
 
 

@@ -55,12 +55,12 @@ def test_each_format_is_known_by_what_only_it_has(
         {"a.jsonl": '{"x": 1}'},
     ],
 )
-def test_unknown_form_is_refused_with_the_known_ones(tmp_path: Path, files: dict[str, str]) -> None:
+def test_unknown_form_is_refused_with_what_was_looked_for(tmp_path: Path, files: dict[str, str]) -> None:
     """Guessing would import somebody's grocery list as facts."""
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     named = tmp_path / next((name for name in files if not name.endswith(".md")), "")
-    with pytest.raises(UsageError, match="is in no known format") as caught:
+    with pytest.raises(UsageError, match="looked for a JSON file with a list of memories") as caught:
         detect(named)
     assert all(name in str(caught.value) for name in READERS)
 
