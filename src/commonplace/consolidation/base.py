@@ -514,10 +514,15 @@ class PlannedAgent(ConsolidationAgent[R]):
         Args:
             is_moot: what it asks for cannot be done any more, which does not turn it down for later.
         """
+        reason = f"{_MOOT}{why}" if is_moot else why
         with suppress(NotFoundError, UsageError):  # others were faster
-            if self._runtime.external is not None or self._runtime.issues.get(issue).status == "open":
+            if self._runtime.external is not None:
                 self._count_operation()
-                self._ledger.close(issue, f"{_MOOT}{why}" if is_moot else why)
+                self._runtime.external.close(issue, reason)
+            elif self._runtime.issues.get(issue).status == "open":
+                with self._pace.change() as change:  # which may wait, so that it is looked at again
+                    if rules.known(change.ledger, issue).status == "open":
+                        rules.close(change.ledger, issue, reason, self._doer)
 
     def _was_turned_down(self, plan: Plan[Any]) -> bool:
         """Return whether somebody undid the same, or closed its proposal, and no memory of it was used since."""

@@ -298,9 +298,15 @@ def run(book: Book, options: RunOptions) -> RunReport:
         with runtime.dry_run() as copied:
             # On a copy the agents act for real, so that each sees what those before it did; there no rate limit holds.
             report = _act(copied, replace(options, rate_limit=0, dry_run=False), is_own_ledger=is_own_ledger)
-            # No issue that was filed on the copy is named.
+            # No issue that was filed on the copy is named; a failure is about its memories.
+            known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
+            errors = []
+            for failure in report.errors:
+                filed = copied.store.ledger(copied.namespace).issue(failure.item)
+                is_new = filed is not None and filed.id not in known
+                errors.append(replace(failure, item=json.dumps(filed.memory_ids)) if filed and is_new else failure)
             found = {agent: tuple(with_issue(each, None) for each in some) for agent, some in report.results.items()}
-            return replace(report, dry_run=True, results=found)
+            return replace(report, dry_run=True, results=found, errors=tuple(errors))
     begun_at, before = runtime.now(), _counters(runtime)
     report = _act(runtime, options, is_own_ledger=is_own_ledger)
     changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)

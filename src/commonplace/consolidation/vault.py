@@ -13,10 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import replace
 from commonplace.erasure.copies import DRAFT, memory_of_note
 from commonplace.errors import StoreError
 from commonplace.files import read_file, sync
 from commonplace.formats.vault import EXTENSION, Note, file_names, same_place, write_note
+from commonplace.formats.yaml import parse_front_matter
 from commonplace.journal.folder import DEFAULT, directory_name, replace_file
 from commonplace.settings.paths import VAULT
 from commonplace.text.hashes import sha256
@@ -53,7 +55,7 @@ class Vault:
             return self._shown(self._name_of(note.memory_id) or self._free_name(note))
 
     def write(self, note: Note) -> tuple[str, str]:
-        """Write a memory's note, unless it has one, which stays as it is.
+        """Write a memory's note, unless it has one, which stays as it is, but for what a killed run left.
 
         Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that says
         something else, so that undoing leaves it.
@@ -67,17 +69,18 @@ class Vault:
             for depth in range(len(self._parts)):
                 self._directory.joinpath(*self._parts[: depth + 1]).mkdir(exist_ok=True)
             name = self._name_of(note.memory_id)
-            is_new = name is None
+            old = None if name is None else read_file(self.folder / name, MAX_NOTE_BYTES, follow=False)
             name = name or self._free_name(note)
             target = self.folder / name
-            if is_new:
-                if replace_file(target, self.folder / DRAFT, data, None) is None:
+            if old is None or (old != data and _is_written(old, note)):
+                is_as_before = None if old is None else lambda: read_file(target, MAX_NOTE_BYTES, follow=False) == old
+                if replace_file(target, self.folder / DRAFT, data, is_as_before) is None:
                     raise StoreError(f"{target} was edited just now", remedy="run it again")
                 sync(self.folder)
                 self._stamp = _stamp_of(self.folder)
                 self._note_name(note.memory_id, name)
-            is_ours = is_new or read_file(target, MAX_NOTE_BYTES, follow=False) == data
-            return self._shown(name), sha256(data).hexdigest() if is_ours else ""
+                old = data
+            return self._shown(name), sha256(data).hexdigest() if old == data else ""
 
     def _note_name(self, memory_id: str, name: str) -> None:
         self._notes[memory_id] = name
@@ -124,6 +127,13 @@ class Vault:
             remedy = "make room on the disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make it writable"
             named = error.filename or self.folder
             raise StoreError(f"{named} cannot be read or written: {error.strerror}", remedy=remedy) from error
+
+
+def _is_written(data: bytes, note: Note) -> bool:
+    """Return whether a note was written of the same memory for other reasons, with no edit of a person."""
+    front = parse_front_matter(data.decode("utf-8", "replace")).values
+    was = replace(note, reason=front.get("promotion_reason", ""), score=front.get("decay_score", 0.0))  # type: ignore[arg-type]
+    return data == write_note(was).encode("utf-8", "replace")
 
 
 def _stamp_of(folder: Path) -> tuple[int, int]:

@@ -276,7 +276,7 @@ class Graph:
                 as was said, and not believed.
 
         Raises:
-            UsageError: it is not disputed, or is a dispute about several facts, which the error names.
+            UsageError: it is not disputed.
         """
         why = _redacted("reason", reason)
         with self._writing(relation_uuid) as service:

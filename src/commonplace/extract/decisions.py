@@ -7,6 +7,7 @@ from itertools import product
 from typing import Final
 
 from commonplace.dataclasses import replace
+from commonplace.extract.model import BESIDE
 from commonplace.extract.phrases import Line, Phrase, read_behind
 from commonplace.extract.relations import Statement, stated
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
@@ -69,7 +70,9 @@ def chosen(
     for target in targets:
         for source in (*sources, *purposes):
             types = frozenset[str]() if source in purposes else _WHO
-            when = {"is_event": True, "is_past": True, "is_future": False}
+            # What was decided for the frontend and for the backend are two decisions of one project.
+            doubt = BESIDE if purposes and source not in purposes else ""
+            when = {"is_event": True, "is_past": True, "is_future": False, "doubt": doubt}
             yield stated(group, source, target, "DECIDED", max(stop, 1), source_types=types, **when)
 
 

@@ -3,7 +3,7 @@
 The same assertions in the same order give the same facts. After a deletion, merge or split the remaining assertions are
 resolved again from scratch.
 
-A key may have thousands of facts, of which a new assertion overlaps few: only those few are compared.
+A key may have thousands of facts, of which a new assertion overlaps few: cost depends on those few, except where noted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf, nan
 from typing import Final
+
+import numpy as np
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import SENSITIVE, UNSURE
@@ -29,35 +31,35 @@ class KeyFacts:
     """Facts in the order in which they came. Whoever changes when one holds calls `note`."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
-        self._facts: dict[str, Fact] = {}
+        self._facts: list[Fact] = []
+        self._places: dict[str, int] = {}
         self._pairs: dict[frozenset[str], list[Fact]] = {}
-        self._times: dict[str, tuple[float, float]] = {}
+        self._times = np.full((2, 16), nan)  # by places: beginnings, ends
         for fact in facts:
             self.add(fact)
         for fact in self:
-            fact.rivals &= self._facts.keys()
+            fact.rivals &= self._places.keys()
 
     def __iter__(self) -> Iterator[Fact]:
-        return iter(self._facts.values())
+        return iter(self._facts)
 
     def __contains__(self, id_: str) -> bool:
-        return id_ in self._facts
+        return id_ in self._places
 
     def __getitem__(self, id_: str) -> Fact:
-        return self._facts[id_]
+        return self._facts[self._places[id_]]
 
     def add(self, fact: Fact) -> None:
-        self._facts[fact.id] = fact
+        self._places[fact.id] = len(self._facts)
+        self._facts.append(fact)
+        if len(self._facts) > self._times.shape[1]:
+            self._times = np.concatenate((self._times, np.full_like(self._times, nan)), axis=1)
         self._pairs.setdefault(frozenset((fact.source, fact.target)), []).append(fact)
         self.note(fact)
 
     def note(self, fact: Fact) -> None:
         """Take note of when a fact holds now; what is retracted, denied or added meets no others."""
-        is_alone = fact.is_retracted or fact.is_denied or fact.is_added
-        begins = -inf if fact.valid_from is None else fact.valid_from
-        ends = inf if fact.valid_to is None else fact.valid_to
-        # What is not a number compares with no time.
-        self._times[fact.id] = (nan, nan) if is_alone else (begins, ends)
+        self._times[:, self._places[fact.id]] = _bounds(fact)
 
     def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
         """Return the facts of two entities, whichever is the source, that are not retracted and end after a time."""
@@ -70,14 +72,16 @@ class KeyFacts:
 
         Those that hold when it begins come first, in order; then those that begin while it holds, the first first.
         """
-        times = self._times
-        at, until = times[fact.id]
-        earlier = [id_ for id_, (begins, ends) in times.items() if begins < at < ends]
-        inside = [id_ for id_, (begins, _) in times.items() if at <= begins < until and id_ != fact.id]
-        inside.sort(key=lambda id_: times[id_][0])
+        begins, ends = self._times[:, : len(self._facts)]
+        at, until = _bounds(fact)
+        earlier = np.flatnonzero((begins < at) & (at < ends))
+        inside = np.flatnonzero((at <= begins) & (begins < until))
+        inside = inside[inside != self._places.get(fact.id, -1)]
+        inside = inside[np.argsort(begins[inside], kind="stable")]
         # However many begin in between, it meets those that hold still.
-        far = [id_ for id_ in inside[MAX_MET:] if times[id_][1] == inf]
-        return [self[id_] for id_ in (*earlier[-MAX_MET:], *inside[:MAX_MET], *far[-MAX_MET:])]
+        far = inside[MAX_MET:][ends[inside[MAX_MET:]] == inf]
+        met = (earlier[-MAX_MET:], inside[:MAX_MET], far[-MAX_MET:])
+        return [self._facts[place] for place in np.concatenate(met).tolist()]
 
     def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
         """Give these facts and those that they are in dispute with one id, that of the oldest; "" to undisputed ones.
@@ -104,6 +108,13 @@ class KeyFacts:
             for each in found.values():
                 each.dispute, each.disputed_at = name, each.disputed_at if is_disputed else None
         return changed
+
+
+def _bounds(fact: Fact) -> tuple[float, float]:
+    """Return when a fact holds; what meets no others has times that compare with none."""
+    if fact.is_retracted or fact.is_denied or fact.is_added:
+        return nan, nan
+    return -inf if fact.valid_from is None else fact.valid_from, inf if fact.valid_to is None else fact.valid_to
 
 
 MAX_DISPUTED: Final = 16

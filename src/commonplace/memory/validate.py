@@ -256,7 +256,7 @@ def int_in(name: str, given: object, least: int, most: int) -> int:
 def boolean(name: str, given: object) -> bool:
     """Return True or False; a text such as "false" is refused."""
     if not isinstance(given, bool):
-        raise invalid(name, given, "give True or False")
+        raise invalid(name, given, "give true or false")
     return given
 
 

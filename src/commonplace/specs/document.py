@@ -51,7 +51,7 @@ _WHAT: Final = "a spec"
 def read_spec(source: Path | bytes, name: str = "") -> Mapping[str, Any]:
     """Return the document in a file, or in some bytes, of YAML or JSON.
 
-    Aliases, deep nesting, and values that JSON has no word for are refused.
+    Aliases, deep nesting, keys that occur twice, and values that JSON has no word for are refused.
 
     Args:
         name: where bytes come from, for messages.

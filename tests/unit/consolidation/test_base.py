@@ -284,6 +284,21 @@ def test_the_closing_of_an_issue_counts_and_waits(three: Engine, shelf: Shelf, c
     assert (clock.waited, issues(three)[0].close_reason) == ([60.0], "nothing is left to do: the memory is gone")
 
 
+def test_an_issue_that_is_claimed_while_its_closing_waits_stays_with_who_claimed_it(
+    three: Engine, shelf: Shelf, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claimed(seconds: float) -> None:
+        three.ledger.claim(proposed)
+        sleep(seconds)
+
+    sleep = clock.sleep
+    monkeypatch.setattr(clock, "sleep", claimed)
+    agent = Unsure(rate_limit=1, book=shelf)
+    proposed = str(agent.process_item("a").beads_issue_id)
+    agent._close(proposed, "the memory is gone", is_moot=True)
+    assert [issue.status for issue in issues(three)] == ["in_progress"]
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_dry_runs_and_a_rate_of_zero_wait_for_nothing(three: Engine, shelf: Shelf, clock: Clock, dry_run: bool) -> None:
     Tidier(dry_run, rate_limit=int(dry_run), book=shelf).run()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
+from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.results import ClusterResult, MergeResult
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreError, UsageError
@@ -71,6 +72,19 @@ def test_a_run_that_loses_none_stands(faded: Engine, tmp_path: Path) -> None:
     report = faded.consolidate(["decay"], golden=queries)
     assert (report.lost, report.applied) == ((), 2)
     assert [memory.id for memory in faded.list()] == ["ferry"]
+
+
+def test_a_failure_of_a_dry_run_names_its_memories_and_no_issue_of_the_copy(
+    faded: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(SemanticMerge, "plan", fail)
+    for id_ in "ab":
+        faded.remember("Marmots whistle on the alp before the first snow falls.", id=id_, force=True)
+    report = faded.consolidate(["cluster", "merge"], dry_run=True)
+    assert [(each.agent, json.loads(each.item)) for each in report.errors] == [("merge", ["a", "b"])]
 
 
 def test_a_merged_memory_counts_for_those_that_it_was_made_of(faded: Engine, tmp_path: Path) -> None:

@@ -48,6 +48,20 @@ def test_a_memory_never_gets_a_second_note(vault: Vault, tmp_path: Path) -> None
     assert names(tmp_path) == ["Tea.md"]
 
 
+def test_what_a_killed_run_wrote_for_other_reasons_is_written_anew_and_what_was_edited_stays(
+    vault: Vault, tmp_path: Path
+) -> None:
+    """Undoing the promotion has to know the note as its own."""
+    path, _ = vault.write(replace(note("a", "Tea"), reason="used often", score=0.9))
+    path, sum_ = vault.write(replace(note("a", "Tea"), reason="used for long", score=0.8))
+    data = (tmp_path / path).read_bytes()
+    assert sum_ == sha256(data).hexdigest()
+    assert b"used for long" in data
+    (tmp_path / path).write_bytes(data + b"mine\n")
+    assert vault.write(note("a", "Tea")) == (path, "")
+    assert (tmp_path / path).read_bytes() == data + b"mine\n"
+
+
 @pytest.mark.parametrize(("one", "other"), [("Tea", "TEA"), ("Caf\u00e9", "cafe\u0301"), ("Straße", "STRASSE")])
 def test_titles_that_some_file_system_takes_for_one_get_names_that_differ(
     vault: Vault, tmp_path: Path, one: str, other: str

@@ -70,6 +70,8 @@ STANDING = [
     Pair("Mira lives in Berlin.", "Tom lives in Munich."),
     Pair("Mira lives in Berlin.", "Mira works for Acme."),
     Pair("Mira works for Acme.", "Mira also works for Globex."),
+    Pair("Project Apollo decided on React for the frontend.", "Project Apollo decided on Django for the backend."),
+    Pair("The checkout service decided on Redis for caching.", "The checkout service decided on Kafka for events."),
     Pair("Mira Okafor lives in Berlin.", "Mira Chen lives in Munich."),
     Pair("auth.ts depends on token.ts.", "auth.ts depends on session.ts."),
     Pair("The billing service uses Redis.", "The billing service uses Kafka."),

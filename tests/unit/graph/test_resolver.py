@@ -61,6 +61,16 @@ def test_who_moves_back_has_a_second_fact_of_the_same() -> None:
     assert facts(done) == {"berlin1.0": (1.0, 5.0), "munich5.0": (5.0, 9.0), "berlin9.0": (9.0, None)}
 
 
+def test_a_denied_fact_that_is_said_to_have_begun_earlier_ends_where_another_began() -> None:
+    """It is compared with others by when it holds now, not by when it held before this was said."""
+    told = [
+        said("berlin", 9.0, saying="denied"),
+        said("oslo", 10.0, valid_from=3.0),
+        said("berlin", 11.0, valid_from=1.0),
+    ]
+    assert facts(resolve_facts([], told, SINGLE)) == {"berlin9.0": (1.0, 3.0), "oslo10.0": (3.0, None)}
+
+
 def test_the_same_said_again_confirms() -> None:
     done = resolve_facts(
         [], [said("berlin", 4.0, trust=0.5), said("berlin", 2.0, trust=0.8), said("berlin", 6.0)], SINGLE

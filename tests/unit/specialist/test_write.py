@@ -99,7 +99,7 @@ def test_what_was_said_before_or_replaced_is_told(book: Engine, ask: Ask) -> Non
         ("forget episode:nothing", (), "NOT_FOUND", "there is no episode 'nothing'"),
         ("promote mem:a,mem:b", (), "BAD_REQUEST", "REQ:promote continues where it should end"),
         ("forget mem:nobody", (), "NOT_FOUND", "there is no memory 'nobody'"),
-        ("forget mem:a", ('PARAMS {"dry_run": 1}',), "BAD_VALUE", "dry_run is 1; give True or False"),
+        ("forget mem:a", ('PARAMS {"dry_run": 1}',), "BAD_VALUE", "dry_run is 1; give true or false"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_nothing_of_it_is_done(
