@@ -16,6 +16,22 @@ from commonplace.types import Filter
 if TYPE_CHECKING:
     from pathspec import RegexPattern
 
+_CLASSES: Final = {
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "alnum": "0-9A-Za-z",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "xdigit": "0-9A-Fa-f",
+    "space": " \t\n\r\f\v",
+    "blank": " \t",
+    "cntrl": "\x00-\x1f\x7f",
+    "graph": '"-~!',
+    "print": " -~",
+    "punct": '"-/:-@[-`{-~!',
+}
+"""What pathspec does not know of a bracket, as ranges; none begins with `!`, which would negate the bracket."""
+
 
 def path_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
     """Return a predicate that holds for the paths that globs name; the last that matches decides, "" is never named.
@@ -44,12 +60,11 @@ def pattern_of(line: str) -> RegexPattern | None:
     """Return the pattern of one line, None where it is a comment, blank or malformed."""
     from pathspec import GitIgnoreSpec
 
-    if "[:" in line:  # pathspec would take a class such as `[:digit:]` for its letters
-        return None
     try:
+        line = re.sub(r"\[:(\w*):\]", lambda named: _CLASSES[named[1]], line)
         # Unescaped, `[[` begins a nested set in later versions of `re`, which warn of it.
         found = GitIgnoreSpec.from_lines([re.sub(r"(?<!\\)\[\[", r"[\\[", line)]).patterns
-    except (ValueError, re.error):
+    except (ValueError, KeyError, re.error):
         return None
     return found[0] if found and found[0].include is not None else None
 

@@ -284,11 +284,16 @@ def test_an_ignore_file_that_is_a_pipe_says_nothing(tmp_path: Path, name: str) -
         ("[![:foo:]]*.md", []),
         ("[b[:a-z:]].md", []),
         ("[[::]]*.md", []),
-        ("[[:digit:]].md", []),
+        ("[[:foo]*.md", ["[.md", "f.md"]),
+        ("[[:digit:][:foo:]]*.md", []),
+        ("[[:digit:][:upper:]].md", ["0.md", "Z.md"]),
+        ("[[:graph:]].md", ["0.md", "Z.md", "[.md", "b.md", "f.md"]),
+        ("[[:cntrl:]].md", []),
+        ("[[:print:]]f.md", [" f.md"]),
     ],
 )
-def test_a_rule_with_a_class_of_characters_matches_nothing(tmp_path: Path, line: str, named: list[str]) -> None:
-    """A bracket that took it for its letters would ignore files that nobody meant."""
+def test_a_rule_with_an_unknown_class_matches_nothing(tmp_path: Path, line: str, named: list[str]) -> None:
+    """So does git; a bracket that took in what follows would ignore files that nobody meant."""
     write(tmp_path, "0.md", "Z.md", "[.md", "b.md", "f.md", " f.md")
     everything = set(found(tmp_path))
     (tmp_path / ".gitignore").write_text(line + "\n")
