@@ -212,13 +212,23 @@ def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `week of 5 June`, the calendar week that holds the day."""
-    if words[at].lower != "week" or words[at + 1].lower != "of":
+    """Read `week of 5 June`, `weekend of 5 June`: that of the calendar week; `week beginning 5 June`: seven days on."""
+    piece, joint = words[at].lower, words[at + 1].lower
+    if piece not in ("week", "weekend") or joint not in ("of", "beginning", "commencing", "starting", "ending"):
         return None
-    found = _core(words, words.skip(at + 2, "the"), scene)
+    found = _core(words, words.skip(at + 2, "on", "the"), scene)
     if found is None or found.doubt == "never" or found.value.unit != "day":
         return None
-    return found.changed(lambda period: calendar.days(calendar.floor(period.since, "week"), 7, "span"), "week")
+
+    def week(period: Period) -> Period:
+        first = period.since
+        if joint == "ending":
+            first -= timedelta(days=6)
+        elif joint == "of":
+            first = calendar.floor(first, "week") + timedelta(days=5 if piece == "weekend" else 0)
+        return calendar.days(first, 2 if piece == "weekend" else 7, "span")
+
+    return found.changed(week, "week")
 
 
 def _offset(words: Words, at: int, scene: Scene) -> Read | None:

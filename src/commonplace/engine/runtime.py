@@ -26,7 +26,7 @@ from commonplace.models.contract import Embedder, Generator, Reranker
 from commonplace.models.minilm import NAME as MINILM
 from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
-from commonplace.retention import DAY_S, DEFAULT_HALF_LIVES, RetentionPolicy
+from commonplace.retention import DAY_S, RetentionPolicy
 from commonplace.search.rank import COMPARABLE
 from commonplace.search.request import Request, kinds_of
 from commonplace.search.result import SearchResult
@@ -350,7 +350,13 @@ class Runtime:
     @made_once
     def retention(self) -> RetentionPolicy:
         chosen = self.settings.memory
-        half_lives = {each: getattr(chosen, f"half_life_{each}") * DAY_S for each in DEFAULT_HALF_LIVES}
+        days = {
+            "preference": chosen.half_life_preference,
+            "decision": chosen.half_life_decision,
+            "context": chosen.half_life_context,
+            "fact": chosen.half_life_fact,
+        }
+        half_lives = {category: value * DAY_S for category, value in days.items()}
         return RetentionPolicy(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
 
     @made_once

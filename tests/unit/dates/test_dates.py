@@ -91,6 +91,7 @@ WRITTEN = [
     ("last Friday of the month", "last Friday of the month", "2025-05-30 2025-05-31"),
     ("first weekend in June", "first weekend in June", "2024-06-01 2024-06-03"),
     ("the week of 5 June", "the week of 5 June", "2024-06-03 2024-06-10"),
+    ("the week beginning 5 June", "the week beginning 5 June", "2024-06-05 2024-06-12"),
     # Ranges and open ends
     ("between March and May 2024", "between March and May 2024", "2024-03-01 2024-06-01"),
     ("from 3 to 5 May", "from 3 to 5 May", "2025-05-03 2025-05-06"),
