@@ -19,7 +19,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.dates.calendar import Prefer, Scene
 from commonplace.dates.vocabulary import STARTS, TELLING, Words
 
-__all__ = ["Mention", "Prefer", "mentions", "without"]
+__all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
 
 
 WORD = re.compile(r"[a-z]+")
@@ -78,6 +78,24 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
                 found.append(Mention(text[start:stop], start, stop, since, until))
         at = date.end
     return tuple(found)
+
+
+def moment_ago(text: str, *, now: datetime) -> float | None:
+    """Return the moment that a text names by the hours, minutes or seconds that it is ago, seconds since the epoch.
+
+    None if it says anything else: `three days ago` is a day, which `mentions` finds.
+
+    Args:
+        now: aware; what it is counted from.
+    """
+    from commonplace.dates.resolve import read_moment_ago
+
+    assert now.tzinfo is not None
+    try:
+        found = read_moment_ago(text, Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
+    except OverflowError:
+        return None
+    return found.replace(tzinfo=now.tzinfo).timestamp() if found is not None else None
 
 
 def without(text: str, found: Sequence[Mention]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -144,7 +143,11 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that begins with a calendar name or a day of a month."""
     word = words[at]
     if word.text[:1].isdigit():
-        return _day_before_month(words, at, scene) if is_loose(words, at) else None
+        return (
+            (_day_before_month(words, at, scene) or _year_before_month(words, at, scene))
+            if is_loose(words, at)
+            else None
+        )
     if word.lower not in vocabulary.NAMES:
         return None
     if found := _weekday(words, at, scene) or _month_first(words, at, scene) or _holiday(words, at, scene):
@@ -155,8 +158,11 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
         return None if found.doubt and words[at + 1].lower == "of" else found
     if (quarter := QUARTER.fullmatch(word.text)) is None:
         return None
-    first = int(quarter[1]) * 3 - 2
-    return _yearly(words, at + 1, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
+    # `Q3 2025`, `Q3`; `Q3/2025`, which nothing but a year may follow
+    has_mark = words[at + 1].lower in ("/", "-") and words[at + 1].glued
+    first, end = int(quarter[1]) * 3 - 2, at + 2 if has_mark else at + 1
+    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, first, 3, "quarter"), "month")
+    return found if isinstance(found.value, Period) or not has_mark else None
 
 
 def _is_near_year(word: Word) -> bool:
@@ -269,6 +275,14 @@ def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
         found = _yearly(words, behind, scene, "day", make)
         return found if isinstance(found.value, Period) else None
     return _yearly(words, behind, scene, span.unit, make, "" if is_ordinal or _is_name(name) else "day")
+
+
+def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `2024 May 5`, which without its year would be another day."""
+    found = _month_first(words, at + 1, scene) if _is_near_year(words[at]) and words[at + 1].is_capitalised else None
+    if found is None or not isinstance(found.value, Cycle):
+        return None
+    return read_as(found.value.occurrence(int(words[at].text)), found.end)
 
 
 def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
@@ -480,7 +494,7 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
 
 
 def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
-    """Read `three weeks`, `a couple of days`, `an hour`, `half a year`; give it and the word behind."""
+    """Read `three weeks`, `a couple of days`, `2-3 months`, `an hour`, `half a year`; give it and the word behind."""
     lower = words[at].lower
     if lower == "half":
         found = HALVES.get(words[at + 2].lower) if words[at + 1].lower in ("a", "an") else None
@@ -494,10 +508,10 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
     elif lower in ("a", "an") and allow_one:
         least, most, end = 1, 1, at + 1
     else:
-        count = _value(words, at)
+        count = _count(words, at)
         if count is None:
             return None
-        (most, end), least = count, count[0]
+        least, most, end = count
     unit = vocabulary.UNITS.get(words[end].lower)
     if unit is None or most < 1:
         return None
@@ -505,11 +519,24 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
     return Amount(least * factor, most * factor, name), end + 1
 
 
-def _value(words: Words, at: int) -> tuple[int, int] | None:
+def _count(words: Words, at: int) -> tuple[int, int, int] | None:
+    """Read one number or two, `2-3`, `two or three`: least, most, the word behind."""
+    first = _value(words, at)
+    if first is None:
+        return None
+    number, end = first
+    if words[end].lower in ("-", "to", "or"):
+        last = _value(words, end + 1, joined=True)
+        if last is not None and last[0] > number:
+            return number, *last
+    return number, number, end
+
+
+def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | None:
     """Read `45`, `five`, `forty-five`; give it and the word behind."""
     word = words[at]
     if word.is_number:
-        return (int(word.text), at + 1) if is_loose(words, at) else None
+        return (int(word.text), at + 1) if joined or is_loose(words, at) else None
     number = vocabulary.NUMBERS.get(word.lower)
     if number is None:
         return None
@@ -520,10 +547,10 @@ def _value(words: Words, at: int) -> tuple[int, int] | None:
 
 def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
     """Read amounts of time that add up: `2 years and 3 months`, `a year and a half`, `two and a half years`."""
-    count = _value(words, at)
-    if count is not None and _says_half(words, count[1]):
-        name, _ = vocabulary.UNITS.get(words[count[1] + 3].lower, ("", 1))
-        return ([Amount(count[0], count[0], name), HALVES[name]], count[1] + 4) if name in HALVES else None
+    count = _count(words, at)
+    if count is not None and _says_half(words, count[2]):
+        name, _ = vocabulary.UNITS.get(words[count[2] + 3].lower, ("", 1))
+        return ([Amount(count[0], count[1], name), HALVES[name]], count[2] + 4) if name in HALVES else None
     amounts: list[Amount] = []
     end = at
     while len(amounts) <= 3:
@@ -542,23 +569,13 @@ def _says_half(words: Words, at: int) -> bool:
     return [words[place].lower for place in range(at, at + 3)] == ["and", "a", "half"]
 
 
-def moment_ago(text: str, *, now: datetime) -> float | None:
-    """Return the moment that a text names by the hours, minutes or seconds that it is ago, seconds since the epoch.
-
-    None if it says anything else: `three days ago` is a day. Of `a few hours ago` it is the latest moment.
-
-    Args:
-        now: aware; what it is counted from.
-    """
-    assert now.tzinfo is not None
-    words, scene = Words(text), Scene(now.replace(tzinfo=None), now.tzinfo, "past")
+def read_moment_ago(text: str, scene: Scene) -> datetime | None:
+    """Read a text that is nothing but how many hours, minutes or seconds ago; the latest moment that it may mean."""
+    words = Words(text)
     amounts, end = read_amounts(words, words.skip(0, "about", "around", "roughly")) or ([], 0)
     is_all = words[end].lower == "ago" and not text[words[end].end :].strip(" \t\n.")
-    if not is_all or not any(amount.unit in ELAPSED for amount in amounts):
-        return None
-    with suppress(OverflowError):
-        return _point(scene, amounts, -1, most=False).replace(tzinfo=now.tzinfo).timestamp()
-    return None
+    is_exact = any(amount.unit in ELAPSED for amount in amounts)
+    return _point(scene, amounts, -1, most=False) if is_all and is_exact else None
 
 
 def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
@@ -568,6 +585,8 @@ def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
         return None
     amounts, end = found
     if words[end].lower == "ago":
+        if words[end + 1].lower == "today" and amounts[-1].unit not in ELAPSED:
+            return Read(calendar.of_unit(_point(scene, amounts, -1, most=True), "day"), end + 2)
         return Read(_around(scene, amounts, -1), end + 1)
     if words[end].lower == "from" and words[end + 1].lower in ("now", "today"):
         return Read(_around(scene, amounts, 1), end + 2)

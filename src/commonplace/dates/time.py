@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import overload
 
-from commonplace.dates import calendar, mentions, without
+from commonplace.dates import calendar, mentions, moment_ago, without
 from commonplace.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -114,8 +114,6 @@ def moment_in_words(
         return now
     period = _period(moment)
     if period is None:
-        from commonplace.dates.resolve import moment_ago
-
         try:
             known: float | None = seconds(name, moment)
         except UsageError:
