@@ -108,7 +108,9 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
 @command(benchmark, seed_option)
 @options.choice("--size", of=("quick", "small", "full"), default="small", help="How much is measured.")
 @click.option("--quick", "size", flag_value="quick", help="The same as --size quick, which only shows that it works.")
-@click.option("--data", multiple=True, envvar="COMMONPLACE_DATA", type=_SETS, help="Directory of labelled sets.")
+@click.option(
+    "--data", multiple=True, envvar="COMMONPLACE_DATA", type=_SETS, help="Directory of labelled sets; may be repeated."
+)
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
 def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
     """Measure all figures, beside their targets.

@@ -7,6 +7,7 @@ a `fault` that says why, and can be rebuilt.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -237,8 +238,9 @@ class Index:
         try:
             current = self._read_manifest()
             directory = generation_path(self._directory, current.generation)
-            # Another index of this process may have it open: then both read the same files.
-            key = (directory, encode(current), _state_of(directory, current.files))
+            # Another index of this process, not of one that it was forked from, may have it open: then both read the
+            # same files.
+            key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
             if (shared := _open_generations.get(key)) is not None:
                 return shared
             files = OpenFiles(directory, current.files)

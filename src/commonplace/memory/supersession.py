@@ -556,7 +556,7 @@ class SupersessionRule:
         try:
             reader = self._reader()
             values, is_news = judged_by(None if reader is None else reader.log_odds)
-        except (ModelError, PermissionError) as error:
+        except ModelError as error:
             _log.warning("memories are compared by their words and vectors alone: %s", error)
             self._reader = lambda: None
             values, is_news = judged_by(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import weakref
@@ -53,12 +54,18 @@ class ModelFiles(Generic[Manifest]):
         """Open every file.
 
         Raises:
-            ModelError: one is missing, or has another size than the manifest says.
+            ModelError: one is missing, may not be opened, or has another size than the manifest says.
+            OSError: this process has too many open files, which says nothing of these.
         """
         for name in self.stated:
             if problem := self._wrong_size(name):
                 raise ModelError(problem, remedy=_REMEDY)
-            self._opened[name] = os.open(self.directory / name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            try:
+                self._opened[name] = os.open(self.directory / name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    raise
+                raise ModelError(f"model data {self.directory / name} cannot be opened: {error.strerror}") from error
             weakref.finalize(self, os.close, self._opened[name])
 
     def read(self, name: str, count: int, offset: int) -> bytes:

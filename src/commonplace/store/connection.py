@@ -61,9 +61,10 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        # All of this process share the pool of a file. One that was replaced, or whose rights were changed, is another
-        # file. Two threads that make a pool at once may each get their own, which costs a connection and nothing else.
-        key = (path.absolute(), identity(path), can_be_written(path), timeout_s)
+        # All of this process share the pool of a file, but for a forked child: SQLite forbids to use a connection
+        # across a fork. A file that was replaced, or whose rights were changed, is another. Two threads that make a
+        # pool at once may each get their own, which costs a connection and nothing else.
+        key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
         self._pool: _Pool | _PrivatePool | None = _pools.get(key) or _pools.setdefault(key, _Pool(path, timeout_s))
         self.is_read_only = self._pool.is_read_only
         self._snapshots: dict[int, sqlite3.Connection] = {}

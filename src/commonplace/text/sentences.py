@@ -24,7 +24,7 @@ _CODE: Final = lazy_pattern(
     r"[$%] |>>> |import [\w.{*]|from \S+ import |(?:def|class|const|let|var|func|fn|return|public|private) .*[(={:;]"
     r"|[@}\])]|[\w.\[\]\"']{1,80}[ \t]*(?::=|[-+*/|]?=(?!=))[ \t]*\S"
 )
-_END: Final = lazy_pattern(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?=\s)|[。！？][」』）”’]*+")
+_END: Final = lazy_pattern(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?=\s)|[。！？｡][」』）”’]*+")
 _INITIALS: Final = lazy_pattern(r"[^\W\d_](?:\.[^\W\d_]){1,3}")
 _ENDS_ALONE: Final = frozenset("the a he she it they we i this that in on at but and if when as there his her".split())
 _BEFORE: Final = 16

@@ -320,6 +320,10 @@ class WordPiece:
         """Return the ids of a text without white space, past the cache."""
         found = []
         for word in _split_words(run):
+            whole = self._vocabulary.get(word) if len(word) <= MAX_WORD_LENGTH else None
+            if whole is not None:  # most words are
+                found.append(whole.to_bytes(2, "little"))
+                continue
             pieces = [piece for piece, _ in self._pieces(word)] if len(word) <= MAX_WORD_LENGTH else [None]
             ids = [piece for piece in pieces if piece is not None]
             found.append(_packed(ids) if len(ids) == len(pieces) else self._unknown)

@@ -257,6 +257,17 @@ def test_a_closed_index_is_not_read(tmp_path: Path) -> None:
         index.reader()
 
 
+def test_a_forked_child_opens_the_index_for_itself(tmp_path: Path) -> None:
+    """A thread of its parent, which it does not have, may hold the lock of what it shares."""
+    created(tmp_path).update([entry(1, "apple")], [], heads={"n": Head(1)})
+    parent = make(tmp_path).reader()
+    child = os.fork()
+    if child == 0:
+        index = make(tmp_path)
+        os._exit(0 if index.reader() is not parent and held(index, "appl") == [1] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None:
     """Threads may still be searching when another closes."""
     index = created(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -116,6 +117,23 @@ def test_the_same_weights_give_the_same_file(directory: Path, tmp_path: Path) ->
     again = tiny_minilm.write(tmp_path)
     assert (again / WEIGHTS).read_bytes() == (directory / WEIGHTS).read_bytes()
     assert (again / MANIFEST).read_bytes() == (directory / MANIFEST).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.EACCES, ModelError), (errno.EIO, ModelError), (errno.EMFILE, OSError)]
+)
+def test_weights_that_may_not_be_opened_are_refused_and_too_many_open_files_are_no_fault_of_theirs(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+) -> None:
+    """Where a model is refused searches go on by words; a process without descriptors has to be told so."""
+
+    def fail(path: Path, *_: object) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(os, "open", fail)
+    with pytest.raises(error, match=os.strerror(number)) as told:
+        MinilmEmbedder(directory)
+    assert isinstance(told.value, ModelError) is (error is ModelError)
 
 
 def test_weights_that_are_missing_or_cut_short_are_refused_at_once(directory: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -391,6 +392,22 @@ class TestProcessesAndThreads:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
         store = Store.open(tmp_path / "store.db", create=False)
         assert store.change() == 1
+        store.close()
+
+    def test_a_forked_child_opens_the_store_for_itself(self, tmp_path: Path) -> None:
+        """SQLite's connections do not survive a fork; using them corrupts databases."""
+        store = Store.create(tmp_path / "store.db")
+        store.put_owners("n", [memory("a", "one")])
+        inherited = set(map(id, store._connections._open_pool()._idle))
+        child = os.fork()
+        if child == 0:
+            again = Store.open(tmp_path / "store.db", create=False)
+            is_right = again.put_owners("n", [memory("b", "two")]) == 2 and again.change() == 2
+            is_right = is_right and inherited.isdisjoint(map(id, again._connections._open_pool()._idle))
+            os._exit(0 if is_right else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert store.put_owners("n", [memory("c", "three")]) == 3
+        assert store.check() == []
         store.close()
 
     def test_the_lock_stands_beside_the_database(self, tmp_path: Path) -> None:
