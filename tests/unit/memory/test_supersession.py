@@ -55,12 +55,7 @@ def asked(book: Engine) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", ["load", "log_odds"])
 def test_without_what_reads_pairs_words_and_vectors_decide(
-    name: str,
-    error: type[Exception],
-    tmp_path: Path,
-    clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    name: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damaged file must not cost what the rule knows by itself, and is told once."""
 

@@ -209,6 +209,7 @@ def test_a_beginning_ends_where_a_sentence_does() -> None:
     assert shortened(text, 6, count) == "Dr. Who came. He said “No!”"
     assert shortened(text, 3, count) == "Dr. Who came."
     assert shortened("no end in sight at all", 3, count) == ""
+    assert shortened("ｱｲｳｴｵ｡ｶｷｸｹｺ｡ｻｼｽｾｿ｡", 12, len) == "ｱｲｳｴｵ｡ｶｷｸｹｺ｡", "half-width, as old systems write"
 
 
 def test_a_recalled_text_cannot_end_its_block() -> None:
