@@ -123,6 +123,7 @@ def scans(draw: st.DrawFn) -> tuple[object, ...]:
     names = draw(words)
     count = len(names)
     tags = [draw(st.sets(st.sampled_from("xy"), max_size=2)) for _ in names]
+    doubles = [{word for word in held if word in "ab" and "c" in held} for held in names]
     vectors = np.zeros((count, 8), np.float32)
     for row in range(count):
         vectors[row, draw(st.lists(st.integers(0, 7), min_size=4, max_size=4, unique=True))] = 0.5
@@ -131,7 +132,7 @@ def scans(draw: st.DrawFn) -> tuple[object, ...]:
     turns = draw(st.sets(rows, max_size=6))
     waiting = draw(st.dictionaries(rows, st.integers(0, 3), max_size=6))
     below = draw(st.sampled_from([0.1, 0.5, 0.7]))
-    return names, tags, vectors, same, known, turns, Waiting(waiting, below)
+    return names, tags, vectors, same, known, turns, doubles, Waiting(waiting, below)
 
 
 def plainly(
@@ -141,13 +142,14 @@ def plainly(
     _: object,
     known: list[tuple[int, int]],
     turns: set[int],
+    doubles: list[set[str]],
     waiting: Waiting,
 ) -> list[tuple[int, int]]:
     """Weigh every pair, and go through them in order."""
     weighed: list[tuple[float, tuple[int, int], bool]] = []
     for pair in combinations(range(len(names)), 2):
         one, other = pair
-        by_name = len(names[one] & names[other])
+        by_name = len(names[one] & names[other]) - len(doubles[one] & doubles[other])
         by_tag, likeness = len(tags[one] & tags[other]), float(vectors[one] @ vectors[other])
         if not counts_likeness(one in turns and other in turns, by_name, by_tag) or likeness < 1 / 3:
             likeness = 0.0

@@ -89,6 +89,7 @@ class MemoryService:
 
     def __post_init__(self) -> None:
         self._store, self._namespace = self._destination.store, self._destination.namespace
+        self._is_chosen = False
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
         """Store memories in order; see `Engine.remember_many`."""
@@ -102,8 +103,10 @@ class MemoryService:
                     raise
                 message = f"memory {place} of {len(items)}: {error.args[0]}; none of them was stored"
                 raise type(error)(message, remedy=error.remedy) from error
-        if self._store.embedding() is None:  # not before all are checked: what is refused must not choose it for good
-            self._destination = self._destination.renewed()
+        if not self._is_chosen:  # not before all are checked: what is refused must not choose an embedder for good
+            if self._store.embedding() is None:
+                self._destination = self._destination.renewed()
+            self._is_chosen = True
         kept: list[Memory] = []
         for some in batches(news):
             kept += self._take_in(some, force)
