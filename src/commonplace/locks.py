@@ -22,6 +22,16 @@ _FIRST_WAIT_S = 0.0005
 _MAX_WAIT_S = 0.001
 
 
+def refuse_forked(process: int, path: Path) -> None:
+    """Refuse to go on with what another process opened: the parent of this one, whose locks and connections it has.
+
+    Raises:
+        StoreError: this is another process than `process`.
+    """
+    if process != os.getpid():
+        raise StoreError(f"{path} was opened before this process forked", remedy="open it again")
+
+
 class Lock(ABC):
     """Lets one holder at a time do something; `place` names it in messages."""
 
@@ -60,20 +70,25 @@ class Lock(ABC):
 
 
 class FileLock(Lock):
-    """Exclude other processes, other threads and other `FileLock` objects on the same path. Not re-entrant."""
+    """Exclude other processes, other threads and other `FileLock` objects on the same path. Not re-entrant.
+
+    In a forked child it cannot be taken, and releasing it leaves it to the parent.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.place = str(path)
         self._threads = threading.Lock()
         self._descriptor: int | None = None
+        self._process = os.getpid()
 
     def acquire(self, timeout_s: float) -> bool:
         """Take the lock, waiting at most `timeout_s` seconds; 0 tries once. Return whether it was taken.
 
         Raises:
-            StoreError: the lock file cannot be opened.
+            StoreError: the lock file cannot be opened, or this process was forked meanwhile.
         """
+        refuse_forked(self._process, self._path)
         deadline, wait_s = time.monotonic() + timeout_s, _FIRST_WAIT_S
         if not self._threads.acquire(timeout=max(0.0, timeout_s)):
             return False
@@ -106,6 +121,8 @@ class FileLock(Lock):
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child process that still has the file open does not keep the lock
+        # Unlock before closing: a child forked meanwhile has the same open file, and must not unlock it.
+        if self._process == os.getpid():
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
         self._threads.release()

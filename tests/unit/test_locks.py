@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -126,3 +127,19 @@ def test_a_missing_directory_is_a_store_error_with_a_remedy(tmp_path: Path) -> N
     """Driver and system errors stop at this border."""
     with pytest.raises(StoreError, match=r"cannot open the lock file .*; make its directory exist"):
         FileLock(tmp_path / "nowhere" / "lock").acquire(0)
+
+
+def test_a_forked_child_neither_takes_nor_releases_the_parents_lock(tmp_path: Path) -> None:
+    """A child that released it would let a second writer in under the first."""
+    lock = FileLock(tmp_path / "lock")
+    assert lock.acquire(0)
+    child = os.fork()
+    if child == 0:
+        lock.release()
+        with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
+            lock.acquire(0)
+        os._exit(1 if FileLock(tmp_path / "lock").acquire(0) else 0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not FileLock(tmp_path / "lock").acquire(0)
+    lock.release()
+    assert FileLock(tmp_path / "lock").acquire(0)

@@ -30,7 +30,7 @@ _BLOCK: Final = lazy_pattern(
     re.MULTILINE,
 )
 _ITEM: Final = lazy_pattern(rf"^<recalled-item .*\n((?:(?!</recalled).*\n)*+)(?:{_END})?", re.MULTILINE)
-_BLANK_LINES: Final = lazy_pattern(r"\A[ \t]*(?:\r?\n(?:[ \t>]*\r?\n)*+)?")
+_BLANK_LINES: Final = lazy_pattern(r"\A[ \t]*(?:\r?\n(?:[ \t>]*\r?\n)*+(?:[ \t>]*\Z)?)?")
 _BETWEEN: Final = r"[\s/\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
 """White space, slashes and characters of no width, which a reader may overlook."""
 _MARKER: Final = rf"(?={_BETWEEN}recalled)"
@@ -98,10 +98,18 @@ def unfence(text: str) -> Unfenced:
         return Unfenced(text, ())
     rest = pieces[0]
     for piece in (*pieces[1:], lead + text[at:]):
-        head, tail = rest.rstrip(), _BLANK_LINES.sub("", piece, 1)
+        head, tail = _without_blank_end(rest), _BLANK_LINES.sub("", piece, 1)
         around = rest[len(head) :].count("\n"), piece[: len(piece) - len(tail)].count("\n")
         rest = head + (newline * (1 + (max(around) > 1)) if head and tail else "") + tail
     return Unfenced(rest, tuple(texts))
+
+
+def _without_blank_end(text: str) -> str:
+    """Return a text without the lines at its end that have quote marks at most."""
+    lines = text.split("\n")
+    while lines and not lines[-1].strip(" \t>\r"):
+        lines.pop()
+    return "\n".join(lines).rstrip()
 
 
 def _attribute(value: str) -> str:

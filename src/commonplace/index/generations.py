@@ -29,7 +29,7 @@ from commonplace.index.files import (
     unreadable,
 )
 from commonplace.index.lexical import PackedLexicalIndex
-from commonplace.locks import FileLock
+from commonplace.locks import FileLock, refuse_forked
 from commonplace.types import Embedding, Head, IndexEntry
 
 _ATTEMPTS = 10
@@ -85,6 +85,7 @@ class Index:
         self._seen: tuple[tuple[int, int, int], ...] = ()
         self._is_closed = False
         self._reading: dict[int, Generation] = {}
+        self._process = os.getpid()
 
     def follow(self, embedding: Embedding) -> None:
         """Expect vectors of this embedder from now on: the store's, which may be changed while the index is open."""
@@ -95,8 +96,9 @@ class Index:
 
     def close(self) -> None:
         """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
-        with self._opening:
-            self._generation, self._is_closed = None, True
+        if self._process == os.getpid():  # a forked child leaves all to its parent, whose threads may hold the lock
+            with self._opening:
+                self._generation, self._is_closed = None, True
 
     def reader(self) -> Generation:
         """Return the current generation, to see what it holds; costs one `stat` while no other was published.
@@ -104,6 +106,7 @@ class Index:
         Raises:
             StoreError: the index is closed, or its files may be whole and cannot be read.
         """
+        refuse_forked(self._process, self._directory)
         with self._opening:
             if self._is_closed:
                 raise StoreError(f"the index {self._directory} is closed", remedy="open the store again")
@@ -238,8 +241,7 @@ class Index:
         try:
             current = self._read_manifest()
             directory = generation_path(self._directory, current.generation)
-            # Another index of this process, not of one that it was forked from, may have it open: then both read the
-            # same files.
+            # Another index of this process may have it open: then both read the same files.
             key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
             if (shared := _open_generations.get(key)) is not None:
                 return shared

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from commonplace.errors import StoreError
-from commonplace.locks import FileLock, Lock
+from commonplace.locks import FileLock, Lock, refuse_forked
 from commonplace.store.database import (
     CACHE_KIB,
     begin_store,
@@ -37,6 +37,9 @@ T = TypeVar("T")
 
 _IDLE_READERS = 8
 _COMPACT_WAIT_MS = 1_000
+
+_left_to_parent: list[sqlite3.Connection] = []
+
 
 EVERY: Final = "\x1f"
 """Stands for all namespaces where one is named of which rows may be read or written; none has this name."""
@@ -61,9 +64,9 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        # All of this process share the pool of a file, but for a forked child: SQLite forbids to use a connection
-        # across a fork. A file that was replaced, or whose rights were changed, is another. Two threads that make a
-        # pool at once may each get their own, which costs a connection and nothing else.
+        # All of this process share the pool of a file. One that was replaced, or whose rights were changed, is another
+        # file; so is any in a forked child. Two threads that make a pool at once may each get their own, which costs a
+        # connection and nothing else.
         key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
         self._pool: _Pool | _PrivatePool | None = _pools.get(key) or _pools.setdefault(key, _Pool(path, timeout_s))
         self.is_read_only = self._pool.is_read_only
@@ -206,21 +209,25 @@ class Connections:
         self._pool = None
 
     def _open_pool(self) -> _Pool | _PrivatePool:
-        if self._pool is None:
+        pool = self._pool
+        if pool is None:
             raise StoreError(f"the store {self.path} is closed", remedy="open it again")
-        return self._pool
+        refuse_forked(pool.process, self.path)
+        return pool
 
 
 class _Pool:
     """Reading connections, each used by one thread at a time, and one writing connection; closed with its last user.
 
-    Where the database cannot be written, nothing is pooled.
+    Where the database cannot be written, nothing is pooled. SQLite forbids to use, or close, a connection across a
+    fork: a child can only open the store again, which gives it a pool of its own.
     """
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
         self.timeout_s = timeout_s
         self.is_read_only = not can_be_written(path)
+        self.process = os.getpid()
         self.file = identity(path)
         self._lock = FileLock(lock_path(path))
         self.guard = threading.Lock()
@@ -233,6 +240,9 @@ class _Pool:
             # Another thread may still get this pool, and go on with it: what is closed here must not be in it.
             connections, self._idle = [*self._idle, *([] if self._writer is None else [self._writer])], []
             self._writer = None
+            if self.process != os.getpid():
+                _left_to_parent.extend(connections)
+                return
             for db in connections:
                 db.close()
             if not any(pool.file == self.file and pool is not self for pool in list(_pools.values())):
@@ -259,6 +269,9 @@ class _Pool:
 
     def give_back(self, db: sqlite3.Connection) -> None:
         """Take back a connection, outside of any transaction, for others to use."""
+        if self.process != os.getpid():
+            _left_to_parent.append(db)
+            return
         try:
             if db.in_transaction:
                 db.execute("ROLLBACK")
@@ -412,6 +425,7 @@ class _PrivatePool:
     """One connection, which threads take in turn to read and to write."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool) -> None:
+        self.process = os.getpid()
         self._db = db
         self._path = path
         self._keeps_before = keeps_before

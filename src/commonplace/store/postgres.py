@@ -9,6 +9,7 @@ store, shared with other namespaces' writers. Who writes to all namespaces holds
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -38,7 +39,7 @@ from commonplace.errors import (
     StoreVersionError,
     UsageError,
 )
-from commonplace.locks import Lock
+from commonplace.locks import Lock, refuse_forked
 from commonplace.store import postings, rights
 from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
@@ -402,8 +403,10 @@ class Lease(Lock):
         self._holder = token_hex()
         self._threads = threading.Lock()
         self._ended: threading.Event | None = None
+        self._process = os.getpid()
 
     def acquire(self, timeout_s: float) -> bool:
+        refuse_forked(self._process, Path(self.place))
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=max(0.0, timeout_s)):
             return False
@@ -426,8 +429,9 @@ class Lease(Lock):
         if ended is None:
             return
         ended.set()
-        with suppress(StoreError):
-            self._run(_END)
+        if self._process == os.getpid():
+            with suppress(StoreError):
+                self._run(_END)
         self._threads.release()
 
     def is_held(self) -> bool:
@@ -467,6 +471,7 @@ class PostgresConnections(Connections):
         self.address = address
         self.place = str(address)
         self.path = Path(self.place)
+        self._process = os.getpid()
         self._free = threading.BoundedSemaphore(_CONNECTIONS)
         self._idle: list[_Connection] = []
         self._guard = threading.Lock()
@@ -617,8 +622,9 @@ class PostgresConnections(Connections):
         with self._guard:
             self._is_closed = True
             idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        if self._process == os.getpid():  # what was there before a fork is the parent's to close
+            for connection in idle:
+                connection.close()
 
     def __del__(self) -> None:
         with suppress(AttributeError):  # a constructor that failed
@@ -664,6 +670,7 @@ class PostgresConnections(Connections):
             is_new: none of those that were kept, for which the server may have gone.
         """
         self._refuse_closed()
+        refuse_forked(self._process, self.path)
         if not self._free.acquire(timeout=self.address.timeout_s):
             raise StoreBusyError(
                 f"all {_CONNECTIONS} connections to {self.address} were in use for {self.address.timeout_s:g} s",

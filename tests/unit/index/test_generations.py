@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index import writer as update
 from commonplace.index.chunks import ChunkFile
 from commonplace.index.contract import Scope
-from commonplace.index.files import MISSING
+from commonplace.index.files import MISSING, OpenFiles
 from commonplace.index.generations import Index
 from commonplace.ingest.index_update import bring_up_to_date
 from commonplace.ranking.bm25 import code_of
@@ -257,15 +259,36 @@ def test_a_closed_index_is_not_read(tmp_path: Path) -> None:
         index.reader()
 
 
-def test_a_forked_child_opens_the_index_for_itself(tmp_path: Path) -> None:
-    """A thread of its parent, which it does not have, may hold the lock of what it shares."""
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_opens_the_index_again_while_a_thread_of_its_parent_is_opening_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A web server forks its workers at any moment: the child must not wait for a thread that it does not have."""
     created(tmp_path).update([entry(1, "apple")], [], heads={"n": Head(1)})
-    parent = make(tmp_path).reader()
+    index = make(tmp_path)
+    is_opening, may_open = threading.Event(), threading.Event()
+
+    def wait(*arguments: Any) -> Any:
+        is_opening.set()
+        assert may_open.wait(60)
+        return OpenFiles(*arguments)
+
+    monkeypatch.setattr("commonplace.index.generations.OpenFiles", wait)
+    thread = threading.Thread(target=index.reader)
+    thread.start()
+    assert is_opening.wait(60)
     child = os.fork()
     if child == 0:
-        index = make(tmp_path)
-        os._exit(0 if index.reader() is not parent and held(index, "appl") == [1] else 1)
+        signal.alarm(60)
+        may_open.set()
+        with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
+            index.reader()
+        index.close()
+        os._exit(0 if held(make(tmp_path), "appl") == [1] else 1)
+    may_open.set()
+    thread.join()
     assert os.waitpid(child, 0)[1] == 0
+    assert held(index, "appl") == [1]
 
 
 def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What only the SQLite store can get wrong: files, versions, processes, threads that end, damage."""
+"""What only the SQLite store can get wrong: files, versions, processes, threads that end, forks, damage."""
 
 from __future__ import annotations
 
@@ -268,6 +268,23 @@ class TestSnapshots:
             store.close()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
 
+    def test_a_process_forked_inside_the_block_leaves_it_to_its_parent(self, tmp_path: Path) -> None:
+        """It must not roll back, or close, what its parent reads by."""
+        store = Store.open(make_store(tmp_path / "store.db"), create=False)
+        child = -1
+        with store.snapshot():
+            child = os.fork()
+            if child == 0:
+                with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
+                    store.change()
+            before = store.change() if child else 0
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert store.change() == before
+        assert store.check() == []
+        store.close()
+
 
 class TestProcessesAndThreads:
     def test_what_a_killed_writer_was_told_is_stored(self, tmp_path: Path) -> None:
@@ -394,16 +411,20 @@ class TestProcessesAndThreads:
         assert store.change() == 1
         store.close()
 
-    def test_a_forked_child_opens_the_store_for_itself(self, tmp_path: Path) -> None:
+    def test_a_forked_child_opens_the_store_again(self, tmp_path: Path) -> None:
         """SQLite's connections do not survive a fork; using them corrupts databases."""
         store = Store.create(tmp_path / "store.db")
         store.put_owners("n", [memory("a", "one")])
-        inherited = set(map(id, store._connections._open_pool()._idle))
+        inherited = list(store._connections._open_pool()._idle)
         child = os.fork()
         if child == 0:
+            with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
+                store.put_owners("n", [memory("b", "two")])
+            store.close()
             again = Store.open(tmp_path / "store.db", create=False)
             is_right = again.put_owners("n", [memory("b", "two")]) == 2 and again.change() == 2
-            is_right = is_right and inherited.isdisjoint(map(id, again._connections._open_pool()._idle))
+            is_right = is_right and not set(map(id, inherited)) & set(map(id, again._connections._open_pool()._idle))
+            again.close()
             os._exit(0 if is_right else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert store.put_owners("n", [memory("c", "three")]) == 3
