@@ -135,10 +135,13 @@ def take_over_notes(old: Path, new: Path) -> None:
     """Give the notes of a store that is replaced to the one that takes its place.
 
     Raises:
-        OSError: they cannot be copied.
+        OSError: they cannot be linked or copied.
     """
     for path in old.glob(_NOTE.format("*")):
-        shutil.copyfile(path, new / path.name, follow_symlinks=False)
+        try:
+            os.link(path, new / path.name, follow_symlinks=False)
+        except OSError:  # some file systems have no links; a copy is known as one
+            shutil.copyfile(path, new / path.name, follow_symlinks=False)
 
 
 class _Note:
@@ -146,12 +149,14 @@ class _Note:
 
     Attributes:
         is_live: another process holds it.
+        is_copy: it was copied from another store, whose processes may still use the draft.
     """
 
     def __init__(self, path: Path, descriptor: int, values: Mapping[str, Any], *, is_live: bool = False) -> None:
         self.path = path
         self.values = values
         self.is_live = is_live
+        self.is_copy = values.get("note") != os.fstat(descriptor).st_ino
         self._descriptor: int | None = descriptor
 
     @classmethod
@@ -161,7 +166,9 @@ class _Note:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if os.fstat(descriptor).st_nlink:
+                status = os.fstat(descriptor)
+                if status.st_nlink:
+                    values = {**values, "note": status.st_ino}
                     os.write(descriptor, json.dumps(values).encode())
                     os.fsync(descriptor)
                     sync(path.parent)
@@ -228,7 +235,9 @@ def _clear_files(path: Path, remove: bool) -> Draft | None:
         place = nearest.stat()
         is_there = nearest == base.parent and any(_files(base))
         is_same = nearest == base.parent and place.st_ino == note.values.get("directory")
-        if not is_there and not is_same and place.st_dev != note.values.get("device"):
+        if is_there and note.is_copy:
+            why = "may be written by a process that uses the store that this one was copied from"
+        elif not is_there and not is_same and place.st_dev != note.values.get("device"):
             # Where another disk is mounted than was, or none, that says nothing of what is on the right one.
             why = "cannot be looked for: the disk that it was written to is not mounted"
     except OSError as error:

@@ -179,6 +179,18 @@ def test_a_thread_of_this_process_is_alive_too(store: Path, out: Path) -> None:
     assert not file.exists()
 
 
+def test_a_copy_of_the_store_removes_nothing_of_the_original(store: Path, out: Path, tmp_path: Path) -> None:
+    """The note's copy is locked by nobody, and the writer may be alive."""
+    with draft(store, out / "b.zip") as base:
+        file = base.with_name(f"{base.name}.new")
+        file.write_text("")
+        shutil.copytree(store, tmp_path / "copy")
+        [found] = clear_drafts(tmp_path / "copy")
+        assert found.state == "unreachable"
+        assert "copied" in found.why
+        assert file.exists()
+
+
 @pytest.mark.parametrize(
     "named", ["b.zip", "b.zip.{other}", "../out/b.zip.{other}", "/", "", 7, None, "\0.{id}", "\ud800.{id}"]
 )
