@@ -509,7 +509,7 @@ class MemoryStore:
         Args:
             notes: what is noted of it, in the same transaction, about the store as a whole.
         """
-        with self._connections.writing() as db:
+        with self._connections.writing(namespace) as db:
             change = Change(db, namespace)
             if namespace not in change.spaces:
                 return 0
@@ -520,9 +520,10 @@ class MemoryStore:
                     if table.has_namespace:
                         drop(db, table.name, namespace=erased)
                 drop(db, "namespaces", number=erased)
-            whole = Change(db, WHOLE_STORE)
-            whole.put(*notes)
-            whole.finish()
+            with self._connections.writing_also(db, WHOLE_STORE):
+                whole = Change(db, WHOLE_STORE)
+                whole.put(*notes)
+                whole.finish()
             return int(gone)
 
     def graph(self, namespace: str) -> GraphReading:

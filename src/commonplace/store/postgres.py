@@ -550,9 +550,8 @@ class PostgresConnections(Connections):
         if namespace is None:
             begin.append(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
         else:
-            digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
             begin.append(f"SELECT pg_advisory_xact_lock_shared({_STORE_LOCK})")
-            begin.append(f"SELECT pg_advisory_xact_lock({int.from_bytes(digest, signed=True)})")
+            begin.append(_locking(namespace))
 
         def first(session: Session) -> None:
             session.ahead(ahead)
@@ -575,6 +574,13 @@ class PostgresConnections(Connections):
                 raise
             finally:
                 self._writing.discard(thread)
+
+    @contextmanager
+    def writing_also(self, db: Database, namespace: str) -> Iterator[None]:
+        assert isinstance(db, Session)
+        db.execute(_locking(namespace))
+        with db.within(rights.scope_of(namespace)):
+            yield
 
     def files(self) -> list[Path]:
         """Return none: the server decides where the data are."""
@@ -699,6 +705,12 @@ class PostgresConnections(Connections):
 _VERSIONS: Final = """
     SELECT max(version), coalesce((SELECT value FROM meta WHERE key = 'recall'), '0') FROM schema_versions
 """
+
+
+def _locking(namespace: str) -> str:
+    """Return the statement that takes the lock of a namespace's writers until the transaction ends."""
+    digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return f"SELECT pg_advisory_xact_lock({int.from_bytes(digest, signed=True)})"
 
 
 def refuse_other_version(db: Database, where: Address) -> None:

@@ -29,7 +29,7 @@ from commonplace.store import postings
 from commonplace.store.postgres import Address, Session, native
 from commonplace.store.schema import TABLES, VERSION, texts_of
 from commonplace.store.store import Store
-from commonplace.types import Embedding
+from commonplace.types import Embedding, Note
 
 
 @pytest.fixture
@@ -281,6 +281,8 @@ class TestConnections:
                 other.put_owners("n", [memory("a", "x")])
             with pytest.raises(StoreBusyError, match="stayed locked"):
                 other.erase_namespace("n")
+            assert other.erase_namespace("m", [Note("receipt", "r", 1.0, "{}")]) == 1
+        assert [note.id for note in one.notes("", "receipt")] == ["r"]
         assert other.put_owners("n", [memory("a", "x")]) == 1
         one.close()
         other.close()
