@@ -155,10 +155,15 @@ class Plan(Generic[R]):
         return tuple(sorted({memory.owner.id for memory in self.basis}))
 
     @property
+    def stated(self) -> tuple[Agent, tuple[str, ...], str, Urgency, dict[str, object]]:
+        """What `rules.new_issue` takes."""
+        notes = {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
+        return self.agent, self.memory_ids, self.action, self.urgency, notes
+
+    @property
     def issue(self) -> Issue:
         """The issue for it, not filed yet."""
-        notes = {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
-        return rules.new_issue(self.agent, self.memory_ids, self.action, self.urgency, notes)
+        return rules.new_issue(*self.stated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +429,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         """File an issue, unless an unfinished one is about the same; return its id, None if the plan is outdated."""
         if self._runtime.external is not None:
             self._count_operation()
-            return self._runtime.external.file(plan.issue)
+            return self._runtime.external.create(*plan.stated)
         known = self._runtime.store.ledger(self._runtime.namespace).unfinished(plan.agent, plan.memory_ids)
         if known is not None:
             return known.id

@@ -44,7 +44,7 @@ class BdLedger(Ledger):
         self._directory = directory
         self._timeout_s = timeout_s
 
-    def file(self, issue: Issue) -> str:
+    def _file(self, issue: Issue) -> str:
         for known in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
             if known.memory_ids == issue.memory_ids:
                 return known.id

@@ -132,10 +132,9 @@ class Ledger:
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
         """File an issue and return its id, or that of the agent's unfinished issue about the same memories."""
-        return self.file(rules.new_issue(agent, memory_ids, action, urgency, extra_data))
+        return self._file(rules.new_issue(agent, memory_ids, action, urgency, extra_data))
 
-    def file(self, issue: Issue) -> str:
-        """File a new issue and return its id, as `create` does."""
+    def _file(self, issue: Issue) -> str:
         with self._store.change_memories(self._namespace) as change:
             for id_ in issue.memory_ids:
                 if change.find(id_) is None:

@@ -99,6 +99,21 @@ def test_a_block_is_found_behind_quote_marks_and_indentation(prefix: str) -> Non
     assert unfence(f"before\n{bare}\nafter") == Unfenced("before\nafter", (item.text,))
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "rest"),
+    [
+        (">\n", "", ""),
+        ("", "\n>", ""),
+        (">\n>\n", "\n> >\n", ""),
+        ("> mine\n>\n", "\n>", "> mine"),
+        ("a >\n", "", "a >"),
+    ],
+)
+def test_lines_of_quote_marks_about_a_block_go_with_it(before: str, after: str, rest: str) -> None:
+    """Else a mark would be stored as what somebody said."""
+    assert unfence(f"{before}{fence([NOTE])}{after}").text == rest
+
+
 def test_a_block_is_found_with_the_line_breaks_of_windows() -> None:
     text = f"before\n{fence([NOTE])}\nafter".replace("\n", "\r\n")
     assert unfence(text) == Unfenced("before\r\nafter", (NOTE.text.replace("\r", ""),))
