@@ -178,7 +178,10 @@ class MinilmEmbedder:
         for layer in range(self.network.layers):
             first = 2 + layer * self.network.vectors
             own = vectors[first : first + self.network.vectors]
-            hidden = self._layer(layer, hidden, len(ids), own, scratch, adapter)
+            # Of a pair the mark before it is all that is asked for.
+            is_last = adapter is not None and layer == self.network.layers - 1
+            asked = ROWS_AT_ONCE if is_last else len(hidden)
+            hidden = self._layer(layer, hidden, len(ids), own, scratch, adapter, asked)
         return hidden[: len(ids)]
 
     def _embedded(self, ids: list[int]) -> Floats:
@@ -200,9 +203,16 @@ class MinilmEmbedder:
             return self._vectors
 
     def _layer(
-        self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Scratch, adapter: Adapter | None
+        self,
+        layer: int,
+        hidden: Floats,
+        count: int,
+        vectors: Floats,
+        scratch: Scratch,
+        adapter: Adapter | None,
+        asked: int,
     ) -> Floats:
-        """Return the next states of `count` tokens, whose place is that of `hidden`; rows behind them mean nothing."""
+        """Return the next states of the first `asked` rows, in their place; rows from `count` on mean nothing."""
         inner, width = self.network.inner, self.network.width
         parts = next((parts for parts in (2, 3, 4) if hidden.size * (width // parts) <= SMALL_PRODUCT), 1)
         step = -(-width // parts)
@@ -227,13 +237,13 @@ class MinilmEmbedder:
             found += biases[number]
             return found
 
-        query, key, value = (biased(hidden, number) for number in range(3))
+        out = hidden[:asked]
+        query, key, value = biased(out, 0), biased(hidden, 1), biased(hidden, 2)
         _attend(query[:count], key[:count], value[:count], self.network.heads)
         del key, value
         attended = biased(query, 3)
-        attended += hidden
+        attended += out
         _normalise(attended, norms[0], norms[1])
-        out = hidden  # whose place is free now
         np.add(attended, biases[4 + inner], out=out)
         for part in range(4, 4 + inner):
             wide = biased(attended, part)
@@ -258,11 +268,10 @@ def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
 
 def _attend(query: Floats, key: Floats, value: Floats, heads: int) -> None:
     """Put into the place of `query` what each token takes from the values, all heads beside each other."""
-    count, width = query.shape
-    by_head = (count, heads, width // heads)
+    width = query.shape[1]
     query *= np.float32((width // heads) ** -0.5)
-    queries, keys, values = (rows.reshape(by_head).transpose(1, 0, 2) for rows in (query, key, value))
-    step = max(1, SCORES_AT_ONCE // count**2)
+    queries, keys, values = (rows.reshape(-1, heads, width // heads).transpose(1, 0, 2) for rows in (query, key, value))
+    step = max(1, SCORES_AT_ONCE // (len(query) * len(key)))
     for some in (slice(first, first + step) for first in range(0, heads, step)):
         scores = queries[some] @ keys[some].transpose(0, 2, 1)
         scores -= scores.max(-1, keepdims=True)
