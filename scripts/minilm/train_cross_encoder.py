@@ -1,4 +1,4 @@
-"""Train the corrections with which the shipped transformer reads two memories and says whether the later one overtakes.
+"""Train the corrections with which the shipped transformer reads two memories: does the later overtake the earlier?
 
     PYTHONPATH=src:scripts python -m minilm.train_cross_encoder --out src/commonplace/models/data
 
@@ -6,11 +6,11 @@ The weights of the transformer stay as they ship; each square of them gets a cor
 "LoRA"). The training has two parts: the first reads families of statements alone (benchmarks/statements.txt), the
 second starts where it ended and reads a quarter of them, plain sentences (plain_statements.txt), messages
 (messages.txt) and whole stores (memory_stores.txt) with the pairs of which both hold. What ships is the mean of both
-states (Wortsman et al. 2022), which keeps what the first part learned. Every tenth family and every fifth store is held
-out, and measured on.
+states (Wortsman et al. 2022), which keeps what the first part learned. Last, a second score of the same state is fitted
+to what leaves a careful reader in doubt. Every tenth family and every fifth store is held out, and measured on.
 
-It needs PyTorch, which is no dependency of Commonplace, and takes an hour on two cores. `--first` starts from what an
-earlier run wrote after its first part.
+It needs PyTorch, which is no dependency of Commonplace, and takes an hour on two cores. `--first` and `--second` start
+from what an earlier run wrote after that part.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from commonplace.models.contract import TokenizedText
 from commonplace.models.cross_encoder import MANIFEST, SCHEMA, WEIGHTS
+from commonplace.models.cross_encoder import MAX_TOKENS as READ
 from commonplace.models.minilm import END, START, MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
 
@@ -41,6 +42,7 @@ BATCH = 32
 RATE = 1e-3
 MAX_TOKENS = 60
 """So many tokens of either text are read here, twice as many as where the result is used."""
+RIDGE, NEWTON_STEPS = 100.0, 20
 SMOOTHING = 0.02
 """Marks are taken to be wrong this often, so that no odds grow without end."""
 NEAREST, OTHERS = 5, 2
@@ -83,6 +85,10 @@ class CrossEncoder(nn.Module):  # type: ignore[misc] # PyTorch is no dependency
 
     def forward(self, ids: Tensor, is_newer: Tensor, is_there: Tensor) -> Tensor:
         """Return the log-odds of pairs, shape (n,), of their tokens, shape (n, tokens)."""
+        return self.states(ids, is_newer, is_there) @ self.score + self.bias
+
+    def states(self, ids: Tensor, is_newer: Tensor, is_there: Tensor) -> Tensor:
+        """Return the states of the marks before pairs, shape (n, width)."""
         network, width = self.network, self.network.width
         hidden = self.words[ids] + self.positions[: ids.shape[1]] + is_newer[..., None] * self.segment
         hidden = _norm(hidden, self.vectors[0], self.vectors[1])
@@ -108,11 +114,15 @@ class CrossEncoder(nn.Module):  # type: ignore[misc] # PyTorch is no dependency
                 wide = nn.functional.gelu(product(attended, part) + biases[part], approximate="tanh")
                 out = out + product(wide, part + network.inner)
             hidden = _norm(out, norms[2], norms[3])
-        return hidden[:, 0] @ self.score + self.bias
+        return hidden[:, 0]
 
-    def packed(self) -> bytes:
-        """Return the weights' file; its layout is stated in `commonplace.models.cross_encoder`."""
-        parts = (self.into, self.out, self.segment, self.score, self.bias)
+    def packed(self, doubt: Tensor) -> bytes:
+        """Return the weights' file; its layout is stated in `commonplace.models.cross_encoder`.
+
+        Args:
+            doubt: the weights of the score of doubt and its bias, shape (width + 1,).
+        """
+        parts = (self.into, self.out, self.segment, self.score, doubt[:-1], self.bias, doubt[-1:])
         return b"".join(part.detach().numpy().astype("<f2").tobytes() for part in parts)
 
 
@@ -210,8 +220,9 @@ def of_store(
 class Reader:
     """Makes batches of examples, of about the same length each."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_TOKENS) -> None:
         self._tokens = StaticEmbedder.load()
+        self._most = most
         self._ids: dict[str, list[int]] = {}
 
     def batches(self, examples: Iterable[Example], draw: random.Random) -> list[tuple[Tensor, ...]]:
@@ -239,7 +250,7 @@ class Reader:
 
     def _of(self, text: str) -> list[int]:
         if text not in self._ids:
-            self._ids[text] = self._tokens.tokenize(text)[:MAX_TOKENS].tolist()
+            self._ids[text] = self._tokens.tokenize(text)[: self._most].tolist()
         return self._ids[text]
 
 
@@ -271,6 +282,24 @@ def train(
                 total = 0.0
 
 
+def fit_doubt(model: CrossEncoder, examples: Sequence[Example], reader: Reader, draw: random.Random) -> Tensor:
+    """Return the weights of a logistic regression on the states of pairs, and its bias: whether a pair is in doubt."""
+    with torch.no_grad():
+        found = [(model.states(*inputs), chances == 0.5) for *inputs, chances in reader.batches(examples, draw)]
+    states, is_doubted = (torch.cat(some).double() for some in zip(*found, strict=True))
+    mean, spread = states.mean(0), states.std(0).clamp(min=0.01)
+    rows = torch.hstack([(states - mean) / spread, torch.ones(len(states), 1)])
+    weights = torch.zeros(rows.shape[1], dtype=torch.double)
+    for _ in range(NEWTON_STEPS):
+        chances = torch.sigmoid(rows @ weights)
+        slope = rows.T @ (chances - is_doubted) + RIDGE * weights
+        weights -= torch.linalg.solve(
+            (rows * (chances * (1 - chances))[:, None]).T @ rows + RIDGE * torch.eye(len(weights)), slope
+        )
+    plain = weights[:-1] / spread
+    return torch.hstack([plain, weights[-1] - plain @ mean]).float()
+
+
 def held_out(some: Sequence[Any], every: int) -> tuple[list[Any], list[Any]]:
     """Return what is trained with, and what is measured on."""
     return [each for place, each in enumerate(some) if place % every], list(some[::every])
@@ -298,6 +327,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, nargs=2, default=(3, 4))
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--first", type=Path)
+    parser.add_argument("--second", type=Path)
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     draw = random.Random(arguments.seed)  # noqa: S311 - no secret
@@ -337,13 +367,16 @@ def main() -> None:
         + of_stores(stores)
         for _ in range(arguments.epochs[1])
     ]
-    train(model, second, reader, draw, RATE / 2)
+    if arguments.second is None:
+        train(model, second, reader, draw, RATE / 2)
+    else:
+        model.load_state_dict(torch.load(arguments.second))
     print({name: measure(model, examples, reader, draw) for name, examples in tests.items()}, flush=True)
     after = model.state_dict()
     torch.save(after, arguments.out / "second.pt")
     model.load_state_dict({name: MEAN * after[name] + (1 - MEAN) * before[name] for name in after})
     print({name: measure(model, examples, reader, draw) for name, examples in tests.items()}, flush=True)
-    data = model.packed()
+    data = model.packed(fit_doubt(model, second[-1], Reader(READ), draw))
     document = {
         "schema": SCHEMA,
         "rank": RANK,

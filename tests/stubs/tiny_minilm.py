@@ -93,8 +93,8 @@ def write_corrections(directory: Path) -> dict[str, NDArray[np.float16]]:
         "into": (count, WIDTH, RANK),
         "out": (count, RANK, WIDTH),
         "segment": (WIDTH,),
-        "score": (WIDTH,),
-        "bias": (1,),
+        "scores": (2, WIDTH),
+        "biases": (2,),
     }
     parts = {name: chance.normal(0, 0.2, size).astype(np.float16) for name, size in sizes.items()}
     data = b"".join(part.astype("<f2").tobytes() for part in parts.values())

@@ -72,11 +72,15 @@ READING: Final = 0.1
 MIN_ODDS: Final = -4.0
 MAX_ODDS: Final = 1.0
 """… which are kept between these: a reading denies more than it affirms."""
-OF_FEW: Final = (0.32, 0.5, 0.2)
+OF_FEW: Final = (0.32, 0.4, 0.25)
 """Among `FEW` the rest of the value says little: so much, this share of the value, and so much for each unit of the
-log-odds; but for news of the same topic, which words tell better."""
+log-odds; …"""
+TERSE: Final = 12
+"""… but words tell better that two texts of so few tokens are news of one topic: "Ana moved to Braga", then to Faro."""
 DENIED: Final = -3.7
 """What a reading gives fewer log-odds is at most asked, however alike the two are."""
+DOUBTED: Final = -1.0
+"""What is read with more log-odds of doubt is asked, neither more nor less."""
 UNREAD: Final = 0.12
 """Where nothing is read so much is taken away."""
 MAX_READ: Final = 2
@@ -108,7 +112,7 @@ MAX_OF_FORM: Final = 6
 
 
 LogOdds = Callable[[Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]], NDArray[np.float32]]
-"""Returns how much tells that the second text of each pair overtakes the first; see `CrossEncoder`."""
+"""Returns how much tells that the second text of each pair overtakes the first, and of doubt; see `CrossEncoder`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +305,8 @@ def read(
     is_news = np.zeros(values.shape, dtype=np.bool_)
     if log_odds is None:
         return values - np.float32(UNREAD), is_news
-    is_few = (len(values) <= FEW) & ~_is_one_topic(said)
+    is_terse = said.lengths <= TERSE
+    is_few = (len(values) <= FEW) & ~(_is_one_topic(said) & is_terse & is_terse[:, np.newaxis])
     base, share, weight = (
         np.where(is_few, few, many).astype(np.float32) for few, many in zip(OF_FEW, (0, 1, READING), strict=True)
     )
@@ -311,11 +316,12 @@ def read(
     np.put_along_axis(is_read, likeliest, True, axis=0)
     at = older, newer = np.nonzero(is_read & is_candidate)
     pairs = zip(older.tolist(), newer.tolist(), strict=True)
-    odds = log_odds([(texts[first], texts[second]) for first, second in pairs])
+    odds, doubts = log_odds([(texts[first], texts[second]) for first, second in pairs]).T
     found = base[at] + share[at] * values[at] + weight[at] * np.clip(odds, MIN_ODDS, MAX_ODDS)
-    is_doubtful = (odds < DENIED) | said.is_open[newer]
+    found = np.where(doubts > DOUBTED, np.maximum(found, COMPETING), found)
+    is_asked = (odds < DENIED) | (doubts > DOUBTED) | said.is_open[newer]
     after = np.where(is_candidate, np.float32(-np.inf), values)
-    after[at] = np.where(is_doubtful, np.minimum(found, SETTLING - 0.01), found)
+    after[at] = np.where(is_asked, np.minimum(found, SETTLING - 0.01), found)
     is_news[at] = odds > 0
     return after, is_news
 

@@ -1,11 +1,11 @@
-"""Read two memories side by side and say how likely it is that the later one overtakes the earlier.
+"""Read two memories side by side: how likely the later one overtakes the earlier, and whether one should ask.
 
 A cross-encoder (Nogueira & Cho 2019) over the shipped transformer, whose weights stay as they are: each square of them
 gets a correction of low rank. scripts/minilm/train_cross_encoder.py made it, docs/model.md says of what.
 
 The directory holds `cross_encoder.json` (schema, rank, size and sha256) and `cross_encoder.bin`, float16,
 little-endian, without gaps: of each square, in the order of `minilm.bin`, width · rank, then of each rank · width; the
-segment and the weights of the score, each of the width; its bias.
+segment and the weights of both scores, each of the width; their biases.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class CrossEncoder:
         self._files.open()
         network = self._transformer.network
         count, width, rank = network.layers * network.squares, network.width, self._files.manifest
-        size, expected = self._files.stated[WEIGHTS][0], 2 * (2 * count * width * rank + 2 * width + 1)
+        size, expected = self._files.stated[WEIGHTS][0], 2 * (2 * count * width * rank + 3 * width + 2)
         if size != expected:
             what = f"model data {directory / MANIFEST} states {size} bytes for rank {rank}, which has {expected}"
             raise ModelError(what, remedy="reinstall Commonplace")
         data = np.frombuffer(self._files.read(WEIGHTS, size, 0), "<f2")
-        into, out, segment, score, bias = np.split(data, np.cumsum([count * width * rank] * 2 + [width] * 2))
+        into, out, segment, scores, biases = np.split(data, np.cumsum([count * width * rank] * 2 + [width, 2 * width]))
         self._adapter = Adapter(
             into.reshape(count, width, rank), out.reshape(count, rank, width), segment.astype(np.float32)
         )
-        self._score, self._bias = score.astype(np.float32), float(bias[0])
-        self._known: AgingCache[float] = AgingCache(CACHE)
+        self._scores, self._biases = scores.reshape(2, width).astype(np.float32), biases.astype(np.float32)
+        self._known: AgingCache[NDArray[np.float32]] = AgingCache(CACHE)
 
     @classmethod
     def load(cls) -> CrossEncoder:
@@ -64,26 +64,29 @@ class CrossEncoder:
         return shared(cls, SHIPPED)
 
     def log_odds(self, pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.float32]:
-        """Return how much tells that the second text of each pair overtakes the first, float32, shape (n,).
+        """Return log-odds, float32, shape (n, 2): that the second text of each pair overtakes the first, and of doubt.
+
+        There is doubt where a careful reader would ask which of the two is true: hearsay, or another value of what
+        cannot change.
 
         Args:
             pairs: token ids. Each takes 10 to 20 milliseconds, two on two processors hardly longer.
         """
         if len(pairs) < TOGETHER:
-            return np.array([self._read(pair) for pair in pairs], np.float32)
+            return np.array([self._read(pair) for pair in pairs], np.float32).reshape(-1, 2)
         from concurrent.futures import ThreadPoolExecutor  # many processes never read two
 
         with ThreadPoolExecutor(TOGETHER) as pool:
             return np.array(list(pool.map(self._read, pairs)), np.float32)
 
-    def _read(self, pair: tuple[NDArray[np.uint16], NDArray[np.uint16]]) -> float:
+    def _read(self, pair: tuple[NDArray[np.uint16], NDArray[np.uint16]]) -> NDArray[np.float32]:
         first, second = (text[:MAX_TOKENS] for text in pair)
         key = (first.tobytes(), second.tobytes())
         found = self._known.get(key)
         if found is None:
             state = self._transformer.read_pair(first.tolist(), second.tolist(), self._adapter)
-            found = float(state @ self._score) + self._bias
-            self._known.put(key, found, 200 + first.nbytes + second.nbytes)
+            found = self._scores @ state + self._biases
+            self._known.put(key, found, 300 + first.nbytes + second.nbytes)
         return found
 
 

@@ -27,7 +27,7 @@ SAID = {
     "water": "The garden needs water in the evening.",
 }
 NEWS = "Deployments go out on Fridays now."
-UNSURE = "Deployments go out with the other team."
+UNSURE = "Deployments go out in the evening."
 
 
 @pytest.fixture
@@ -161,12 +161,12 @@ def test_who_remembers_while_another_thread_judges_does_not_wait_for_it(
 
 
 def test_what_may_overtake_is_followed_and_asked(book: Engine) -> None:
-    book.remember(UNSURE, id="team")
-    assert links(book) == [("team", CONFLICTS, "days")]
-    assert asked(book) == [["days", "team"]]
-    assert [each.ids for each in book.health().findings] == [("days", "team")]
-    assert book.recall("when do deployments go out").hits[1].superseded_by == "team"
-    book.archive("team")
+    book.remember(UNSURE, id="evening")
+    assert links(book) == [("evening", CONFLICTS, "days")]
+    assert asked(book) == [["days", "evening"]]
+    assert [each.ids for each in book.health().findings] == [("days", "evening")]
+    assert book.recall("when do deployments go out").hits[1].superseded_by == "evening"
+    book.archive("evening")
     assert asked(book) == []
 
 
@@ -241,9 +241,9 @@ def test_what_a_person_links_decides(book: Engine, ends: tuple[str, str], type_:
 
 
 def test_other_links_settle_nothing(book: Engine) -> None:
-    book.remember(UNSURE, id="team")
-    book.link("team", "days", "because")
-    assert asked(book) == [["days", "team"]]
+    book.remember(UNSURE, id="evening")
+    book.link("evening", "days", "because")
+    assert asked(book) == [["days", "evening"]]
 
 
 def test_what_was_believed_before_and_after_it_was_judged_is_known(book: Engine) -> None:

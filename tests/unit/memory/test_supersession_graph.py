@@ -99,11 +99,11 @@ def test_what_a_person_answers_in_a_review_ends_it(tmp_path: Path) -> None:
 
 
 def test_what_a_rule_linked_ends_nothing(tmp_path: Path) -> None:
-    """The rule is wrong too often for a silent end: a cousin moved, and nobody else."""
+    """The rule is wrong too often for a silent end: a quiet door is no new home."""
     with commonplace.open(tmp_path / "other", clock=Clock()) as book:
         book.remember("I live in Tampere, top floor, and the wind sings through the balcony door.", at="2026-01-01")
-        book.remember("My cousin Eero just moved to Oulu and got the same singing balcony door.", at="2026-02-01")
-        assert {link.origin for link in book.links()} == {RULE}
+        book.remember("The balcony door in Oulu is quiet, and I no longer miss the old one.", at="2026-02-01")
+        assert [(link.type, link.origin) for link in book.links()] == [(SUPERSEDES, RULE)]
         [fact] = [each for each in book.graph.search_edges("Tampere", 5) if each.target_name == "Tampere"]
         assert fact.valid_to is None
 

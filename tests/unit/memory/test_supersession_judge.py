@@ -19,6 +19,7 @@ from commonplace.dataclasses import replace
 from commonplace.memory.supersession import (
     CHANGE,
     COMPETING,
+    DOUBTED,
     FEW,
     LENGTH,
     MAX_CHANGE_LENGTH,
@@ -32,6 +33,7 @@ from commonplace.memory.supersession import (
     SETTLING,
     SHARED,
     TALK,
+    TERSE,
     TOPIC,
     TOPICS,
     UNREAD,
@@ -154,21 +156,25 @@ def test_words_of_change_and_shared_words_count() -> None:
     assert judge(turns)[0, 1] == pytest.approx(plain), "talk comes back to the same words"
 
 
+def odds(value: float, doubt: float = DOUBTED, asked: list[tuple[int, int]] | None = None) -> LogOdds:
+    """Return what gives every pair these log-odds, and notes the first tokens of the pairs."""
+
+    def answer(pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.float32]:
+        if asked is not None:
+            asked.extend((int(older[0]), int(newer[0])) for older, newer in pairs)
+        return np.array([[value, doubt]] * len(pairs), np.float32).reshape(-1, 2)
+
+    return answer
+
+
 def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     """Among few memories it decides more than all else; the second is read against the first, in that order."""
     said, asked = about_two_things(times=[1.0, 2.0, 3.0]), []
     texts = [np.array([word], np.uint16) for word in (7, 8, 9)]
 
-    def odds(value: float) -> LogOdds:
-        def answer(pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.float32]:
-            asked.extend((int(older[0]), int(newer[0])) for older, newer in pairs)
-            return np.full(len(pairs), value, np.float32)
-
-        return answer
-
-    def after(value: float, log_odds: float) -> float:
+    def after(value: float, log_odds: float, doubt: float = DOUBTED) -> float:
         values = np.where(np.isfinite(judge(said)), np.float32(value), np.float32(-np.inf))
-        found, is_news = read(said, values, texts, odds(log_odds))
+        found, is_news = read(said, values, texts, odds(log_odds, doubt, asked))
         assert is_news[0, 1] == (log_odds > 0)
         return float(found[0, 1])
 
@@ -179,9 +185,17 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     assert after(0.6, -9) == pytest.approx(base + share * 0.6 + weight * MIN_ODDS)
     assert COMPETING < after(5, -9) < SETTLING, "what is denied is asked at most"
     assert after(-2, 0) == -2, "no reading would lift it far enough"
-    news = about_two_things(times=[1.0, 2.0, 3.0], changes=[0, 1, 0], topics=[3, 2, 0])
-    found, _ = read(news, judge(news), texts, odds(-1))
-    assert found[0, 1] == pytest.approx(judge(news)[0, 1] - READING), "words tell better of news of the same topic"
+    assert after(0.6, -9, DOUBTED + 0.1) == pytest.approx(COMPETING), "what leaves a reader in doubt is asked"
+    assert COMPETING < after(5, 9, DOUBTED + 0.1) < SETTLING, "and not settled, however surely it reads as news"
+    assert after(-2, 0, DOUBTED + 0.1) == -2, "of things that are not near nothing is read"
+    for length in (TERSE, TERSE + 1):
+        news = about_two_things(
+            times=[1.0, 2.0, 3.0], changes=[0, 1, 0], topics=[3, 2, 0], lengths=[TERSE, length, TERSE]
+        )
+        value = judge(news)[0, 1]
+        found, _ = read(news, judge(news), texts, odds(-1))
+        expected = value - READING if length == TERSE else base + share * value - weight
+        assert found[0, 1] == pytest.approx(expected), "words tell better of terse news of one topic"
 
 
 def test_among_many_memories_a_reading_adds_to_what_words_and_vectors_tell() -> None:
@@ -189,8 +203,8 @@ def test_among_many_memories_a_reading_adds_to_what_words_and_vectors_tell() -> 
     values = np.full((FEW + 1, FEW + 1), -np.inf, np.float32)
     values[0, 1] = 0.6
     texts = [np.array([7], np.uint16)] * len(values)
-    for odds, expected in ((-9, MIN_ODDS), (-1, -1), (0.5, 0.5), (9, MAX_ODDS)):
-        found, _ = read(said, values, texts, lambda pairs, odds=odds: np.full(len(pairs), odds, np.float32))
+    for log_odds, expected in ((-9, MIN_ODDS), (-1, -1), (0.5, 0.5), (9, MAX_ODDS)):
+        found, _ = read(said, values, texts, odds(log_odds))
         assert found[0, 1] == pytest.approx(0.6 + READING * expected)
 
 
@@ -199,7 +213,7 @@ def test_what_is_only_hearsay_is_asked_at_most() -> None:
     said = replace(about_two_things(times=[1.0, 2.0, 3.0]), is_open=np.array([False, True, False]))
     assert judge(said)[0, 1] == -np.inf, "words alone cannot tell it from a plan"
     texts = [np.array([7], np.uint16)] * 3
-    found, _ = read(said, judge(said, is_read=True), texts, lambda pairs: np.full(len(pairs), 3, np.float32))
+    found, _ = read(said, judge(said, is_read=True), texts, odds(3))
     assert COMPETING < found[0, 1] < SETTLING
 
 
@@ -208,14 +222,9 @@ def test_of_all_that_a_memory_may_overtake_the_two_likeliest_are_read() -> None:
     said = statements(*(f"The {word} is on Pier Street." for word in ("office", "studio", "archive", "press")))
     values = np.full((4, 4), -np.inf, np.float32)
     values[:3, 3] = [0.6, 0.8, 0.7]
-    asked = []
-
-    def odds(pairs: Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.float32]:
-        asked.extend(int(older[0]) for older, _ in pairs)
-        return np.zeros(len(pairs), np.float32)
-
-    found, _ = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds)
-    assert sorted(asked) == [1, 2]
+    asked: list[tuple[int, int]] = []
+    found, _ = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds(0, asked=asked))
+    assert sorted(asked) == [(1, 3), (2, 3)]
     assert np.isfinite(found[:3, 3]).tolist() == [False, True, True]
 
 
