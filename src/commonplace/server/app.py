@@ -45,7 +45,7 @@ from commonplace.server.access import SECURITY_HEADERS, Access, Caller
 from commonplace.server.mcp import serve_mcp
 from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.problems import Problem, problem_of, response_of
-from commonplace.server.routes import OPERATIONS, Operation
+from commonplace.server.routes import MAX_KEY_CHARACTERS, OPERATIONS, Operation
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -54,7 +54,6 @@ _BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 PREFIX: Final = "/v1"
 JSON_TYPE: Final = "application/json"
 MAX_DEPTH: Final = 64
-MAX_KEY_CHARACTERS: Final = 200
 PROBLEMS_LISTED: Final = 5
 MAX_WORKERS: Final = 8
 MAX_IMPORT_BYTES: Final = 4 * 1024**3

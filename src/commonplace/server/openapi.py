@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 import commonplace
 from commonplace.dataclasses import fields, is_dataclass
 from commonplace.server.problems import MEDIA_TYPE, STATUSES, TYPE_PREFIX
-from commonplace.server.routes import OPERATIONS, Operation, Schema, section
+from commonplace.server.routes import MAX_KEY_CHARACTERS, OPERATIONS, Operation, Parameter, Schema, section
 
 _DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call of the Python interface.
 
@@ -66,10 +66,7 @@ def document() -> dict[str, Any]:
                     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
                 }
             },
-            "schemas": {
-                **{name: _described(each) for name, each in schemas.components.items()},
-                "ProblemDetails": problem,
-            },
+            "schemas": {**schemas.components, "ProblemDetails": problem},
         },
     }
 
@@ -94,39 +91,33 @@ def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]
     if operation.file and operation.verb == "POST":
         form["requestBody"] = {"required": True, "content": _LINES}
     elif operation.body_schema is not None:
-        body = _described(operation.body_schema)
-        is_required = bool(body["required"])
-        form["requestBody"] = {"required": is_required, "content": {"application/json": {"schema": body}}}
+        body = operation.body_schema
+        properties = {name: _described(each, each.get("description", "")) for name, each in body["properties"].items()}
+        content = {"application/json": {"schema": body | {"properties": properties}}}
+        form["requestBody"] = {"required": bool(body["required"]), "content": content}
     return form
 
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    found = []
-    for each in operation.parameters:
-        if each.place != "body":
-            is_required = each.place == "path" or each.is_required
-            one = {"name": each.name, "in": each.place, "required": is_required, "schema": each.schema}
-            described = operation.descriptions.get(each.name)
-            found.append(one | ({"description": _as_json(described)} if described else {}))
     text, in_path = {"type": "string"}, "{namespace}" in operation.path
-    place = "path" if in_path else "query"
-    found.append({"name": "namespace", "in": place, "required": in_path, "schema": text})
+    found = [each for each in operation.parameters if each.place != "body"]
+    found.append(Parameter("namespace", "path" if in_path else "query", text, in_path))
     if operation.takes_key:
-        key = {"type": "string", "minLength": 1, "maxLength": 200}
-        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
+        key = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARACTERS}
+        found.append(Parameter("Idempotency-Key", "header", key, is_required=False))
     if operation.takes_version:
-        described = "Change the memory only while its ETag is this one."
-        one = {"name": "If-Match", "in": "header", "required": False, "schema": text}
-        found.append(one | {"description": described})
-    return found
+        about = "Change the memory only while its ETag is this one."
+        found.append(Parameter("If-Match", "header", text, is_required=False, description=about))
+    return [
+        _described(
+            {"name": each.name, "in": each.place, "required": each.is_required, "schema": each.schema}, each.description
+        )
+        for each in found
+    ]
 
 
-def _described(schema: Schema) -> Schema:
-    properties = {
-        name: one | ({"description": _as_json(one["description"])} if "description" in one else {})
-        for name, one in schema.get("properties", {}).items()
-    }
-    return schema | ({"properties": properties} if properties else {})
+def _described(form: dict[str, Any], text: str) -> dict[str, Any]:
+    return form | ({"description": _as_json(text)} if text else {})
 
 
 def _as_json(text: str) -> str:
@@ -269,7 +260,7 @@ class ResponseSchemas:
                 members = dict(_members(kind))
                 about = section(kind, "Attributes") if is_dataclass(kind) else {}
                 properties = {
-                    member.rstrip("?"): self._schema(each) | ({"description": about[member]} if member in about else {})
+                    member.rstrip("?"): _described(self._schema(each), about.get(member, ""))
                     for member, each in members.items()
                 }
                 required = [member for member in members if not member.endswith("?")]

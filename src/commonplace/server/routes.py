@@ -34,6 +34,7 @@ _LONG: Final = frozenset({
     "index_knowledge", "delete_knowledge", "index", "consolidate", "undo_consolidation", "process_issue", "health",
     "communities", "forget", "forget_memory", "forget_namespace", "gc", "page_doctor",
 })  # fmt: skip
+MAX_KEY_CHARACTERS: Final = 200
 SMALL_BODY: Final = 16 * 1024
 """In bytes: memories in a body of this size are stored within about a second."""
 MAX_PAGE: Final = 1_000
@@ -61,12 +62,13 @@ TYPES: Final[Mapping[str, Schema]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An argument of an operation: its place in a request, its JSON Schema, and whether it is required."""
+    """What a client may send with an operation: its place in a request, its JSON Schema, and what is said of it."""
 
     name: str
-    place: Literal["path", "query", "body"]
+    place: Literal["path", "query", "body", "header"]
     schema: Schema
     is_required: bool
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Operation:
         for one in list(inspect.signature(self.function).parameters.values())[1:]:
             if one.name in self.fixed or one.name in (_VERSION, self.file):
                 continue
-            annotation = str(one.annotation)
+            annotation, about = str(one.annotation), self.descriptions.get(one.name, "")
             schema = dict(TYPES[annotation.removesuffix(" | None")])
             if annotation.endswith(" | None"):
                 kinds = schema["type"]
@@ -142,9 +144,9 @@ class Operation:
             if not is_required and one.default is not None:
                 schema["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
             if one.name in in_path:
-                found.append(Parameter(one.name, "path", {"type": "string"}, is_required=True))
+                found.append(Parameter(one.name, "path", {"type": "string"}, is_required=True, description=about))
             else:
-                found.append(Parameter(one.name, elsewhere, schema, is_required))
+                found.append(Parameter(one.name, elsewhere, schema, is_required, about))
         return tuple(found)
 
     @cached_property
@@ -159,11 +161,10 @@ class Operation:
 
     def _object(self, *places: str) -> Schema:
         taken = [each for each in self.parameters if each.place in places]
-        descriptions = self.descriptions
         return {
             "type": "object",
             "properties": {
-                each.name: each.schema | ({"description": text} if (text := descriptions.get(each.name)) else {})
+                each.name: each.schema | ({"description": each.description} if each.description else {})
                 for each in taken
             },
             "required": [each.name for each in taken if each.is_required],
