@@ -35,7 +35,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import iso
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.json_values import plain, read_json
 from commonplace.logs import LineFile
 from commonplace.mcp.schema import Schema, integers, problems
@@ -390,8 +390,7 @@ def _answer(
         if key is None:
             return _json(operation.run(engine, arguments), operation)
         if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
-            message = f"Idempotency-Key has {len(key)} characters"
-            raise Problem(400, "invalid-request", message, remedy=f"give 1 to {MAX_KEY_CHARACTERS}")
+            raise UsageError(f"Idempotency-Key has {len(key)} characters", remedy=f"give 1 to {MAX_KEY_CHARACTERS}")
         same = json.dumps([caller.name, operation.id, arguments], sort_keys=True, default=str)
         return service.once(engine, key, same, lambda: _json(operation.run(engine, arguments), operation))
 
@@ -433,13 +432,12 @@ def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) 
     arguments |= {name: unquote(value) for name, value in request.path_params.items() if name != "namespace"}
     schema = operation.argument_schema
     if wrong := list(islice(problems(arguments, schema), PROBLEMS_LISTED)):
-        raise Problem(400, "invalid-request", "; ".join(wrong), remedy=f"see {PREFIX}/openapi.json")
+        raise UsageError("; ".join(wrong), remedy=f"see {PREFIX}/openapi.json")
     version = request.headers.get("if-match") if operation.takes_version else None
     if version is not None:
         bare = version.strip().strip('"')
         if not bare.isdecimal():
-            message = f"If-Match is {version!r:.80}"
-            raise Problem(400, "invalid-request", message, remedy='give the ETag of a memory, as "3"')
+            raise UsageError(f"If-Match is {version!r:.80}", remedy='give the ETag of a memory, as "3"')
         arguments["if_version"] = int(bare)
     checked: dict[str, Any] = integers(arguments, schema)
     return checked
