@@ -186,7 +186,7 @@ def _whole(names: Iterable[str]) -> list[str]:
 
 
 def _doubles(named: Named) -> set[str]:
-    """Return a key for each name that is a part of another one here."""
+    """Return a key for each name that is a part of another one here: of several the first, which is near enough."""
     found = set()
     for form, name in named.items():
         wholes = [other for other, whole in named.items() if _is_part(name, whole)]

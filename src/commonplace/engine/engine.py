@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
@@ -114,6 +115,7 @@ class Engine:
         self.namespace = runtime.namespace
         self.settings = runtime.settings
         self._runtime = runtime
+        self._process = os.getpid()
 
     # Made when they are first asked for, which a process that only recalls never does.
 
@@ -179,7 +181,9 @@ class Engine:
         return Engine(self._runtime.in_namespace(namespace, settings, is_served=is_served))
 
     def close(self) -> None:
-        """Close the engine; closing twice is harmless."""
+        """Close the engine; closing twice is harmless, and in a forked child all is left to the parent."""
+        if self._process != os.getpid():
+            return
         if "graph" in self.__dict__:  # made when it is asked for
             self.graph.close()
         if "_knowledge_api" in self.__dict__:

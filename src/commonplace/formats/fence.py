@@ -106,10 +106,13 @@ def unfence(text: str) -> Unfenced:
 
 def _without_blank_end(text: str) -> str:
     """Return a text without the lines at its end that have quote marks at most."""
-    lines = text.split("\n")
-    while lines and not lines[-1].strip(" \t>\r"):
-        lines.pop()
-    return "\n".join(lines).rstrip()
+    end = len(text)
+    while end:
+        start = text.rfind("\n", 0, end) + 1
+        if text[start:end].strip(" \t>\r"):
+            return text[:end].rstrip()
+        end = max(start - 1, 0)
+    return ""
 
 
 def _attribute(value: str) -> str:

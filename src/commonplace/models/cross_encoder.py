@@ -74,10 +74,13 @@ class CrossEncoder:
         """
         if len(pairs) < TOGETHER:
             return np.array([self._read(pair) for pair in pairs], np.float32).reshape(-1, 2)
-        from concurrent.futures import ThreadPoolExecutor  # many processes never read two
+        try:
+            from concurrent.futures import ThreadPoolExecutor  # many processes never read two
 
-        with ThreadPoolExecutor(TOGETHER) as pool:
-            return np.array(list(pool.map(self._read, pairs)), np.float32)
+            with ThreadPoolExecutor(TOGETHER) as pool:
+                return np.array(list(pool.map(self._read, pairs)), np.float32)
+        except RuntimeError:  # the interpreter is ending, and starts no thread
+            return np.array([self._read(pair) for pair in pairs], np.float32)
 
     def _read(self, pair: tuple[NDArray[np.uint16], NDArray[np.uint16]]) -> NDArray[np.float32]:
         first, second = (text[:MAX_TOKENS] for text in pair)

@@ -167,7 +167,7 @@ class ConsolidationSettings:
     """Background agents."""
 
     auto_threshold: float = setting(0.9, "confidence from which an agent acts", 0.0, 1.0)
-    log_threshold: float = setting(0.7, "confidence from which an agent acts; below, an issue waits", 0.0, 1.0)
+    log_threshold: float = setting(0.7, "confidence to act and note details; below, an issue waits", 0.0, 1.0)
     rate_limit: int = setting(100, "maximum changes and issues a minute, all processes; 0: no limit", 0, 1_000_000)
 
 

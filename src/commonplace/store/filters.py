@@ -28,7 +28,7 @@ _CLASSES: Final = {
     "cntrl": "\x00-\x1f\x7f",
     "graph": '"-~!',
     "print": " -~",
-    "punct": '"-/:-@[-`{-~!',
+    "punct": '"-.:-@[-`{-~!',  # without "/", at which a pattern is cut first
 }
 """What pathspec does not know of a bracket, as ranges; none begins with `!`, which would negate the bracket."""
 

@@ -660,14 +660,19 @@ class PostgresConnections(Connections):
                 yield session
                 return
             finally:
-                session.close()
-                with self._guard:
-                    is_kept = not connection.closed and not self._is_closed
-                    if is_kept:
-                        self._idle.append(connection)
-                if not is_kept:
-                    connection.close()
-                self._free.release()
+                if self._process == os.getpid():  # else it is the parent's
+                    self._give_back(session)
+
+    def _give_back(self, session: Session) -> None:
+        session.close()
+        connection = session.connection
+        with self._guard:
+            is_kept = not connection.closed and not self._is_closed
+            if is_kept:
+                self._idle.append(connection)
+        if not is_kept:
+            connection.close()
+        self._free.release()
 
     def _take(self, *, is_new: bool = False) -> _Connection:
         """Return a connection, which is to be given back.
@@ -676,7 +681,6 @@ class PostgresConnections(Connections):
             is_new: none of those that were kept, for which the server may have gone.
         """
         self._refuse_closed()
-        refuse_forked(self._process, self.path)
         if not self._free.acquire(timeout=self.address.timeout_s):
             raise StoreBusyError(
                 f"all {_CONNECTIONS} connections to {self.address} were in use for {self.address.timeout_s:g} s",
@@ -698,6 +702,7 @@ class PostgresConnections(Connections):
             raise
 
     def _refuse_closed(self) -> None:
+        refuse_forked(self._process, self.path)
         if self._is_closed:
             raise StoreError(f"the store {self.address} is closed", remedy="open it again")
 

@@ -100,6 +100,24 @@ def test_a_closed_store_that_was_deleted_is_closed(tmp_path: Path) -> None:
         store.put_owners("n", one("a"))
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_leaves_an_engine_to_its_parent(tmp_path: Path) -> None:
+    """What it says in the end must not be that the parent's store is none of its own."""
+    with commonplace.open(tmp_path / "store") as engine:
+        engine.remember("Tea is at four.")
+        engine.recall("tea")
+        child = os.fork()
+        if child == 0:
+            is_quiet = False
+            with suppress(CommonplaceError):
+                engine.close()
+                is_quiet = True
+            os._exit(0 if is_quiet else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        engine.remember("Coffee is at ten.")
+        assert len(engine.list()) == 2
+
+
 def test_a_place_that_may_not_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can tell then whether the store is still there."""
     path = tmp_path / "store.db"

@@ -287,6 +287,7 @@ def test_an_ignore_file_that_is_a_pipe_says_nothing(tmp_path: Path, name: str) -
         ("[[:foo]*.md", ["[.md", "f.md"]),
         ("[[:digit:][:foo:]]*.md", []),
         ("[[:digit:][:upper:]].md", ["0.md", "Z.md"]),
+        ("[[:punct:]].md", ["[.md"]),
         ("[[:graph:]].md", ["0.md", "Z.md", "[.md", "b.md", "f.md"]),
         ("[[:cntrl:]].md", []),
         ("[[:print:]]f.md", [" f.md"]),

@@ -11,8 +11,10 @@ from tests.stubs.tiny_minilm import HEADS, LAYERS, SQUARES, WORDS
 
 from commonplace.errors import ModelError
 from commonplace.models import cross_encoder
+from commonplace.memory.supersession import DOUBTED
 from commonplace.models.cross_encoder import MANIFEST, MAX_TOKENS, WEIGHTS, CrossEncoder
 from commonplace.models.minilm import END, START, MinilmEmbedder
+from commonplace.models.static import StaticEmbedder
 
 OLDER, NEWER = np.array([2003, 3899, 2023], np.uint16), np.array([2175, 2003], np.uint16)
 
@@ -67,6 +69,30 @@ def test_of_long_texts_the_beginning_is_read() -> None:
     for cut in ((long[:MAX_TOKENS], NEWER), (OLDER, long[:MAX_TOKENS])):
         whole = tuple(long if len(text) == MAX_TOKENS else text for text in cut)
         assert CrossEncoder.load().log_odds([whole]).tolist() == reader.log_odds([cut]).tolist()
+
+
+def test_another_value_of_what_cannot_change_leaves_doubt_and_plain_news_does_not() -> None:
+    ids = StaticEmbedder.load().tokenize
+    pairs = [
+        ("Mira was born on 3 May 1990.", "Mira was born on 5 May 1990."),
+        ("Deployments go out on Thursdays.", "Deployments go out on Fridays now."),
+    ]
+    birth, days = CrossEncoder.load().log_odds([(ids(older), ids(newer)) for older, newer in pairs])
+    assert birth[1] > DOUBTED > days[1]
+    assert days[0] > 0
+
+
+def test_pairs_are_read_while_the_interpreter_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent may save its last memory when no thread can be started any more."""
+    tiny_minilm.write(tmp_path)
+    pairs = [(NEWER, OLDER), (OLDER, NEWER)]
+    before = CrossEncoder(tmp_path).log_odds(pairs).tolist()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", fail)
+    assert CrossEncoder(tmp_path).log_odds(pairs).tolist() == before
 
 
 def test_no_pair_has_no_odds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 from collections.abc import Iterator
@@ -264,6 +265,25 @@ class TestConnections:
             thread.join()
         assert store.counts()["owners"] == 8
         assert store.check() == []
+        store.close()
+
+    @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+    def test_a_process_forked_inside_a_snapshot_leaves_it_to_its_parent(self, dsn: str) -> None:
+        """It must neither read by what its parent reads by, nor end its transaction."""
+        store = opened(dsn)
+        store.put_owners("n", [memory("a", "x")])
+        child = -1
+        with store.snapshot():
+            child = os.fork()
+            if child == 0:
+                with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
+                    store.change()
+            before = (store.namespaces(), store.counts()) if child else ()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert (store.namespaces(), store.counts()) == before
+        assert before[0] == ["n"]
         store.close()
 
     def test_an_exhausted_pool_is_a_busy_store(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
