@@ -10,8 +10,8 @@ from tests.stubs import tiny_minilm
 from tests.stubs.tiny_minilm import HEADS, LAYERS, SQUARES, WORDS
 
 from commonplace.errors import ModelError
-from commonplace.models import cross_encoder
 from commonplace.memory.supersession import DOUBTED
+from commonplace.models import cross_encoder
 from commonplace.models.cross_encoder import MANIFEST, MAX_TOKENS, WEIGHTS, CrossEncoder
 from commonplace.models.minilm import END, START, MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
