@@ -661,11 +661,10 @@ class PostgresConnections(Connections):
                 return
             finally:
                 if self._process == os.getpid():  # else it is the parent's
-                    self._give_back(session)
+                    session.close()
+                    self._give_back(connection)
 
-    def _give_back(self, session: Session) -> None:
-        session.close()
-        connection = session.connection
+    def _give_back(self, connection: _Connection) -> None:
         with self._guard:
             is_kept = not connection.closed and not self._is_closed
             if is_kept:
