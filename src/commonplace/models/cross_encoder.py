@@ -70,7 +70,7 @@ class CrossEncoder:
         cannot change.
 
         Args:
-            pairs: token ids. Each takes 10 to 20 milliseconds, two on two processors hardly longer.
+            pairs: token ids. Each takes 10 to 20 milliseconds, two on two processors a quarter longer.
         """
         if len(pairs) < TOGETHER:
             return np.array([self._read(pair) for pair in pairs], np.float32).reshape(-1, 2)
