@@ -77,8 +77,10 @@ OF_FEW: Final = (0.32, 0.4, 0.25)
 log-odds; …"""
 TERSE: Final = 12
 """… but words tell better that two texts of so few tokens are news of one topic: "Ana moved to Braga", then to Faro."""
-DENIED: Final = -3.7
-"""What a reading gives fewer log-odds is at most asked, however alike the two are."""
+DENIED: Final = -2.0
+IGNORED: Final = -3.0
+"""What a reading gives fewer log-odds is at most asked, however alike the two are, or neither; but of news that follows
+news, each with a word of change, it has learned nothing."""
 DOUBTED: Final = -1.0
 """What is read with more log-odds of doubt is asked, neither more nor less."""
 UNREAD: Final = 0.12
@@ -318,8 +320,10 @@ def read(
     pairs = zip(older.tolist(), newer.tolist(), strict=True)
     odds, doubts = log_odds([(texts[first], texts[second]) for first, second in pairs]).T
     found = base[at] + share[at] * values[at] + weight[at] * np.clip(odds, MIN_ODDS, MAX_ODDS)
+    is_known = (said.changes[older] == 0) | (said.changes[newer] == 0)
+    found = np.where(is_known & (odds < IGNORED), np.float32(-np.inf), found)
     found = np.where(doubts > DOUBTED, np.maximum(found, COMPETING), found)
-    is_asked = (odds < DENIED) | (doubts > DOUBTED) | said.is_open[newer]
+    is_asked = (is_known & (odds < DENIED)) | (doubts > DOUBTED) | said.is_open[newer]
     after = np.where(is_candidate, np.float32(-np.inf), values)
     after[at] = np.where(is_asked, np.minimum(found, SETTLING - 0.01), found)
     is_news[at] = odds > 0

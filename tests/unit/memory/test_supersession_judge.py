@@ -182,8 +182,8 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     assert after(0.6, 0.5) == pytest.approx(base + share * 0.6 + weight * 0.5)
     assert set(asked) == {(7, 8)}
     assert after(0.6, 9) == pytest.approx(base + share * 0.6 + weight * MAX_ODDS)
-    assert after(0.6, -9) == pytest.approx(base + share * 0.6 + weight * MIN_ODDS)
-    assert COMPETING < after(5, -9) < SETTLING, "what is denied is asked at most"
+    assert COMPETING < after(5, -2.5) < SETTLING, "what is denied is asked at most"
+    assert after(5, -3.5) == -np.inf, "what is denied outright is not asked"
     assert after(-2, 0) == -2, "no reading would lift it far enough"
     assert after(0.6, -9, DOUBTED + 0.1) == pytest.approx(COMPETING), "what leaves a reader in doubt is asked"
     assert COMPETING < after(5, 9, DOUBTED + 0.1) < SETTLING, "and not settled, however surely it reads as news"
@@ -204,8 +204,10 @@ def test_among_many_memories_a_reading_adds_to_what_words_and_vectors_tell() -> 
     values[0, 1] = 0.6
     texts = [np.array([7], np.uint16)] * len(values)
     for log_odds, expected in ((-9, MIN_ODDS), (-1, -1), (0.5, 0.5), (9, MAX_ODDS)):
+        found, _ = read(replace(said, changes=np.ones(FEW + 1)), values, texts, odds(log_odds))
+        assert found[0, 1] == pytest.approx(0.6 + READING * expected), "of news after news it denies nothing outright"
         found, _ = read(said, values, texts, odds(log_odds))
-        assert found[0, 1] == pytest.approx(0.6 + READING * expected)
+        assert found[0, 1] == (-np.inf if log_odds == -9 else pytest.approx(0.6 + READING * expected))
 
 
 def test_what_is_only_hearsay_is_asked_at_most() -> None:
