@@ -186,7 +186,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._tokens, self._embedder, self._pairs = StaticEmbedder.load(), MinilmEmbedder.load(), CrossEncoder.load()
-        self._wordings = Wordings(self._tokens.tokenize)
+        self._wordings = Wordings(self._tokens)
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def judged(self, kept: Kept, turns: Sequence[str] = ()) -> Judged:

@@ -158,7 +158,9 @@ class Statements:
 class Wordings:
     """What tokens tell of texts, of which the ids follow each other: uint16, with their lengths, int64, shape (n,)."""
 
-    def __init__(self, tokenize: Callable[[str], NDArray[np.uint16]]) -> None:
+    def __init__(self, tokens: StaticEmbedder) -> None:
+        tokenize = tokens.tokenize
+
         def mask(words: Iterable[str]) -> NDArray[np.bool_]:
             chosen = np.zeros(1 << _TOKEN_BITS, dtype=np.bool_)
             for ids in map(tokenize, words):
@@ -177,6 +179,7 @@ class Wordings:
         self._is_date = mask((*WEEKDAY_NAMES, *MONTH_NAMES))
         self._is_number = mask(map(str, range(2100)))
         self._is_ours = mask(_OURS)
+        self._is_inside = tokens.inside_words()
         self._colon, self._s, *self._quotes = (int(tokenize(sign)[-1]) for sign in (":", "'s", "'", "’"))
 
     def statements(
@@ -195,7 +198,8 @@ class Wordings:
         following = np.append(token_ids[1:], 0).astype(np.int64)
         following[ends - 1] = 0
         pairs = token_ids.astype(np.int64) << _TOKEN_BITS | following
-        has = {name: words[token_ids] | within(pairs, known) for name, (words, known) in self._lists.items()}
+        is_word = ~self._is_inside[following]  # the `back` of "backend" is none
+        has = {name: words[token_ids] & is_word | within(pairs, known) for name, (words, known) in self._lists.items()}
         texts = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
         def counts(name: str) -> NDArray[np.int64]:
@@ -609,4 +613,4 @@ class SupersessionRule:
 
     @cached_property
     def _wordings(self) -> Wordings:
-        return Wordings(self._tokens.tokenize)
+        return Wordings(self._tokens)

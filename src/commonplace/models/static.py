@@ -59,6 +59,10 @@ class ModelData:
         """Return the pieces by token."""
         return Vocabulary((self._directory / VOCABULARY).read_bytes())
 
+    def pieces(self) -> list[str]:
+        """Return the same as text."""
+        return (self._directory / VOCABULARY).read_text("utf-8").removesuffix("\n").split("\n")
+
     def scales(self) -> NDArray[np.float32]:
         """Return float32, shape (vocabulary,)."""
         return np.fromfile(self._directory / SCALES, "<f4")
@@ -110,6 +114,12 @@ class StaticEmbedder:
     def tokenize(self, text: str) -> NDArray[np.uint16]:
         """Return the WordPiece ids of any text, uint16, shape (n,)."""
         return np.frombuffer(self._tokenizer.encode(text), "<u2")
+
+    def inside_words(self) -> NDArray[np.bool_]:
+        """Return which tokens go on with a word, bool, shape (65,536,)."""
+        found = np.zeros(1 << 16, np.bool_)
+        found[: self.vocabulary_size] = [piece.startswith("##") for piece in self._data.pieces()]
+        return found
 
     def count_tokens(self, text: str) -> int:
         """Return the number of WordPiece tokens of a text, in which no word counts as one because it is unknown."""

@@ -92,7 +92,7 @@ def about_two_things(
 def statements(*texts: str) -> Statements:
     """Return texts as they are judged, of which each is a day later, and all have one vector."""
     token_ids = [model().tokenize(text) for text in texts]
-    return Wordings(model().tokenize).statements(
+    return Wordings(model()).statements(
         np.concatenate(token_ids),
         np.array([len(ids) for ids in token_ids]),
         times=np.arange(len(texts)) * 86_400.0,
