@@ -65,6 +65,12 @@ def test_word_that_opens_a_turn_is_no_part_of_the_name_behind_it(opener: str) ->
     assert names(f"{opener} Sam, that is nice.") == ["Sam person"]
 
 
+@pytest.mark.parametrize("adverb", ["Maybe", "Perhaps", "Probably", "Apparently", "Unfortunately", "Actually"])
+def test_adverb_at_the_beginning_is_no_part_of_the_name_behind_it(adverb: str) -> None:
+    """Else a doubt becomes a part of somebody's name, and names him in what is sure as well."""
+    assert [name.split()[0] for name in names(f"{adverb} Cara works for Initech.")] == ["Cara", "Initech"]
+
+
 def test_opener_that_no_given_name_follows_may_begin_a_name() -> None:
     assert names("Ha Long Bay is part of Vietnam.") == ["Ha Long Bay place", "Vietnam place"]
 
