@@ -5,11 +5,14 @@ A new backend joins by one entry in `BACKENDS`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.reference_store.store import MemoryStore
 
+from commonplace.errors import StoreError
 from commonplace.store.schema import numbers_after
 from commonplace.store.store import Store
 from commonplace.types import Chunk, FileStamp, NewPassage, Owner, OwnerWrite
@@ -65,3 +68,22 @@ FULL_OWNER = Owner(
     at=1.5,
     stamp=STAMP,
 )
+
+
+def read_around_a_fork(store: Store) -> list[tuple[list[str], int]]:
+    """Return what a store of one change reads in a snapshot, when a child forked in it has ended, and after it.
+
+    The child is refused, and leaves the block.
+    """
+    with store.snapshot():
+        child = os.fork()
+        if child == 0:
+            with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
+                store.change()
+        else:
+            is_refused = os.waitpid(child, 0)[1] == 0
+            inside = store.namespaces(), store.change()
+    if child == 0:
+        os._exit(0)
+    assert is_refused
+    return [inside, (store.namespaces(), store.change())]

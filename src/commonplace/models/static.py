@@ -59,10 +59,6 @@ class ModelData:
         """Return the pieces by token."""
         return Vocabulary((self._directory / VOCABULARY).read_bytes())
 
-    def pieces(self) -> list[str]:
-        """Return the same as text."""
-        return (self._directory / VOCABULARY).read_text("utf-8").removesuffix("\n").split("\n")
-
     def scales(self) -> NDArray[np.float32]:
         """Return float32, shape (vocabulary,)."""
         return np.fromfile(self._directory / SCALES, "<f4")
@@ -102,7 +98,8 @@ class StaticEmbedder:
         self.stamp = data.stamp
         self.vocabulary_size = data.vocabulary_size
         self._scales = data.scales()
-        self._tokenizer = WordPiece(data.vocabulary())
+        self._vocabulary = data.vocabulary()
+        self._tokenizer = WordPiece(self._vocabulary)
         self._table: NDArray[np.int8] | None = None
         self._loading = threading.Lock()
 
@@ -116,10 +113,8 @@ class StaticEmbedder:
         return np.frombuffer(self._tokenizer.encode(text), "<u2")
 
     def inside_words(self) -> NDArray[np.bool_]:
-        """Return which tokens go on with a word, bool, shape (65,536,)."""
-        found = np.zeros(1 << 16, np.bool_)
-        found[: self.vocabulary_size] = [piece.startswith("##") for piece in self._data.pieces()]
-        return found
+        """Return which tokens go on with a word, bool, shape (vocabulary,)."""
+        return np.array([piece.startswith("##") for piece in self._vocabulary], np.bool_)
 
     def count_tokens(self, text: str) -> int:
         """Return the number of WordPiece tokens of a text, in which no word counts as one because it is unknown."""

@@ -107,6 +107,12 @@ def found(said: Statements) -> list[tuple[int, int]]:
     return [(older, newer) for older, newer in np.argwhere(np.isfinite(judge(said))).tolist()]
 
 
+def test_a_part_of_a_word_is_no_word_of_change() -> None:
+    """The first piece of "backend" is "back"."""
+    said = statements("The backend is written in Rust.", "The cat is back.", "The cat came back to the barn.")
+    assert said.changes.tolist() == [0, 1, 1]
+
+
 def test_a_cosine_is_scaled_by_what_is_near_anyway() -> None:
     """Strangers of .1 replace missing neighbours: at 0° and 60° the nearest five have the mean (.5 + 4 · .1) / 5."""
     vectors = np.array([unit(0), unit(60), unit(180)], np.float32)

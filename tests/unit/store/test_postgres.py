@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import threading
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import numpy as np
 import psycopg
 import pytest
 from tests import postgres
-from tests.contract.stores import file, memory
+from tests.contract.stores import file, memory, read_around_a_fork
 
 from commonplace.errors import (
     StoreBusyError,
@@ -272,18 +271,7 @@ class TestConnections:
         """It must neither read by what its parent reads by, nor end its transaction."""
         store = opened(dsn)
         store.put_owners("n", [memory("a", "x")])
-        child = -1
-        with store.snapshot():
-            child = os.fork()
-            if child == 0:
-                with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
-                    store.change()
-            before = (store.namespaces(), store.counts()) if child else ()
-        if child == 0:
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert (store.namespaces(), store.counts()) == before
-        assert before[0] == ["n"]
+        assert read_around_a_fork(store) == [(["n"], 1), (["n"], 1)]
         store.close()
 
     def test_an_exhausted_pool_is_a_busy_store(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
