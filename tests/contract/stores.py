@@ -71,11 +71,12 @@ FULL_OWNER = Owner(
 
 
 def read_around_a_fork(store: Store) -> list[tuple[list[str], int]]:
-    """Return what a store of one change reads in a snapshot, when a child forked in it has ended, and after it.
+    """Return what a store reads in a snapshot, there when a child forked in it has ended, and after it.
 
     The child is refused, and leaves the block.
     """
     with store.snapshot():
+        before = store.namespaces(), store.change()
         child = os.fork()
         if child == 0:
             with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
@@ -86,4 +87,4 @@ def read_around_a_fork(store: Store) -> list[tuple[list[str], int]]:
     if child == 0:
         os._exit(0)
     assert is_refused
-    return [inside, (store.namespaces(), store.change())]
+    return [before, inside, (store.namespaces(), store.change())]
