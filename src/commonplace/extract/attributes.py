@@ -96,7 +96,8 @@ class Attributes:
             self._is_sure = self._is_sure and (is_spoken or PATTERNS["lead"].match(label[0]) is not None)
             self._begin, is_spoken = label.end(), False
         self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
-        self._is_sure = self._is_sure and PATTERNS["open"].search(self._text) is None
+        is_hedged = PATTERNS["hedge"].search(self._text) is not None
+        self._is_sure = self._is_sure and not is_hedged and PATTERNS["open"].search(self._text) is None
         self._is_change = False
         self._is_sensitive = is_sensitive(self._text)
         self._subject: tuple[int, str] | None = None

@@ -10,7 +10,7 @@ from typing import Any, Final
 from commonplace.dataclasses import replace
 from commonplace.extract.decisions import chosen, decided, preferred, purpose
 from commonplace.extract.entities import Entities
-from commonplace.extract.modality import doubtful_places, has_condition_behind, is_lasting
+from commonplace.extract.modality import doubtful_places, has_condition_behind, is_hedged, is_lasting
 from commonplace.extract.model import UNSURE
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
 from commonplace.extract.relations import (
@@ -144,6 +144,7 @@ class Clauses:
         self.tokens = line.tokens
         self.entities = entities
         self._doubtful = doubtful_places(line.tokens)
+        self._is_hedged = is_hedged(line.tokens.text, line.tokens.start[0], line.tokens.end[-1])
         self._subject: list[Phrase] = []
         self._inside = {place for mention in line.mentions for place in range(mention.first, mention.last)}
 
@@ -193,7 +194,9 @@ class Clauses:
             )
 
     def _doubt(self, statement: Statement, end: int) -> str:
-        """Return why the speaker's new home or employer may be none: `we moved to Seattle in our dreams`."""
+        """Return why a statement may not hold: `Ben works for Globex, I think`, `we moved to Seattle in our dreams`."""
+        if self._is_hedged:
+            return statement.doubt or UNSURE
         if statement.source.anaphor != "i" or statement.relation not in _OF_PEOPLE or statement.is_end:
             return statement.doubt
         tokens, target = self.tokens, statement.target

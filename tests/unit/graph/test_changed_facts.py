@@ -253,6 +253,23 @@ def test_what_a_rule_must_not_end_stays(book: Engine, older: str, newer: str, is
     assert {(each.valid_to, bool(each.disputed)) for each in facts} == {(None, is_disputed)}
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Ben works for Initech.", "Ben works for Globex, I think."),
+        ("Ben works for Initech.", "Ben works for Globex, as far as I know."),
+        ("Ben works for Initech.", "Ben joined Globex in May, I guess."),
+        ("We live in Boston.", "We live in Seattle (apparently)."),
+        ("Ana leads the design team.", "Tess leads the design team now, but I'm not sure."),
+    ],
+)
+def test_who_is_not_sure_ends_nothing(book: Engine, older: str, newer: str) -> None:
+    tell(book, older, newer)
+    facts = book.graph.search_edges(newer, 5, include_past=True)
+    assert len(facts) == 2
+    assert all(each.disputed and each.valid_to is None for each in facts)
+
+
 def test_what_is_to_begin_is_no_answer_yet(book: Engine) -> None:
     """`From January` is said in November of a January to come, until which the old home holds."""
     tell(book, "We live in Bergen.", "From January we live in Oslo.", then="2026-11-10")
