@@ -207,7 +207,7 @@ class Reader:
         """Return how much tells that a column's memory overtakes a row's, float32, shape (n, n)."""
         said = self.statements(texts, times)
         judged = judge(said, is_read=True)
-        return read(said, judged, [self._tokens.tokenize(text) for text in texts], self._pairs.log_odds)[0]
+        return read(said, judged, [self._tokens.tokenize(text) for text in texts], self._pairs.log_odds).values
 
     def statements(self, texts: Sequence[str], times: Sequence[float]) -> Statements:
         """Return memories as they are judged."""

@@ -39,7 +39,18 @@ from commonplace.text.languages import STOP_WORDS
 from commonplace.text.similarity import is_near_duplicate
 from commonplace.text.tokens import without_unspaced
 from commonplace.text.words import word_lists
-from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Note, Selection, StoredMemory, TokenEntry
+from commonplace.types import (
+    CONFLICTS,
+    DOUBT,
+    HOLDS_BESIDE,
+    RULE,
+    SUPERSEDES,
+    Link,
+    Note,
+    Selection,
+    StoredMemory,
+    TokenEntry,
+)
 
 SURROUNDINGS: Final = 5
 """A text's surroundings are the mean of so many of its nearest."""
@@ -115,6 +126,20 @@ MAX_OF_FORM: Final = 6
 
 LogOdds = Callable[[Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]], NDArray[np.float32]]
 """Returns how much tells that the second text of each pair overtakes the first, and of doubt; see `CrossEncoder`."""
+
+
+class Reading(NamedTuple):
+    """What is known of pairs after a reading, all of shape (n, n): a column's memory may overtake a row's.
+
+    Attributes:
+        values: how much tells that it does, −inf where it does not; float32.
+        is_news: whether the pair reads as news; bool.
+        is_doubted: whether the column's memory is hearsay, or may not be meant as news; bool.
+    """
+
+    values: NDArray[np.float32]
+    is_news: NDArray[np.bool_]
+    is_doubted: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +323,8 @@ def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
 
 def read(
     said: Statements, values: NDArray[np.float32], texts: Sequence[NDArray[np.uint16]], log_odds: LogOdds | None
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return the values of `judge` after a reading, float32, and which pairs read as news, bool, both of shape (n, n).
+) -> Reading:
+    """Return the values of `judge` after a reading.
 
     For each memory the likeliest `MAX_READ` are read of those that it may overtake; the others that might reach
     `COMPETING` get −inf.
@@ -308,9 +333,10 @@ def read(
         texts: the token ids of each.
         log_odds: None takes `UNREAD` from all.
     """
-    is_news = np.zeros(values.shape, dtype=np.bool_)
+    is_news, is_doubted = np.zeros((2, *values.shape), dtype=np.bool_)
+    is_doubted |= said.is_open
     if log_odds is None:
-        return values - np.float32(UNREAD), is_news
+        return Reading(values - np.float32(UNREAD), is_news, is_doubted)
     is_terse = said.lengths <= TERSE
     is_few = (len(values) <= FEW) & ~(_is_one_topic(said) & is_terse & is_terse[:, np.newaxis])
     base, share, weight = (
@@ -327,11 +353,12 @@ def read(
     is_known = (said.changes[older] == 0) | (said.changes[newer] == 0)
     found = np.where(is_known & (odds < IGNORED), np.float32(-np.inf), found)
     found = np.where(doubts > DOUBTED, np.maximum(found, COMPETING), found)
-    is_asked = (is_known & (odds < DENIED)) | (doubts > DOUBTED) | said.is_open[newer]
+    is_doubted[at] |= doubts > DOUBTED
+    is_asked = (is_known & (odds < DENIED)) | is_doubted[at]
     after = np.where(is_candidate, np.float32(-np.inf), values)
     after[at] = np.where(is_asked, np.minimum(found, SETTLING - 0.01), found)
     is_news[at] = odds > 0
-    return after, is_news
+    return Reading(after, is_news, is_doubted)
 
 
 def _is_one_topic(said: Statements) -> NDArray[np.bool_]:
@@ -562,18 +589,18 @@ class SupersessionRule:
             is_judged[place[first], place[second]] = is_judged[place[second], place[first]] = True
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
 
-        def judged_by(log_odds: LogOdds | None) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        def judged_by(log_odds: LogOdds | None) -> Reading:
             with ONE_BLAS_THREAD:
                 values = np.where(is_judged, judge(said, is_read=log_odds is not None), np.float32(-np.inf))
             return read(said, values, texts, log_odds)
 
         try:
             reader = self._reader()
-            values, is_news = judged_by(None if reader is None else reader.log_odds)
+            values, is_news, is_doubted = judged_by(None if reader is None else reader.log_odds)
         except ModelError as error:
             _log.warning("memories are compared by their words and vectors alone: %s", error)
             self._reader = lambda: None
-            values, is_news = judged_by(None)
+            values, is_news, is_doubted = judged_by(None)
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
             # The first reason is for it, the others speak against settling it by a rule.
@@ -582,11 +609,14 @@ class SupersessionRule:
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
             if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
+            if is_doubted[older, newer]:
+                why.append("the newer one is not sure")
             if kept[newer].record.trust < kept[older].record.trust:
                 why.append("the newer one is trusted less")
             is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or said.changes[newer]) else CONFLICTS
-            link = Link(ids[newer], ids[older], type_, round(confidence(value), 3), self._now(), RULE, "; ".join(why))
+            strength = DOUBT if is_doubted[older, newer] else round(confidence(value), 3)
+            link = Link(ids[newer], ids[older], type_, strength, self._now(), RULE, "; ".join(why))
             verdicts[frozenset((ids[older], ids[newer]))] = link
         return verdicts
 

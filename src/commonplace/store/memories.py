@@ -33,6 +33,7 @@ from commonplace.store.statements import Statements
 from commonplace.store.validate import META, check_recorded, refuse_other_maker
 from commonplace.types import (
     CONFLICTS,
+    DOUBT,
     HOLDS_BESIDE,
     RULE,
     SUPERSEDES,
@@ -403,7 +404,7 @@ class MemoryStore:
     def statements(self, namespace: str, numbers: Sequence[int], as_of: float | None = None) -> dict[int, Statement]:
         """Return what overtook versions, by links of now or a time, and the graph of now; only memories have it."""
         found: dict[int, Statement] = {}
-        values = {"numbers": listed_numbers(numbers), "as_of": as_of}
+        values = {"numbers": listed_numbers(numbers), "as_of": as_of, "doubt": DOUBT}
         for number, id_, at, source, type_, origin, ended_by in self._read(SQL["statements"], namespace, **values):
             known = found.setdefault(number, Statement(id_, at, set(), set()))
             known.overtaken_by.update({ended_by} - {None})

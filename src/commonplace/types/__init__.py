@@ -213,6 +213,9 @@ SUPERSEDES, CONFLICTS, HOLDS_BESIDE = "supersedes", "conflicts", "holds beside"
 """Types of links from a memory to an older one: it takes its place; it may, and a person has to say; it does not."""
 RULE: Final = "rule"
 """The origin of a link that was judged; see `commonplace.memory.supersession`."""
+DOUBT: Final = 0.25
+"""The strength of a link of the type `CONFLICTS` whose newer memory is itself not sure: it is a question, and searches
+do not follow it."""
 
 
 @dataclass(frozen=True, slots=True)

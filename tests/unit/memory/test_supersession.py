@@ -17,7 +17,7 @@ from commonplace.errors import ModelError
 from commonplace.extract.model import SENSITIVE
 from commonplace.memory.supersession import MAX_OF_FORM, SETTLING, confidence, overtaken
 from commonplace.models.cross_encoder import CrossEncoder
-from commonplace.types import CONFLICTS, HOLDS_BESIDE, RULE, SUPERSEDES
+from commonplace.types import CONFLICTS, DOUBT, HOLDS_BESIDE, RULE, SUPERSEDES
 
 SAID = {
     "flat": "We live in a flat in Boston.",
@@ -185,6 +185,16 @@ def test_health_doses_money_and_access_are_asked_however_sure_it_is(book: Engine
     assert link.strength > confidence(SETTLING)
     assert link.reason.endswith(SENSITIVE)
     assert len(book.questions()) == 1
+
+
+def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine) -> None:
+    book.remember("Somebody said that deployments go out on Fridays.", id="rumour")
+    assert asked(book) == [["days", "rumour"]]
+    [link] = book.links()
+    assert (link.type, link.strength) == (CONFLICTS, DOUBT)
+    assert link.reason.endswith("; the newer one is not sure")
+    found = {hit.owner_id: hit for hit in book.recall("when do deployments go out").hits}
+    assert (found["days"].superseded_by, [*found][0]) == (None, "days")
 
 
 def test_who_is_trusted_less_settles_nothing(tmp_path: Path) -> None:

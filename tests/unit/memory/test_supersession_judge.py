@@ -180,8 +180,9 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
 
     def after(value: float, log_odds: float, doubt: float = DOUBTED) -> float:
         values = np.where(np.isfinite(judge(said)), np.float32(value), np.float32(-np.inf))
-        found, is_news = read(said, values, texts, odds(log_odds, doubt, asked))
+        found, is_news, is_doubted = read(said, values, texts, odds(log_odds, doubt, asked))
         assert is_news[0, 1] == (log_odds > 0)
+        assert is_doubted[0, 1] == (doubt > DOUBTED and value > -2)
         return float(found[0, 1])
 
     base, share, weight = OF_FEW
@@ -199,7 +200,7 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
             times=[1.0, 2.0, 3.0], changes=[0, 1, 0], topics=[3, 2, 0], lengths=[TERSE, length, TERSE]
         )
         value = judge(news)[0, 1]
-        found, _ = read(news, judge(news), texts, odds(-1))
+        found, *_ = read(news, judge(news), texts, odds(-1))
         expected = value - READING if length == TERSE else base + share * value - weight
         assert found[0, 1] == pytest.approx(expected), "words tell better of terse news of one topic"
 
@@ -210,9 +211,9 @@ def test_among_many_memories_a_reading_adds_to_what_words_and_vectors_tell() -> 
     values[0, 1] = 0.6
     texts = [np.array([7], np.uint16)] * len(values)
     for log_odds, expected in ((-9, MIN_ODDS), (-1, -1), (0.5, 0.5), (9, MAX_ODDS)):
-        found, _ = read(replace(said, changes=np.ones(FEW + 1)), values, texts, odds(log_odds))
+        found, *_ = read(replace(said, changes=np.ones(FEW + 1)), values, texts, odds(log_odds))
         assert found[0, 1] == pytest.approx(0.6 + READING * expected), "of news after news it denies nothing outright"
-        found, _ = read(said, values, texts, odds(log_odds))
+        found, *_ = read(said, values, texts, odds(log_odds))
         assert found[0, 1] == (-np.inf if log_odds == -9 else pytest.approx(0.6 + READING * expected))
 
 
@@ -221,8 +222,9 @@ def test_what_is_only_hearsay_is_asked_at_most() -> None:
     said = replace(about_two_things(times=[1.0, 2.0, 3.0]), is_open=np.array([False, True, False]))
     assert judge(said)[0, 1] == -np.inf, "words alone cannot tell it from a plan"
     texts = [np.array([7], np.uint16)] * 3
-    found, _ = read(said, judge(said, is_read=True), texts, odds(3))
+    found, _, is_doubted = read(said, judge(said, is_read=True), texts, odds(3))
     assert COMPETING < found[0, 1] < SETTLING
+    assert is_doubted[0, 1]
 
 
 def test_of_all_that_a_memory_may_overtake_the_two_likeliest_are_read() -> None:
@@ -231,16 +233,17 @@ def test_of_all_that_a_memory_may_overtake_the_two_likeliest_are_read() -> None:
     values = np.full((4, 4), -np.inf, np.float32)
     values[:3, 3] = [0.6, 0.8, 0.7]
     asked: list[tuple[int, int]] = []
-    found, _ = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds(0, asked=asked))
+    found, *_ = read(said, values, [np.array([place], np.uint16) for place in range(4)], odds(0, asked=asked))
     assert sorted(asked) == [(1, 3), (2, 3)]
     assert np.isfinite(found[:3, 3]).tolist() == [False, True, True]
 
 
 def test_without_a_reading_a_value_counts_for_less() -> None:
     said = about_two_things(times=[1.0, 2.0, 3.0])
-    found, is_news = read(said, judge(said), [], None)
+    found, is_news, is_doubted = read(said, judge(said), [], None)
     assert (found == judge(said) - np.float32(UNREAD)).all()
     assert not is_news.any()
+    assert not is_doubted.any()
     far = about_two_things(times=[1.0, 2.0, 3.0], vectors=[unit(0), unit(66), unit(180)])
     assert not np.isfinite(judge(far)[0, 1])
     assert np.isfinite(judge(far, is_read=True)[0, 1])
