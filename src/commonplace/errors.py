@@ -34,7 +34,7 @@ class UsageError(CommonplaceError):
         self.parameters = parameters
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Call parameters in the message as a surface does; those that `names` does not hold keep theirs."""
+        """Call parameters in the message, and switches in the remedy, as a surface does; others keep their names."""
         message = str(self.args[0])
         for name in self.parameters:
             # Only the first: the given value follows it, and may contain the same word.
@@ -43,6 +43,7 @@ class UsageError(CommonplaceError):
                 message = f"{message[: found.start()]}{names[name]}{message[found.end() :]}"
         self.args = (message,)
         self.parameters = ()
+        self.remedy = re.sub(r"\b(\w+)=True\b", lambda switch: names.get(switch[1], switch[0]), self.remedy)
 
 
 class AdmissionError(UsageError):

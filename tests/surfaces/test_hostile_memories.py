@@ -145,6 +145,7 @@ def test_binary_comes_through_a_pipe_without_nul(program: Program) -> None:
     refused = CliRunner().invoke(cli, ["remember", "--id", "it"], input=b"zebra\0finch")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "the content is binary" in refused.stderr
+    assert "or pass --force to keep it as it is" in refused.stderr
     kept = CliRunner().invoke(cli, ["remember", "--id", "it", "--force"], input=b"zebra\0finch")
     assert (kept.exit_code, RAW.findall(kept.stdout)) == (0, [])
     assert program.json("get", "it")["content"] == "zebra\ufffdfinch"

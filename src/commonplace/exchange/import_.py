@@ -357,7 +357,7 @@ def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
     if survey.problems and not skip_problems:
         raise UsageError(
             f"{_items(survey.problems)} cannot be stored, nothing was imported: {_some(survey.problems)}",
-            remedy="correct them, or import the others with skip_problems=True (--skip-problems)",
+            remedy="correct them, or import the others with skip_problems=True",
         )
     return survey
 

@@ -262,7 +262,7 @@ class MemoryService:
             if not opened.text.strip():
                 raise AdmissionError(
                     "the content is nothing but what was recalled from memory",
-                    remedy="say what is new, or pass force=True (--force)",
+                    remedy="say what is new, or pass force=True",
                 )
             count = len(opened.recalled)
             notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
@@ -273,7 +273,7 @@ class MemoryService:
         if known:
             raise AdmissionError(
                 f"the content is text of {known}, which is stored already",
-                remedy="say what is new about it, or pass force=True (--force)",
+                remedy="say what is new about it, or pass force=True",
             )
         return new
 

@@ -97,7 +97,7 @@ def driver_errors(path: Path) -> Iterator[None]:
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again") from error
         if primary == sqlite3.SQLITE_NOTADB:
-            remedy = "restore a backup, or name another store"
+            remedy = "restore a backup, or move it away and run `commonplace init --anew`"
             raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy) from error
         if primary == sqlite3.SQLITE_TOOBIG:
             raise StoreError(f"a value is too large for the store {path}: {error}", remedy="split it") from error
@@ -205,7 +205,7 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            remedy = "restore a backup, or name another store"
+            remedy = "restore a backup, or move it away and run `commonplace init --anew`"
             raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy)
         refuse_other_version(db, path)
 

@@ -165,7 +165,7 @@ def test_what_says_the_same_is_found_by_its_digest_and_bands_alone(db: sqlite3.C
 
 def test_what_overtook_a_memory_is_found_by_its_links_and_episodes_alone(db: sqlite3.Connection) -> None:
     """It is asked of each hit of every search: to read all links of a namespace for each takes longer than the rest."""
-    asked = {"namespace": "n", "numbers": "[1]", "as_of": None}
+    asked = {"namespace": "n", "numbers": "[1]", "as_of": None, "doubt": 0.25}
     plan = [detail for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {memories.SQL['statements']}", asked)]
     assert "SEARCH l USING INDEX links_by_target (namespace=? AND target=?) LEFT-JOIN" in plan
     assert [line for line in plan if line.endswith("(namespace=?)")] == []

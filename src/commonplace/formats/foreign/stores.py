@@ -93,7 +93,8 @@ def _mem0_memory(entry: Mapping[str, object], file: str, where: str, notes: Note
     if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
         notes.notice(where, "is marked as deleted and was skipped")
         return None
-    content = notes.text(first_of(entry, MEM0_TEXTS), where, "the memory")
+    said = first_of(entry, MEM0_TEXTS)
+    content = notes.text(said, where, "the memory") if isinstance(said, str) else ""
     if not content.strip():
         notes.add(where, f"has no text under {', '.join(MEM0_TEXTS)} and was skipped")
         return None

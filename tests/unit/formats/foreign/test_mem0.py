@@ -92,6 +92,7 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
                 {"id": "y", "memory": "gone", "event": "DELETE"},
                 {"id": "z", "memory": "kept", "created_at": "yesterday", "expiration_date": "2030-01-01"},
                 {"id": "s", "memory": "a\ud800b\x00", "categories": 5},
+                {"id": "n", "memory": 5},
             ],
         },
     )
@@ -100,13 +101,14 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
     assert read.memories[2].content == "a\ufffdb\ufffd"
     reasons = [f"{problem.path} {problem.reason}" for problem in read.problems]
     assert reasons == [
-        "export.json is one page of 900, with 7 memories; export the others too",
+        "export.json is one page of 900, with 8 memories; export the others too",
         "export.json:memory 2 has the id 'm1' of a memory before it and was skipped",
         "export.json:memory 3 is not an object and was skipped",
         "export.json:memory 4 has no text under memory, text, data and was skipped",
         "export.json:memory 6 created_at is 'yesterday', no time between the years 1 and 9999, and was skipped",
         "export.json:memory 7 the memory holds characters that no text has, replaced by U+FFFD",
         "export.json:memory 7 categories is not a list and was skipped",
+        "export.json:memory 8 has no text under memory, text, data and was skipped",
         "export.json:relation 1 has no source or no target and was skipped",
         "export.json:relation 2 is not an object and was skipped",
     ]
