@@ -199,7 +199,6 @@ def graphing(book: Engine, values: Values) -> Any:
         graph.communities,
         graph.disputes,
         graph.counts,
-        graph.stats,
     )
     return unordered(plain(values.one(*calls)()))
 

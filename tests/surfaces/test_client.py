@@ -156,7 +156,7 @@ def test_coroutines_of_a_client_and_of_an_engine(tmp_path: Path) -> None:
         async with commonplace.aio.open(tmp_path / "local", embedder="hashing") as book:
             memory = await book.remember(OFFICE)
             assert (await book.get(memory.id)).content == OFFICE
-            assert (await book.graph.stats()).episodes >= 0
+            assert (await book.graph.counts()).episodes >= 0
             assert await book.namespace() == "default"
             with pytest.raises(NotFoundError):
                 await book.get("none")

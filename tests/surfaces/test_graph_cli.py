@@ -134,7 +134,7 @@ def test_an_episode_goes_with_what_only_it_supported(moved: Program) -> None:
         "True again:",
         "Ada Marsh lives in Lisbon.",
     ]
-    assert moved.json("graph", "status")["episodes"] == 2
+    assert moved.json("index", "status")["graph"]["episodes"] == 2
     assert moved.run("graph", "delete-episode", "nothing", code=1).stderr.startswith("error: there is no episode")
 
 
@@ -155,18 +155,18 @@ def test_entities_are_made_one_and_several_again(moved: Program) -> None:
 def test_a_dispute_is_shown_and_settled_with_its_reason(moved: Program) -> None:
     """Two things were said of the same day: nobody guesses which is right."""
     moved.run("graph", "add", "Ada Marsh lives in Madrid.", "--at", "2026-03-14T09:00Z")
-    told = lines(moved, "disputes")
-    assert told[0].startswith("Disputed since ")
-    assert {"Ada Marsh lives in Madrid.", "Ada Marsh lives in Porto."} <= set(told)
+    told = moved.run("review").stdout
+    assert "Ada Marsh lives in Madrid." in told
+    assert "Ada Marsh lives in Porto." in told
     assert "disputed · since 2026-03-14" in moved.run("graph", "facts", "where does Ada live").stdout
-    assert "disputed; see `commonplace graph disputes`" in moved.run("graph", "status").stdout
-    [dispute] = moved.json("graph", "disputes")
-    right = next(each["uuid"] for each in dispute["relations"] if "Madrid" in each["fact"])
+    [dispute] = moved.json("review")["questions"]
+    right = next(each["id"] for each in dispute["sides"] if "Madrid" in each["text"])
     assert "--reason" in moved.run("graph", "settle", right, code=2).stderr
     settled = lines(moved, "settle", right, "--reason", "she said so herself")
     assert settled[:2] == ["This holds:", "Ada Marsh lives in Madrid."]
     assert settled[settled.index("This was never true:") + 1] == "Ada Marsh lives in Porto."
-    assert lines(moved, "disputes") == ["Nothing is disputed."]
+    assert moved.run("review").stdout == "Nothing waits for you.\n"
+    assert "`commonplace review`" in moved.error("graph", "settle", right, "--reason", "x", code=2)["remedy"]
     history = lines(moved, "history", right)
     assert history[0].startswith("Ada Marsh ")
     assert any("settled: she said so herself" in line for line in history)
@@ -271,7 +271,7 @@ def test_a_wrong_document_is_refused_with_the_place_of_its_fault(bare: Program) 
     assert (refused["path"], refused["type"]) == ("entity_nodes[0].uuid", "ConfigError")
     assert "is a directory" in bare.error("graph", "import", ".", code=2)["message"]
     assert bare.error("graph", "import", "nothing.json", code=1)["type"] == "NotFoundError"
-    assert bare.run("graph", "status").stdout == "The graph is empty.\n"
+    assert bare.json("index", "status")["graph"] == dict.fromkeys(("episodes", "entities", "relations", "disputed"), 0)
 
 
 def test_the_text_of_an_episode_comes_as_words_from_a_file_or_in_a_pipe(bare: Program) -> None:
@@ -296,14 +296,13 @@ def test_nothing_of_another_looks_like_a_control_of_the_terminal(bare: Program) 
         ("entities", "uses"),
         ("communities",),
         ("timeline", "a\x1b[2Jb"),
-        ("status",),
     ):
         assert "\x1b" not in bare.run("graph", *arguments).stdout
         assert "\u202e" not in bare.run("graph", *arguments).stdout
 
 
 def test_a_namespace_has_its_own_graph(moved: Program) -> None:
-    assert moved.json("graph", "status", "--namespace", "other")["entities"] == 0
+    assert moved.json("index", "status", "--namespace", "other")["graph"]["entities"] == 0
 
 
 def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None:
@@ -312,7 +311,7 @@ def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None
     assert moved.run("graph", "export", "-").stdout == (moved.project / "graph.json").read_text("utf-8")
     tried = moved.json("graph", "import", "graph.json", "--dry-run", "--namespace", "copy")
     assert (tried["episodes"], tried["is_dry_run"]) == (3, True)
-    assert moved.json("graph", "status", "--namespace", "copy")["episodes"] == 0
+    assert moved.json("index", "status", "--namespace", "copy")["graph"]["episodes"] == 0
     taken = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout
     assert taken.startswith("Imported 3 episodes, 7 entities and 5 facts: ")
     again = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout

@@ -104,8 +104,7 @@ def graph(send: _Session) -> None:
     send("POST /graph/entities/search", {"query": "Ada"})
     for route in ("entities/Ada", "entities/Ada/timeline", "entities/Ada/neighbourhood", f"history/{fact}"):
         send(f"GET /graph/{route}")
-    for route in ("communities", "stats"):
-        send(f"GET /graph/{route}")
+    send("GET /graph/communities")
     [dispute] = send("GET /graph/disputes")["items"]
     send(f"POST /graph/facts/{dispute['relations'][0]['uuid']}/settle")
     assert send("GET /graph/path", source="auth.ts", target="Ada")["relations"]

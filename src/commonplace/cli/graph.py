@@ -353,39 +353,6 @@ def communities(engine: Engine, /, **values: Any) -> rows.Answer:
     return found, rows.listed(found, shown, none="No related entities yet.")
 
 
-@ask(graph)
-def disputes(engine: Engine, /) -> rows.Answer:
-    """Show facts that contradict each other.
-
-    Example: commonplace graph disputes
-    """
-    found = engine.graph.disputes()
-
-    def shown(each: views.Dispute) -> rows.Rows:
-        yield rows.Line(f"Disputed since {rows.local_time(each.since)}:", _WARNING)
-        yield from rows.listed(each.relations, _fact, level=1)
-
-    how = rows.Line("\nSay which one is right:  commonplace graph settle ID --reason WHY" if found else "", "dim")
-    return found, [*rows.listed(found, shown, none="Nothing is disputed."), how]
-
-
-@ask(graph)
-def status(engine: Engine, /) -> rows.Answer:
-    """Count what the graph holds, by type.
-
-    Example: commonplace graph status
-    """
-    found = engine.graph.stats()
-    hold = f" ({found.current:,} {'holds' if found.current == 1 else 'hold'} now)" if found.relations else ""
-    disputed = f"{rows.counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`"
-    types = {"entities": rows.counts_text(found.entity_types), "facts": rows.counts_text(found.relation_types)}
-    return found, [
-        rows.Line(f"{rows.holdings(found)}{hold}" or "The graph is empty.", "bold"),
-        rows.Line(disputed if found.disputed else "", _WARNING),
-        *(rows.Line(f"{name}: {text}" if text else "", "", 1) for name, text in types.items()),
-    ]
-
-
 @command(graph, _entity_argument, _times)
 @options.number("--depth", "How many facts away, up to 4.", 2)
 @options.limit("limit", 40)

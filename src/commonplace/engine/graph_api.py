@@ -471,11 +471,6 @@ class Graph:
         self._before()
         return self._runtime.graph_runtime(False).graph.counts()
 
-    def stats(self) -> views.GraphStats:
-        """Count what the graph holds, by type."""
-        with self._reading() as reader:
-            return reader.stats()
-
     def show(
         self,
         entity: str,

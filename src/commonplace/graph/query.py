@@ -34,7 +34,6 @@ from commonplace.graph.views import (
     FoundRelations,
     GraphContext,
     GraphPath,
-    GraphStats,
     History,
     HistoryEntry,
     RelationView,
@@ -391,17 +390,6 @@ class GraphReader:
             since = min((each.disputed_at for each in facts if each.disputed_at is not None), default=0.0)
             found.append(Dispute(id_, moment_of(since), self._build.relations(facts)))
         return tuple(sorted(found, key=lambda each: (each.since, each.uuid)))
-
-    def stats(self) -> GraphStats:
-        graph = self._graph
-        counts, now = graph.counts(), self.wanted
-        relations = graph.list_relations(replace(now, with_past=True).filter())
-        current = sum(now.shows(each) for each in relations)
-        types = (
-            dict(sorted(Counter(each.type for each in some).items(), key=lambda each: (-each[1], each[0])))
-            for some in (graph.list_entities(GraphFilter()), relations)
-        )
-        return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
     def context(
         self, names: Sequence[str], query: str, *, max_facts: int, max_tokens: int, count: CountTokens

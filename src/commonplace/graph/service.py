@@ -102,9 +102,7 @@ class GraphService:
             graph = change.graph
             fact, facts = find_relation(graph, relation), FactKeys(graph, self._runtime)
             if not fact.dispute:
-                raise UsageError(
-                    f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
-                )
+                raise UsageError(f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace review`")
             now = told = max(self._runtime.now(), fact.created_at)
             saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
             if verdict == "ended":

@@ -386,25 +386,6 @@ class Splitting(View):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphStats(View):
-    """What a graph holds.
-
-    Attributes:
-        entities: those that were merged into others do not count.
-        relations: all facts, past and retracted ones too; `current` are those that stand.
-        entity_types, relation_types: how many of each type, the most frequent first.
-    """
-
-    episodes: int
-    entities: int
-    relations: int
-    current: int
-    disputed: int
-    entity_types: Mapping[str, int]
-    relation_types: Mapping[str, int]
-
-
 SUMMARY_FACTS: Final = 3
 SUMMARY_CHARACTERS: Final = 300
 _LOOKED_AT: Final = 24

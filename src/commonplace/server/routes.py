@@ -498,7 +498,6 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("graph_context", "POST", "/graph/context", "read", "graph.build_context"),
         ("communities", "GET", "/graph/communities", "read", "graph.communities"),
         ("disputes", "GET", "/graph/disputes", "read", "graph.disputes"),
-        ("graph_stats", "GET", "/graph/stats", "read", "graph.stats"),
     ),
     "Agents' knowledge": (
         ("index_knowledge", "POST", "/knowledge/{agent_name}", "write", "knowledge.index_knowledge"),

@@ -14,6 +14,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.graph.query import GraphReader, TextHits
 from commonplace.graph.views import Wanted
+from commonplace.types.graph import GraphCounts
 
 
 @pytest.fixture
@@ -228,10 +229,7 @@ def test_communities_are_what_hangs_together(book: Engine) -> None:
 
 
 def test_what_a_graph_holds_is_counted(book: Engine) -> None:
-    stats = book.graph.stats()
-    assert (stats.episodes, stats.relations, stats.current, stats.disputed) == (4, 5, 4, 0)
-    assert stats.relation_types == {"LIVES_IN": 2, "DEPENDS_ON": 1, "USES": 1, "WORKS_FOR": 1}
-    assert book.graph.counts().entities == stats.entities == sum(stats.entity_types.values())
+    assert book.graph.counts() == GraphCounts(episodes=4, entities=7, relations=5, disputed=0)
 
 
 def test_what_is_to_end_later_holds_until_then(book: Engine, clock: Clock) -> None:
@@ -250,7 +248,7 @@ def test_the_graph_of_a_store_that_is_empty_answers(tmp_path: Path) -> None:
         assert empty.graph.search_entities("anything").entities == ()
         assert (empty.graph.communities(), empty.graph.disputes(), empty.graph.episodes()) == ([], [], [])
         assert empty.graph.build_context(["anything"]).text == ""
-        assert empty.graph.stats().entities == 0
+        assert empty.graph.counts() == GraphCounts()
 
 
 # Finding in a graph: what becomes of the order in which a search brings texts.
