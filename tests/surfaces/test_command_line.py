@@ -373,13 +373,6 @@ def test_settings_show_tells_value_and_origin(program: Program, monkeypatch: pyt
     assert "limit = 7" in program.run("settings", "show").stdout
 
 
-def test_settings_path_names_the_files(program: Program) -> None:
-    """Which file do I edit?"""
-    paths = program.json("settings", "path")
-    assert list(paths) == ["user", "project", "store"]
-    assert paths["project"] == {"path": str(program.project / "commonplace.toml"), "exists": False}
-
-
 def test_search_leaves_one_log_line_without_the_querys_text(program: Program) -> None:
     """Queries tell what a person works on."""
     program.run("search", "very private matter")

@@ -29,7 +29,7 @@ from commonplace.types import Document, Filter
 
 OTHERWISE = {"stages", "store", "outside", "blocks", "files", "store_bytes", "index_bytes"}
 """Keys whose values tell where a store is, which files it has, and which part of it an index holds."""
-OF_FILES = ("sync --json", "settings show", "settings path", "book.retrievals()", "doctor --secrets", "recall anything")
+OF_FILES = ("sync --json", "settings show", "book.retrievals()", "doctor --secrets", "recall anything")
 """Requests that are about files: pages, settings, logs, or a store that is not there."""
 
 

@@ -54,26 +54,3 @@ def show(invocation: Invocation, /) -> None:
             yield styled((f"{key.name} = {text}", style), (f"  # {harmless_line(origin)}", "dim"))
 
     emit(invocation, loaded, rows(), value=shown)
-
-
-@command(settings)
-def path(invocation: Invocation, /) -> None:
-    """Print the files that settings are read from.
-
-    The weakest comes first; those that do not exist are marked.
-
-    Example: commonplace settings path
-    """
-    from commonplace.settings.paths import PROJECT_FILE, STORE_FILE, directory_of, user_settings_file
-
-    loaded = invocation.settings()
-    files = {"user": user_settings_file()}
-    if loaded.project is not None:
-        files["project"] = loaded.project / PROJECT_FILE
-    files["store"] = directory_of(loaded.store.path) / STORE_FILE
-    value = {name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()}
-    marks = {True: "", False: "  (not there)"}
-    rows = (
-        styled(f"{name}: {harmless_line(str(file))}", (marks[file.is_file()], "dim")) for name, file in files.items()
-    )
-    emit(invocation, value, rows)
