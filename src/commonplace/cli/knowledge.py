@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.rows import Answer, Line, Row, counted, emit, emit_text, joined, listed, note
+from commonplace.cli.rows import Answer, Line, Row, counted, emit, joined, listed, note
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -50,10 +50,7 @@ def index(engine: Engine, /, file: Path) -> Answer:
 @command(knowledge, click.argument("agent"))
 @click.argument("text", nargs=-1, required=True)
 @click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of texts.")
-@click.option("--min-score", type=float, default=0.0, metavar="SCORE", help="Hide texts below this score, 0 to 1.")
-@click.option("--no-rerank", is_flag=True, help="Do not ask a model to re-rank.")
-@click.option("--fenced", is_flag=True, help="Print the texts as labelled data for a model.")
-def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: bool, **values: Any) -> None:
+def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], limit: int | None) -> None:
     """Find what AGENT knows about TEXT, best first.
 
     If more is found than wanted and there is a key for a language model, that model re-ranks.
@@ -61,11 +58,7 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: 
     Example: commonplace knowledge query TravelAgent "capital of Japan"
     """
     with opened(invocation, is_long=True) as engine:
-        limit, rerank = values["limit"], not values["no_rerank"]
-        found = engine.knowledge.retrieve(agent, " ".join(text), limit, min_score=values["min_score"], rerank=rerank)
-    if fenced and not invocation.as_json:
-        emit_text(invocation, found, found.to_text())
-        return
+        found = engine.knowledge.retrieve(agent, " ".join(text), limit)
     by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
     hits = listed(found.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
     rows = [Line(f"{found.agent} knows{by}:", "bold"), "", *hits, f"\nTotal latency: {found.latency_ms}ms"]
