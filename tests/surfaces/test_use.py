@@ -67,7 +67,6 @@ def test_a_command_that_answers_counts_a_use_once_an_hour(bare: Program, store: 
     [
         ["recall", ASKED, "--as-of", "2099-01-01"],
         ["search", ASKED, "--as-of", "2099-01-01"],
-        ["get", ID, "--no-touch"],
         ["get", ID, "--as-of", "2099-01-01"],
         ["get", ID, "--versions"],
         ["why", ASKED, ID],

@@ -139,8 +139,7 @@ def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None,
 
 @ask(None, _id, options.as_of)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
-@click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
-def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> rows.Answer:  # noqa: A002
+def get(engine: Engine, /, id: str, as_of: str | None, versions: bool) -> rows.Answer:  # noqa: A002
     """Show memory ID.
 
     Example: commonplace get 3f2a --versions
@@ -150,7 +149,7 @@ def get(engine: Engine, /, id: str, as_of: str | None, versions: bool, touch: bo
         old = engine.versions(whole)
         engine.log_use(whole)
         return old, rows.listed(old, _version)
-    memory = engine.get(whole, as_of=as_of, touch=touch)
+    memory = engine.get(whole, as_of=as_of)
     engine.log_use(whole)
     return memory, _whole(memory)
 
