@@ -336,14 +336,6 @@ def sheet(result: Mapping[str, Any]) -> Sheet:
     return Sheet(title, COLUMNS, tuple(tuple(each[name] for name in _CELLS) for each in result["rows"]))
 
 
-def markdown(result: Mapping[str, Any]) -> str:
-    """Return the table as Markdown, with the line that no figure goes without: date, machine, sizes, seed."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
-    when = f"Measured on {result['date']} in {result['minutes']:g} minutes"
-    rows = (f"| {' | '.join(cells)} |" for cells in (COLUMNS, ("---",) * len(COLUMNS), *sheet(result).rows))
-    return "\n".join([f"{when}: {machine}; size {result['size']}, seed {result['seed']}.", "", *rows]) + "\n"
-
-
 def figures(sizes: Sizes, sets: Sequence[str]) -> Iterator[Figure]:
     """Yield the figures in the order of the table; `sets` names labelled sets of documents."""
     yield from _building(sizes)

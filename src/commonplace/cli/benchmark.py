@@ -15,7 +15,7 @@ import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import Group, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import console, print_json, progress_bars, say
+from commonplace.cli.output import console, print_json, progress_bars
 from commonplace.errors import UsageError
 from commonplace.types import METHODS, Progress
 
@@ -106,25 +106,23 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
 
 
 @command(benchmark, seed_option)
-@options.choice("--size", of=("quick", "small", "full"), default="small", help="How much is measured.")
-@click.option("--quick", "size", flag_value="quick", help="The same as --size quick, which only shows that it works.")
+@options.choice("--size", of=("quick", "small", "full"), default="small", help="How much; quick is only a trial.")
 @click.option(
     "--data", multiple=True, envvar="COMMONPLACE_DATA", type=_SETS, help="Directory of labelled sets; may be repeated."
 )
-@click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
-def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
+def figures(invocation: Invocation, /, **given: Any) -> None:
     """Measure all figures, beside their targets.
 
     With --data, each directory in it with corpus.jsonl, queries.jsonl and qrels.tsv is measured too, and locomo10.json.
 
-    Example: commonplace benchmark figures --quick
+    Example: commonplace benchmark figures --size quick
     """
     ours = _of_clone("figures")
-
-    def show(found: dict[str, Any]) -> None:
-        say(ours.markdown(found).rstrip()) if is_markdown else print_figures(found, [ours.sheet(found)])
-
-    _measure(invocation, lambda progress: ours.run(ours.FigureOptions(**given), progress), show=show)
+    _measure(
+        invocation,
+        lambda progress: ours.run(ours.FigureOptions(**given), progress),
+        show=lambda found: print_figures(found, [ours.sheet(found)]),
+    )
 
 
 @command(benchmark, _methods_option("two-stage"), embedder_option, seed_option, _plot_option)
