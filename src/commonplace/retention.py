@@ -94,12 +94,10 @@ class RetentionPolicy:
 
     Attributes:
         half_lives: seconds by category; a category that is not named has the curve's own half-life.
-        rises: whether use moves a memory to the next tier.
     """
 
     curve: Curve = "power_law"
     half_lives: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_HALF_LIVES))
-    rises: bool = True
 
     def raw(self, record: MemoryRecord, now: float) -> float:
         """Return the unclamped retention of a memory at a time, not negative; what ranking and promotion compare."""
@@ -117,6 +115,6 @@ class RetentionPolicy:
         """
         record = touched(record, now, reinforce=reinforce)
         has_earned = len(record.uses) >= PROMOTION_USES  # all of the last seven days, see `touched`
-        if has_earned and self.rises and record.tier in NEXT_TIER and record.trust >= MIN_TRUST_TO_PROMOTE:
+        if has_earned and record.tier in NEXT_TIER and record.trust >= MIN_TRUST_TO_PROMOTE:
             return replace(record, tier=NEXT_TIER[record.tier], uses=())
         return record

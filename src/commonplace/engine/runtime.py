@@ -357,7 +357,7 @@ class Runtime:
             "fact": chosen.half_life_fact,
         }
         half_lives = {category: value * DAY_S for category, value in days.items()}
-        return RetentionPolicy(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
+        return RetentionPolicy(chosen.curve, half_lives)  # type: ignore[arg-type] # one of the choices
 
     @made_once
     def memory(self) -> MemoryService:

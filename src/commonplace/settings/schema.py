@@ -67,7 +67,6 @@ class MemorySettings:
     half_life_decision: float = _half_life("decision")
     half_life_context: float = _half_life("context")
     half_life_fact: float = _half_life("fact")
-    rise: str = switch("on", "whether three uses in seven days raise a memory's tier")
     mirror: str = switch("on", "whether Markdown pages are synchronized automatically; off: only by `commonplace sync`")
     max_bytes: int = setting(MIB, "maximum bytes of a memory in UTF-8", 1, 16 * MIB)
     gc_after: float = setting(30.0, "days after which `gc` deletes archived memories", 0.0, 36_500.0)
