@@ -109,7 +109,7 @@ def run(
     stores = [Kept(each["memories"], each["supersedes"], each["unclear"], each["chatter"]) for each in _read(mixed, [])]
     if stores:
         others = [reader.judged(each, turns[place :: len(stores)]) for place, each in enumerate(stores)]
-        result |= {"mixed_asked": asked(others), "mixed": held_out(judged, others)}
+        result |= {"mixed_asked": asked(others), "mixed": shown(others, SETTLING)}
     if families is not None:
         result["families"] = of_families(families.read_text("utf-8"), reader)
     return result
@@ -152,7 +152,11 @@ def held_out(chosen: Sequence[Judged], rest: Sequence[Judged]) -> dict[str, floa
     values, true, _ = _counted(chosen)
     order = np.argsort(-values, kind="stable")
     right = np.flatnonzero(np.cumsum(true[order]) / np.arange(1, len(order) + 1) >= PRECISION)
-    cut = float(values[order[right[-1]]]) if len(right) else float("inf")
+    return shown(rest, float(values[order[right[-1]]]) if len(right) else float("inf"))
+
+
+def shown(rest: Sequence[Judged], cut: float) -> dict[str, float]:
+    """Return how many pairs of some stores are flagged from a value on, and how many of those are right."""
     values, true, talk = _counted(rest)
     flagged = values >= cut
     turns = sum(each.turns for each in rest)

@@ -324,7 +324,7 @@ def measure(model: CrossEncoder, examples: Sequence[Example], reader: Reader, dr
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, nargs=2, default=(3, 4))
+    parser.add_argument("--epochs", type=int, nargs=2, default=(3, 3))
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--first", type=Path)
     parser.add_argument("--second", type=Path)

@@ -194,7 +194,7 @@ def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine) -> None:
     assert (link.type, link.strength) == (CONFLICTS, DOUBT)
     assert link.reason.endswith("; the newer one is not sure")
     found = {hit.owner_id: hit for hit in book.recall("when do deployments go out").hits}
-    assert (found["days"].superseded_by, [*found][0]) == (None, "days")
+    assert (found["days"].superseded_by, next(iter(found))) == (None, "days")
 
 
 def test_who_is_trusted_less_settles_nothing(tmp_path: Path) -> None:
