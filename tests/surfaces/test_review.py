@@ -368,3 +368,11 @@ def test_one_answer_settles_whether_what_memories_say_has_ended(
         book.answer(book.questions()[0].id, answer)
         assert [(each.source, each.target) for each in book.links()] == [link]
         assert book.questions() == []
+
+
+def test_each_side_of_a_contradiction_of_three_is_shown(bare: Program) -> None:
+    for city in ("Madrid", "Porto", "Lisbon"):
+        bare.run("graph", "add", f"Ada Marsh lives in {city}.", "--at", "2026-03-14T09:00Z")
+    shown = bare.run("review").stdout
+    assert [f"lives in {city}" in shown for city in ("Madrid", "Porto", "Lisbon")] == [True] * 3
+    assert "left " in shown and "right " in shown and "3. " in shown

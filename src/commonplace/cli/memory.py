@@ -255,8 +255,8 @@ def _question(question: Question) -> rows.Rows:
     yield rows.Line(question.question, "bold yellow")
     if question.why:
         yield rows.Line(question.why, "dim", 1)
-    names = ("left", "right") if "left" in question.answers else ("1.", "2.")
-    for name, side in zip(names, question.sides, strict=False):
+    for place, side in enumerate(question.sides):
+        name = ("left", "right")[place] if "left" in question.answers and place < 2 else f"{place + 1}."
         known = filter(None, (rows.local_time(side.at), side.source, f"trust {side.trust:.2f}"))
         yield rows.Row(f"{name} {' · '.join(known)}", (side.id,), side.text)
 

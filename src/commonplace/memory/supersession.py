@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from commonplace.errors import CommonplaceError, ModelError
-from commonplace.extract.modality import is_sensitive
+from commonplace.extract.modality import is_hedged, is_sensitive
 from commonplace.extract.model import SENSITIVE
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.static import StaticEmbedder
@@ -607,13 +607,15 @@ class SupersessionRule:
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
             if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
-            if is_doubted[older, newer]:
+            said_so = kept[newer].record.content
+            is_unsure = bool(is_doubted[older, newer]) or is_hedged(said_so, 0, len(said_so))
+            if is_unsure:
                 why.append("the newer one is not sure")
             if kept[newer].record.trust < kept[older].record.trust:
                 why.append("the newer one is trusted less")
             is_sure = value >= SETTLING and cosine >= MIN_COSINE and len(why) == 1
             type_ = SUPERSEDES if is_sure and (len(kept) > FEW or said.changes[newer]) else CONFLICTS
-            strength = DOUBT if is_doubted[older, newer] else round(confidence(value), 3)
+            strength = DOUBT if is_unsure else round(confidence(value), 3)
             link = Link(ids[newer], ids[older], type_, strength, self._now(), RULE, "; ".join(why))
             verdicts[frozenset((ids[older], ids[newer]))] = link
         return verdicts

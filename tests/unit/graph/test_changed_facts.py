@@ -260,7 +260,7 @@ def test_what_a_rule_must_not_end_stays(book: Engine, older: str, newer: str, is
         ("Ben works for Initech.", "Ben works for Globex, as far as I know."),
         ("Ben works for Initech.", "Ben joined Globex in May, I guess."),
         ("We live in Boston.", "We live in Seattle (apparently)."),
-        ("Ana leads the design team.", "Tess leads the design team now, but I'm not sure."),
+        ("Ana leads the design team.", "Tess leads the design team now, but I am not sure."),
     ],
 )
 def test_who_is_not_sure_ends_nothing(book: Engine, older: str, newer: str) -> None:

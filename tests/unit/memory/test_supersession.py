@@ -187,8 +187,16 @@ def test_health_doses_money_and_access_are_asked_however_sure_it_is(book: Engine
     assert len(book.questions()) == 1
 
 
-def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine) -> None:
-    book.remember("Somebody said that deployments go out on Fridays.", id="rumour")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Somebody said that deployments go out on Fridays.",
+        "Deployments go out on Fridays now, I think.",
+        "Deployments go out on Fridays now, but I am not sure.",
+    ],
+)
+def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine, said: str) -> None:
+    book.remember(said, id="rumour")
     assert asked(book) == [["days", "rumour"]]
     [link] = book.links()
     assert (link.type, link.strength) == (CONFLICTS, DOUBT)
