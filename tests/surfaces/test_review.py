@@ -375,4 +375,4 @@ def test_each_side_of_a_contradiction_of_three_is_shown(bare: Program) -> None:
         bare.run("graph", "add", f"Ada Marsh lives in {city}.", "--at", "2026-03-14T09:00Z")
     shown = bare.run("review").stdout
     assert [f"lives in {city}" in shown for city in ("Madrid", "Porto", "Lisbon")] == [True] * 3
-    assert "left " in shown and "right " in shown and "3. " in shown
+    assert [line.split()[0] for line in shown.splitlines() if "trust" in line] == ["left", "right", "3."]

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from commonplace.dataclasses import replace
 from commonplace.extract.entities import THE_USER
-from commonplace.extract.modality import doubtful_places, is_lasting, is_sensitive
+from commonplace.extract.modality import doubtful_places, is_hedged, is_lasting, is_sensitive
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
@@ -96,8 +96,8 @@ class Attributes:
             self._is_sure = self._is_sure and (is_spoken or PATTERNS["lead"].match(label[0]) is not None)
             self._begin, is_spoken = label.end(), False
         self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
-        is_hedged = PATTERNS["hedge"].search(self._text) is not None
-        self._is_sure = self._is_sure and not is_hedged and PATTERNS["open"].search(self._text) is None
+        is_open = PATTERNS["open"].search(self._text) is not None or is_hedged(self._text)
+        self._is_sure = self._is_sure and not is_open
         self._is_change = False
         self._is_sensitive = is_sensitive(self._text)
         self._subject: tuple[int, str] | None = None

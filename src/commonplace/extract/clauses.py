@@ -144,7 +144,7 @@ class Clauses:
         self.tokens = line.tokens
         self.entities = entities
         self._doubtful = doubtful_places(line.tokens)
-        self._is_hedged = is_hedged(line.tokens.text, line.tokens.start[0], line.tokens.end[-1])
+        self._is_hedged = is_hedged(line.tokens.text[line.tokens.start[0] : line.tokens.end[-1]])
         self._subject: list[Phrase] = []
         self._inside = {place for mention in line.mentions for place in range(mention.first, mention.last)}
 

@@ -92,9 +92,9 @@ def is_sensitive(text: str) -> bool:
     return PATTERNS["sensitive"].search(text) is not None
 
 
-def is_hedged(text: str, start: int, end: int) -> bool:
-    """Return whether a sentence of a text ends in words of somebody who is not sure: `…, I think`."""
-    return PATTERNS["hedge"].search(text[start:end].replace("’", "'")) is not None
+def is_hedged(text: str) -> bool:
+    """Return whether a text ends in words of somebody who is not sure: `…, I think`."""
+    return PATTERNS["hedge"].search(text.replace("’", "'")) is not None
 
 
 HEARSAY: Final = 0.45

@@ -301,7 +301,7 @@ class FactResolver:
         self._tell(fact, "confirmed", said.reason, said, is_own=True)
         if ends is None or fact.valid_to is not None or (fact.valid_from is not None and ends <= fact.valid_from):
             return
-        if ends > said.told:
+        if ends > said.told and said.doubt != UNSURE:
             fact.valid_to = fact.stated_to = ends
         else:
             self._end(fact, ends, said)

@@ -607,8 +607,7 @@ class SupersessionRule:
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
             if any(is_sensitive(kept[place].record.content) for place in (older, newer)):
                 why.append(SENSITIVE)
-            said_so = kept[newer].record.content
-            is_unsure = bool(is_doubted[older, newer]) or is_hedged(said_so, 0, len(said_so))
+            is_unsure = bool(is_doubted[older, newer]) or is_hedged(kept[newer].record.content)
             if is_unsure:
                 why.append("the newer one is not sure")
             if kept[newer].record.trust < kept[older].record.trust:

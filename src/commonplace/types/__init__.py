@@ -214,8 +214,8 @@ SUPERSEDES, CONFLICTS, HOLDS_BESIDE = "supersedes", "conflicts", "holds beside"
 RULE: Final = "rule"
 """The origin of a link that was judged; see `commonplace.memory.supersession`."""
 DOUBT: Final = 0.25
-"""The strength of a link of the type `CONFLICTS` whose newer memory is itself not sure: it is a question, and searches
-do not follow it."""
+"""The strength of a rule's link of the type `CONFLICTS` whose newer memory is itself not sure: it is a question, and
+searches do not follow it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,6 +260,7 @@ def test_what_a_rule_must_not_end_stays(book: Engine, older: str, newer: str, is
         ("Ben works for Initech.", "Ben works for Globex, as far as I know."),
         ("Ben works for Initech.", "Ben joined Globex in May, I guess."),
         ("We live in Boston.", "We live in Seattle (apparently)."),
+        ("We live in Boston.", "We moved to Seattle, we think so."),
         ("Ana leads the design team.", "Tess leads the design team now, but I am not sure."),
     ],
 )
@@ -268,6 +269,18 @@ def test_who_is_not_sure_ends_nothing(book: Engine, older: str, newer: str) -> N
     facts = book.graph.search_edges(newer, 5, include_past=True)
     assert len(facts) == 2
     assert all(each.disputed and each.valid_to is None for each in facts)
+
+
+def test_an_end_that_is_not_sure_is_disputed(book: Engine) -> None:
+    tell(book, "Ben works for Initech.", "Ben works for Initech until 1 December 2026, I think.")
+    [fact] = book.graph.search_edges("Ben works for Initech", include_past=True)
+    assert fact.disputed and fact.valid_to is None
+
+
+def test_a_hedge_in_the_middle_leaves_the_rest_sure(book: Engine) -> None:
+    tell(book, "Ben works for Initech.", "Ben joined Globex last week (not sure which team).")
+    facts = {each.target_name: each for each in book.graph.search_edges("Ben works", include_past=True)}
+    assert facts["Initech"].valid_to is not None and not facts["Globex"].disputed
 
 
 def test_what_is_to_begin_is_no_answer_yet(book: Engine) -> None:

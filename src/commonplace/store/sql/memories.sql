@@ -43,7 +43,8 @@ FROM json_each(:numbers) j
     LEFT JOIN links l INDEXED BY links_by_target
         ON l.namespace = m.namespace AND l.target = m.id AND l.created_at <= COALESCE(:as_of, l.created_at)
             AND (l.expired_at IS NULL OR l.expired_at > :as_of)
-            AND (l.type IN ('supersedes', 'holds beside') OR l.type = 'conflicts' AND l.strength > :doubt)
+            AND (l.type IN ('supersedes', 'holds beside') OR l.type = 'conflicts'
+                AND (l.origin != 'rule' OR l.strength > :doubt))
 WHERE m.namespace = {space}
 ORDER BY m.owner, l.type = 'holds beside', l.source;
 
