@@ -21,6 +21,15 @@ class CommonplaceError(Exception):
         message = super().__str__()
         return f"{message}; {self.remedy}" if self.remedy else message
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Name arguments in the remedy as a surface does, `force=True` as `--force`; others keep their names."""
+
+        def named(argument: re.Match[str]) -> str:
+            name, value = argument.groups()
+            return " ".join(filter(None, (names[name], value))) if name in names else argument[0]
+
+        self.remedy = re.sub(r"\b(\w+)=(?:True\b|'(\w+)')", named, self.remedy)
+
 
 class UsageError(CommonplaceError):
     """Change the request: a value is out of range or of the wrong kind.
@@ -34,7 +43,7 @@ class UsageError(CommonplaceError):
         self.parameters = parameters
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Call parameters in the message, and switches in the remedy, as a surface does; others keep their names."""
+        super().rename(names)
         message = str(self.args[0])
         for name in self.parameters:
             # Only the first: the given value follows it, and may contain the same word.
@@ -43,7 +52,6 @@ class UsageError(CommonplaceError):
                 message = f"{message[: found.start()]}{names[name]}{message[found.end() :]}"
         self.args = (message,)
         self.parameters = ()
-        self.remedy = re.sub(r"\b(\w+)=True\b", lambda switch: names.get(switch[1], switch[0]), self.remedy)
 
 
 class AdmissionError(UsageError):

@@ -28,7 +28,7 @@ from tests.contract.stores import UUID, passage
 from commonplace.store.memories import Statement
 from commonplace.store.schema import is_reserved, namespace_of, texts_of
 from commonplace.store.store import Store
-from commonplace.types import CONFLICTS, GRAPH_KINDS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Owner, OwnerWrite
+from commonplace.types import CONFLICTS, DOUBT, GRAPH_KINDS, HOLDS_BESIDE, RULE, SUPERSEDES, Link, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention
 
 ASKED = [UUID, "a", "b", "e", "é\x01", "m", "norm\ue000", "other"]
@@ -245,6 +245,8 @@ class TestOvertaken:
             for link in (
                 Link("newest", "older", SUPERSEDES),
                 Link("newest", "other", CONFLICTS, 0.5, 8.0, RULE),
+                Link("older", "other", CONFLICTS, DOUBT, 8.0, RULE),
+                Link("other", "newest", CONFLICTS, DOUBT),
                 Link("newer", "other", SUPERSEDES, 0.9, 9.0, RULE),
                 Link("older", "newest", SUPERSEDES, 0.9, 9.0, RULE),
                 Link("older", "newest", HOLDS_BESIDE),
@@ -258,10 +260,10 @@ class TestOvertaken:
 
         assert told() == {
             "older": ({"newer", "newest"}, set()),
-            "newest": (set(), set()),
+            "newest": (set(), {"other"}),
             "newer": (set(), set()),
             "other": (set(), {"newest", "newer"}),
-        }
+        }, "what a rule only doubts is not followed, what a person links is"
         assert told(8.5)["other"] == (set(), {"newest"}), "what was not yet judged is not known"
         assert told(8.5)["older"] == ({"newest"}, set()), "nor when the graph learned what it tells"
 

@@ -39,6 +39,7 @@ from commonplace.store.validate import (
 )
 from commonplace.types import (
     CONFLICTS,
+    DOUBT,
     GRAPH_KINDS,
     HOLDS_BESIDE,
     RULE,
@@ -591,6 +592,7 @@ class ReferenceMemories(ReferenceReembedding):
                     if link.target == id_
                     and (as_of is None or link.created_at <= as_of)
                     and (link.expired_at is None or (as_of is not None and as_of < link.expired_at))
+                    and (link.type != CONFLICTS or link.origin != RULE or link.strength > DOUBT)
                 ]
                 judged = {link.source for link in links if link.type == CONFLICTS or link.origin == RULE}
                 judged -= {link.source for link in links if link.type == HOLDS_BESIDE}

@@ -142,7 +142,7 @@ class Command(click.Command):
         invocation_of(ctx).makes_store = self._makes_store
         try:
             return super().invoke(ctx)
-        except UsageError as error:
+        except CommonplaceError as error:
             names: dict[str, str] = {}
             for each in self.params:
                 if isinstance(each, click.Option):

@@ -265,7 +265,7 @@ def import_items(
         raise UsageError(
             f"{_items(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
             f" nothing was imported: {_some(survey.conflicts)}",
-            remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with 'replace'",
+            remedy="keep what is here with on_conflict='skip', or replace it with on_conflict='replace'",
         )
     kinds = survey.secrets.items()
     notices = [f"what looks like a secret was replaced in {count:,} items: {kind}" for kind, count in kinds]

@@ -172,7 +172,7 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
         what = "a store already" if is_store else f"files of a store, but not its {DATABASE}: {', '.join(left)}"
         raise StoreError(
             f"{directory} holds {what}",
-            remedy="replace it with replace=True (--replace), which keeps the old files, or name another directory",
+            remedy="replace it with replace=True, which keeps the old files, or name another directory",
         )
     strange = sorted(each.name for each in directory.iterdir() if each.name not in _CARRIED)
     if strange:

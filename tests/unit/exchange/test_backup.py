@@ -186,7 +186,7 @@ def test_no_backup_is_kept_of_a_damaged_store(place: Path, tmp_path: Path) -> No
 
 def test_a_store_is_replaced_only_if_that_is_said(archive: Path, place: Path) -> None:
     before = readable(place)
-    with pytest.raises(StoreError, match=r"holds a store already; replace it with replace=True \(--replace\)"):
+    with pytest.raises(StoreError, match=r"holds a store already; replace it with replace=True, "):
         restore(archive, place)
     assert readable(place) == before
 

@@ -142,8 +142,8 @@ def test_conflicts_are_refused_and_named(store: Store, week: Path, tmp_path: Pat
     other = written_by_hand(tmp_path / "o.jsonl", *OTHERS)
     message = (
         "3 items are here with other content, nothing was imported: memory 'a'; artifact 'other'; link from 'a' to 'b'"
-        " ('related'); keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with"
-        " 'replace'"
+        " ('related'); keep what is here with on_conflict='skip', or replace it with"
+        " on_conflict='replace'"
     )
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         import_file(store, other)
