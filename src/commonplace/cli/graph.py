@@ -13,7 +13,7 @@ from commonplace.cli import options, rows
 from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, say, write_whole
-from commonplace.graph.text import overtaken, when
+from commonplace.graph.text import overtaken, replaced, when
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -30,7 +30,7 @@ def _fact(fact: views.RelationView) -> rows.Rows:
     score = f"{fact.score:.2f}" if fact.score else ""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     marks = [(mark, _WARNING) for mark in _state(fact)]
-    yield rows.Row(known=[score, *marks, when(fact), overtaken(fact), ends, fact.uuid], level=1)
+    yield rows.Row(known=[score, *marks, when(fact), overtaken(fact), replaced(fact), ends, fact.uuid], level=1)
 
 
 def _state(fact: views.RelationView) -> list[str]:

@@ -37,7 +37,7 @@ from commonplace.redaction import redact
 from commonplace.search.request import Request
 from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS
 from commonplace.text.characters import MENDED, storable
-from commonplace.types import ORIGINS, Filter
+from commonplace.types import ORIGINS, Filter, Selection, StoredMemory
 from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
@@ -606,11 +606,29 @@ class Graph:
 
     def _reader(self, wanted: views.Wanted) -> GraphReader:
         runtime = self._runtime.graph_runtime(False)
+        given = runtime, self._search_graph, self._words_of, wanted, self._newer
         if self._backend is None:
-            return GraphReader(runtime, self._search_graph, self._words_of, wanted)
+            return GraphReader(*given)
         from commonplace.graph.graphiti.query import GraphitiReader
 
-        return GraphitiReader(runtime, self._search_graph, self._words_of, wanted, self._backend, self._scores)
+        return GraphitiReader(*given, self._backend, self._scores)
+
+    def _newer(self, ids: Sequence[str]) -> dict[str, StoredMemory]:
+        """Return the newest live memory that may have replaced each of these, by a link that searches follow."""
+        store, namespace = self._store, self._runtime.namespace
+
+        def live(some: Iterable[str]) -> list[StoredMemory]:
+            chosen = Selection(ids=tuple(some), statuses=("active", "promoted"))
+            return store.memories(namespace, chosen) if chosen.ids else []
+
+        known = store.statements(namespace, [each.number for each in live(ids)])
+        linked = {each.id: each.overtaken_by | each.judged for each in known.values()}
+        newest_first = live(set().union(*linked.values()))
+        return {
+            id_: next(each for each in newest_first if each.owner.id in some)
+            for id_, some in linked.items()
+            if any(each.owner.id in some for each in newest_first)
+        }
 
     def _wanted(
         self,

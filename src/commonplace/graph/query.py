@@ -47,6 +47,7 @@ from commonplace.store.graph import GraphReading
 from commonplace.store.schema import texts_of
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
+from commonplace.types import StoredMemory
 from commonplace.types.graph import Entity, GraphFilter, Happening, Relation, Subject
 
 MIN_COSINE: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
@@ -148,6 +149,8 @@ class GraphReader:
     search: Search
     words_of: Callable[[str, int], str]
     wanted: Wanted
+    newer: Callable[[Sequence[str]], Mapping[str, StoredMemory]]
+    """Returns the newest memory that may have replaced each of these; one without any is absent."""
 
     _context_depth, _has_summaries = 2, True
 
@@ -455,12 +458,24 @@ class GraphReader:
                 "valid_from": since,
                 "valid_to": until,
             }
+        marks = {id_: {"overtook": found} for id_, found in before.items()} | self._replaced(relations)
         return tuple(
-            replace(each, attributes={"overtook": before[each.uuid], **each.attributes})
-            if each.uuid in before
-            else each
+            replace(each, attributes={**marks[each.uuid], **each.attributes}) if each.uuid in marks else each
             for each in views
         )
+
+    def _replaced(self, relations: Sequence[Relation]) -> dict[str, dict[str, dict[str, str]]]:
+        """Return what is said of facts that hold, but that only memories state which newer ones may have replaced."""
+        current = [each.id for each in relations if each.valid_to is None and not each.is_retracted]
+        mentions = self._graph.mentions("relation", current)
+        episodes = self._graph.episodes([*{each.episode for some in mentions.values() for each in some}])
+        stating = {id_: {episodes[each.episode].memory for each in some} for id_, some in mentions.items()}
+        newer = self.newer(sorted(set().union(*stating.values()) - {""}))
+        found = {id_: newer[max(some)] for id_, some in stating.items() if some and newer.keys() >= some}
+        return {
+            id_: {"superseded_by": {"memory": each.owner.id, "content": each.record.content}}
+            for id_, each in found.items()
+        }
 
 
 _MIN_MEMBERS: Final = 2

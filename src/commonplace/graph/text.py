@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -65,8 +66,7 @@ def fact_item(fact: RelationView) -> FenceItem:
     """Return the line of a fact: its sentence, when it holds, whether it is disputed."""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     parts = [ends, when(fact), f"trust {fact.trust:.2f}"]
-    if before := overtaken(fact):
-        parts.insert(2, before)
+    parts[2:2] = filter(None, (overtaken(fact), replaced(fact)))
     if fact.disputed:
         parts.insert(0, "disputed")
     if fact.retracted:
@@ -98,6 +98,15 @@ def overtaken(fact: RelationView) -> str:
     return f"before: {old.get('target_name')}, {days}"
 
 
+def replaced(fact: RelationView) -> str:
+    """Say what a newer memory states that may have replaced the one that states a fact; "" where none has."""
+    newer = fact.attributes.get("superseded_by")
+    if not isinstance(newer, dict):
+        return ""
+    return f"perhaps out of date: “{textwrap.shorten(str(newer.get('content')), _MAX_REPLACED, placeholder=' …')}”"
+
+
+_MAX_REPLACED: Final = 120
 _MAX_NAMES: Final = 5
 
 

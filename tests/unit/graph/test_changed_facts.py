@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commonplace.engine import Engine
-from commonplace.graph.text import overtaken, when
+from commonplace.graph.text import overtaken, replaced, when
 
 JANUARY, FEBRUARY = "2026-01-10", "2026-02-20"
 PAIRS = [
@@ -345,3 +345,24 @@ def test_what_a_fact_came_with_is_not_taken_for_what_it_overtook(book: Engine, t
     other.graph.import_graphiti(tmp_path / "given.json")
     [home] = other.graph.search_edges("where do we live", 1)
     assert home.attributes["overtook"] == "a bid"
+
+
+def test_a_fact_tells_what_a_newer_memory_says_that_may_have_replaced_it(book: Engine) -> None:
+    """A link ends no fact of several, nor does one that a rule made: who reads the older fact must still be warned."""
+    older = book.remember("Tom is the project manager. Lena works for Initech.", at=JANUARY)
+    newer = book.remember("Priya took over from Tom as project manager.", at=FEBRUARY)
+    assert [each.attributes for each in book.graph.search_edges("who does Lena work for", 1)] == [{}]
+    book.link(newer.id, older.id, "supersedes")
+    [fact] = book.graph.search_edges("who does Lena work for", 1)
+    assert fact.attributes["superseded_by"] == {"memory": newer.id, "content": newer.content}
+    assert replaced(fact) == f"perhaps out of date: “{newer.content}”"
+    assert newer.content in book.graph.build_context(["Lena"]).text
+    assert "superseded_by" not in book.graph.search_edges("who does Lena work for", 1, valid_at=JANUARY)[0].attributes
+
+
+def test_what_the_newer_memory_states_as_well_is_not_taken_for_replaced(book: Engine) -> None:
+    older = book.remember("Lena works for Initech. Lena lives in Graz.", at=JANUARY)
+    newer = book.remember("Lena moved to Linz. Lena works for Initech.", at=FEBRUARY)
+    book.link(newer.id, older.id, "supersedes")
+    [fact] = book.graph.search_edges("who does Lena work for", 1)
+    assert "superseded_by" not in fact.attributes

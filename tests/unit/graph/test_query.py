@@ -264,6 +264,6 @@ def test_facts_of_one_score_keep_the_order_of_the_search(tmp_path: Path, is_reve
         assert len(facts) == 3
         search = dict.fromkeys(facts, 0.7)
         runtime, wanted = book._runtime.graph_runtime(False), Wanted(book._runtime.now())
-        reader = GraphReader(runtime, lambda *_: TextHits(search), lambda *_: "", wanted)
+        reader = GraphReader(runtime, lambda *_: TextHits(search), lambda *_: "", wanted, lambda _: {})
         found = reader.search_relations("what depends on what", 10)
         assert [each.uuid for each in found] == facts

@@ -56,7 +56,7 @@ class _Question(GraphReader):
     _context_depth, _has_summaries = 1, False
 
     def __init__(self, reader: GraphitiReader, tools: GraphitiTools) -> None:
-        super().__init__(reader.runtime, reader.search, reader.words_of, reader.wanted)
+        super().__init__(reader.runtime, reader.search, reader.words_of, reader.wanted, reader.newer)
         self._reader = reader
         self._tools = tools
         self._here = reader.runtime.graph
@@ -189,7 +189,7 @@ class GraphitiReader(GraphReader):
 
     @property
     def _local(self) -> GraphReader:
-        return GraphReader(self.runtime, self.search, self.words_of, self.wanted)
+        return GraphReader(self.runtime, self.search, self.words_of, self.wanted, self.newer)
 
     def search_entities(self, query: str, limit: int) -> FoundEntities:
         return self._either(lambda reader: reader.search_entities(query, limit))
