@@ -17,7 +17,7 @@ from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
 from commonplace.errors import NoRelation, UsageError
-from commonplace.types import RULE, Link, StoredMemory
+from commonplace.types import RULE, SUPERSEDES, Link, StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
@@ -66,7 +66,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             seen = self._seen = _Seen(self._runtime, memories)
             vectors = vectors_of(self._runtime, memories)
             # The pairs that are linked, derived from each other, or named together by an unfinished issue.
-            apart = {(link.source, link.target) for link in store.links(namespace) if link.origin != RULE}
+            apart = {(link.source, link.target) for link in store.links(namespace) if _joins(link)}
             apart |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
             for issue in self._unfinished("relations", "merge", "cluster"):
                 apart |= set(combinations(issue.memory_ids, 2))
@@ -93,7 +93,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])
-        if any({link.source, link.target} == {*ids} and link.origin != RULE for link in links):
+        if any({link.source, link.target} == {*ids} and _joins(link) for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
         seen = self._seen = self._seen or _Seen(self._runtime, self._runtime.memories())
         named = seen.named(first), seen.named(second)
@@ -125,7 +125,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         )
 
         def link(acts: ChangeRecorder) -> RelationResult:
-            if any({each.source, each.target} == {*ids} and each.origin != RULE for each in acts.change.links(ids[:1])):
+            if any({each.source, each.target} == {*ids} and _joins(each) for each in acts.change.links(ids[:1])):
                 raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
             # The formula gives 0 to two that share neither names nor tags: these are linked because they are alike.
             acts.link(Link(ids[0], ids[1], RELATED, strength or similarity, acts.now))
@@ -153,6 +153,11 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
 
     def item_of(self, issue: Issue) -> str:
         return item_of_pair(*self._named(issue, 2))
+
+
+def _joins(link: Link) -> bool:
+    """Return whether two memories need no other link; a question that a rule asks says nothing of how they relate."""
+    return link.origin != RULE or link.type == SUPERSEDES
 
 
 def item_of_pair(one: str, other: str) -> str:

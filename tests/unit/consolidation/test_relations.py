@@ -18,7 +18,7 @@ from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
-from commonplace.types import RULE
+from commonplace.types import RULE, Link
 from commonplace.types.ledger import IssueSelection
 
 NOTHING_ALIKE = (
@@ -329,3 +329,13 @@ def test_what_is_related_by_its_words_alone_says_so_and_is_linked_by_its_similar
         assert reason == f"shared names: 0, shared tags: 0, similarity: {found[1]}"
         (link,) = (each for each in book.links() if each.origin != RULE)
         assert f"{link.strength:.2f}" == found[1]
+
+
+@pytest.mark.parametrize(("type_", "is_proposed"), [("supersedes", False), ("conflicts", True)])
+def test_what_the_rule_found_overtaken_is_no_pair_to_link(book: Engine, type_: str, is_proposed: bool) -> None:
+    """Whoever knows that one replaced the other need not be asked whether the two are related."""
+    for id_ in "ab":
+        keep(book, id_, "Ada Postgres billing", "wire")
+    with book._runtime.store.change_memories("default") as change:
+        change.link(Link("b", "a", type_, 0.9, 0.0, origin=RULE))
+    assert agent(book).scan() == (["a:b"] if is_proposed else [])
