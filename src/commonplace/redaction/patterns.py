@@ -4,7 +4,7 @@ commands, assignments), and rule out placeholders.
 Secrets are rare, so a text without any must be cheap to check: two copies of the text with long words and long numbers
 as runs of one character let `find` locate candidates faster than a pattern.
 
-Names, types, paths, templates (`${VAR}`, `<your password>`, `%s`) and stand-ins (`changeme`, `password123`, `****`)
+Names, types, paths, templates (`${VAR}`, `<your password>`, `%s`) and stand-ins (`changeme`, `abcdef123456`, `****`)
 are no secrets, and neither is what has too little entropy to be one.
 """
 
@@ -90,14 +90,16 @@ PASSWORD_BITS: Final = 15.0
 """The least entropy of a password: seven characters, of which six differ, have 18."""
 TOKEN_BITS: Final = 44.0
 """The least entropy of a token: sixteen hexadecimal digits have 48 on average, less what repeats."""
-MIN_PASSWORD_LENGTH, MIN_TOKEN_LENGTH = 6, 16
+MIN_PASSWORD_LENGTH, MIN_SHORT_TOKEN_LENGTH, MIN_TOKEN_LENGTH = 6, 8, 16
 
 _TEMPLATE: Final = lazy_pattern(
     r"\$[{(]|^\$\w|\{\{|\{[\w.!: ]*\}|<[^<>]*>|%\(|%[a-z]\b|%\w+%|\*{3}|\.{3}|\?{3}|x{4}|\\[dswnrtbx]|\(\?|://|"
     r"change.?me|change.?it|your|example|sample|dummy|fake|mock|placeholder|redacted|replace|insert|todo|fixme|here$|"
-    r"not.?set|\A(?:arn|data):|undefined|foobar|abcdef|12345678",
+    r"not.?set|\A(?:arn|data):|undefined|foobar",
     re.IGNORECASE,
 )
+_SEQUENCE: Final = lazy_pattern(r"0?12345678(?:90?)?|abcdef[g-z]*|ABCDEF[G-Z]*")
+"""What people type for a stand-in: as half of a value or more, for a generated one holds such a piece by chance."""
 _STAND_IN: Final = lazy_pattern(
     r"(?:my|the|new|old|db|some|super|top|test|root|admin|user|db|bad|wrong|good|no|this.?is.?a)?[_-]?"
     r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd|pw|secret|token|key|test|testing|admin|user|username|root|guest|"
@@ -107,20 +109,25 @@ _STAND_IN: Final = lazy_pattern(
 )
 _TECHNICAL: Final = lazy_pattern(
     r"(?:u?int|float|str|bytes?|char|vec|sha|md|base|utf|iso|hmac|argon|oauth|pbkdf|scrypt|bcrypt|aes|rsa|ed|rs|hs|es|ps|http|"
-    r"ipv|tls|ssl|x|v)[_-]?[0-9]{1,5}[a-z]{0,2}(?:[-_].*)?",
+    r"ipv|tls|ssl|x|v)[_-]?[0-9]{1,5}[a-z]{0,3}(?:[-_].*)?",
     re.IGNORECASE,
 )
 _DIGIT: Final = lazy_pattern("[0-9]")
 _LETTER: Final = lazy_pattern("[A-Za-z]")
 _MARK: Final = lazy_pattern(r"[!@#$%^&*?~]")
 _PARTS: Final = lazy_pattern(r"[-_./:@,|+=&]+")
-_WORDY_PART: Final = lazy_pattern(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}")
+_WORDY_PART: Final = lazy_pattern(r"[A-Za-z]*(?:[0-9]{0,4}|0?12345678(?:90?)?)|[0-9]{1,4}[A-Za-z]{0,2}")
+_SHORT_TOKEN: Final = lazy_pattern(
+    r"(?:[A-Za-z]+[0-9]+){3}|(?:[0-9]+[A-Za-z]+){3}|(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9]).*[!@#$%^&*?~]"
+)
+"""Letters and digits by turns, as `v1alpha1` and `secp256k1` are not, or with both sizes of letters and a mark."""
 _UNITS: Final = lazy_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
 def _is_stand_in(value: str) -> bool:
     """Return whether a value is a template, or a placeholder for a secret."""
-    return bool(_TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
+    is_sequence = len(value) >= 2 * len(_SEQUENCE.sub("", value))
+    return bool(is_sequence or _TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
 
 
 def _entropy_bits(value: str) -> float:
@@ -146,7 +153,9 @@ def is_given(value: str) -> bool:
 
 
 def may_be_token(value: str) -> bool:
-    """Return whether a value is disordered and no placeholder."""
+    """Return whether a value is disordered, or short and of the form of a generated one, and no placeholder."""
+    if MIN_SHORT_TOKEN_LENGTH <= len(value) < MIN_TOKEN_LENGTH:
+        return may_be_password(value) and bool(_SHORT_TOKEN.search(value))
     return is_disordered(value) and not _is_stand_in(value)
 
 
@@ -452,7 +461,7 @@ Another name with a separator ends a bare value: so no character is read for two
 _OF: Final = r"[ ](?:for|of|on|at|in|to)(?:[ ][\w'./@-]{1,30}+){1,6}?"
 _SAID: Final = (
     rf"(?:{_OF}:|(?:{_OF})?(?:(?:[ ](?:is|was|has[ ]been|got))?[ ](?:changed|set|updated|reset|rotated)[ ]to|"
-    r"[ ](?:is|was)(?:[ ]now)?|(?P<to>[ ]to)))[ ]"
+    r"(?:[ ](?:is|was)|['?]s)(?:[ ]now)?|(?P<to>[ ]to)))[ ]"
 )
 """The same in words: `the password for the guest network is now …`, `it was changed to …`, `set the password to …`."""
 _PASSWORD: Final = lazy_pattern(
@@ -460,7 +469,10 @@ _PASSWORD: Final = lazy_pattern(
     rf"(?:{_SAID}|{_SEPARATOR}){_VALUE}"
 )
 _SETS: Final = lazy_pattern(r"\b(?:set|chang|updat|reset|rotat)[a-z]{0,3}[ ][\w' ]{0,30}\Z")
-_PIN: Final = lazy_pattern(rf"(?<![\w-])pin(?:{_SAID}|:[ ])(?P<given>[0-9]{{4}}|[0-9]{{6}})(?![\w-])")
+_PIN: Final = lazy_pattern(
+    rf"(?<![\w-])pin(?: code(?= is [0-9]{{4}}(?![0-9])))?(?:{_SAID}|:[ ])(?P<given>[0-9]{{4}}|[0-9]{{6}})(?![\w-])"
+)
+"""The number after `PIN code` is also an Indian postal code, of six digits."""
 _TOKEN: Final = lazy_pattern("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
 _PASSWORDS, _TOKENS = ("pass", "pw"), ("secret", "token", "key")
 """What is looked for, as the names of passwords and of tokens hold it."""
@@ -468,8 +480,10 @@ _KIND_OF_KEY: Final = lazy_pattern(
     r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
 )
 _FLAG: Final = lazy_pattern(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
+_PASSWD: Final = lazy_pattern(r"(?<![\w/.-])passwd[ ](?=\S{0,32}[a-z]\S{0,32}[0-9][a-z!#$%^&*])")
+"""A command has this name too, and takes the name of a user such as `deploy2`."""
 _NO_SECRET: Final = lazy_pattern(
-    r"(?:next|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
+    r"(?:next|starting|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
     r"idempotency|client|request|identity|public[_-]?key)[_-]?(?:tok|key)\Z|::\w{0,40}\Z"
 )
 """What makes another thing of the `token` or `key` that follows: a page's mark, a lock, the name of a type."""
@@ -578,7 +592,7 @@ def _assigned(view: View, anchor: str) -> Iterator[Secret]:
     kind, pattern, may_be_secret, shortest = (
         ("password", _PASSWORD, may_be_password, MIN_PASSWORD_LENGTH)
         if is_password
-        else ("secret value", _TOKEN, may_be_token, MIN_TOKEN_LENGTH)
+        else ("secret value", _TOKEN, may_be_token, MIN_SHORT_TOKEN_LENGTH)
     )
     judged: dict[str, bool] = {}
     text = view.lowered
@@ -589,7 +603,7 @@ def _assigned(view: View, anchor: str) -> Iterator[Secret]:
             continue
         # Is the name that ends in the anchor that of a secret?
         first = max(0, at - _NAME_LENGTH)
-        if match["space"] is not None and not _FLAG.search(text, first, at):
+        if match["space"] is not None and not (_FLAG.search(text, first, at) or _PASSWD.match(text, at)):
             continue
         if is_password:
             is_named = match["to"] is None or bool(_SETS.search(text, first, at))

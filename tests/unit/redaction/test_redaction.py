@@ -185,17 +185,43 @@ SAID = [
     ("my PIN is ", "49" + "21", ""),
     ("The PIN for the Visa card is ", "49" + "21", "."),
     ("PIN: ", "4921" + "07", " (door)"),
+    ("my password's ", "hunter" + "2", ""),
+    ("The wifi password\u2019s now ", "hunter" + "2", "."),
+    ("passwd ", "hunter" + "2xyz", ""),
+    ("the router: passwd ", "Hunter" + "22!x", ", on the label"),
+    ("the garage PIN is ", "44" + "71", ""),
+    ("my PIN code is ", "44" + "71", "."),
 ]
 """Passwords as people tell them: text before, secret, text after."""
 
+ASSIGNED = [
+    ("secret_key: ", "zK8#" + "mQ2p!", ""),
+    ("export API_TOKEN=", "x9x8" + "x7x6x5", "\n"),
+    ('{"api_key": "', "f2a9" + "c14e7b", '"}'),
+    ("SECRET=", "AKIAIOSFODNN7" + "ABCDEFGH", ""),
+    ("api_key=", "abcdEFGH" + "12345678" + "ijklMNOP", ""),
+]
+"""Values of secrets that are short, or hold a piece of the alphabet or of the numbers from one."""
+
 INNOCENT = [
+    "password: str\ntoken = get_token()\nsecret_key = os.environ['X']\nAPI_TOKEN=$TOKEN api_key=YOUR_API_KEY",
+    'token = token2\nsecret = "v1alpha1"\nprivate_key: secp256k1\nencryption_key = "aes256gcm"\nsecret=db/creds#key1',
+    'secret_key = "abcdef123456"; api_key=1234567890abcdef; token: my_super_secret_token_12345678',
+    "api_key = '0123456789abcdefghijklmnopqrstuvwxyz'; token=sk-test-1234567890; password = abcdef12",
+    'KEY = "sk-very-secret-0123456789" and --starting-token 9f86d081884c7d659a2f',
+    "sudo passwd root; passwd --help; passwd -l deploy2; cat /etc/passwd shadow2old; passwd web-01",
+    "my password's expired, the password's gone, that password's 12 characters, its password's base64url",
+    "the code is 404, status code is 404, error code 5512, exit code is 1000, HTTP code 1404, postal code 10115",
+    "zip code is 94107, area code 0221, promo code 2024, investigate code 4471, thread-safe code 2024",
+    "the door code is 5512; the gate code is 4471; alarm code: 4471",
     "The password is stored in vault-01, and the password for staging is in db-passwords-2.",
     "The password policy changed to 12 characters in 2024; it was reset to the defaults of v2.",
     "We moved password hashing to argon2id, and the password was changed to bcrypt by migration-0042.",
     "Send the password to admin01 and the passphrase to Server2.",
+    "PIN code: 560001 and the PIN code is 560001",
     "password for the guest wifi is written on the router of floor2",
     "The password is Correct, the password for Bo is the same as on Monday-12.",
-    "pin 13 is the LED; pin is 49210 µm long; the PIN is 3 digits; PIN code: 560001; spinning: 4921",
+    "pin 13 is the LED; pin is 49210 µm long; the PIN is 3 digits; spinning: 4921",
     "The pwd command, the cwd: build2 and the npw: 12345abc",
     "",
     "The password is base64-encoded and sent over TLS.",
@@ -314,7 +340,8 @@ INNOCENT = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "secret", "after"), [*SECRETS, *QUOTED, *(("password", *each) for each in SAID)]
+    ("kind", "before", "secret", "after"),
+    [*SECRETS, *QUOTED, *(("password", *each) for each in SAID), *(("secret value", *each) for each in ASSIGNED)],
 )
 def test_a_secret_is_found_exactly_and_named(kind: str, before: str, secret: str, after: str) -> None:
     """A placeholder must leave nothing of the secret behind and take nothing of its surroundings along."""
@@ -396,6 +423,9 @@ def test_a_secret_is_found_at_its_place_among_characters_of_any_script() -> None
         'token="' * 140_000,
         "curl -\n" * 140_000,
         "machine a.b login c " * 50_000,
+        "passwd " + "a" * 1_000_000,
+        "passwd a" * 120_000,
+        "password's now " * 60_000,
     ],
     ids=lambda text: text[:12],
 )
