@@ -126,6 +126,23 @@ def test_python_reads_the_words_by_its_clock(tmp_path: Path) -> None:
             book.remember("An egret came", at="some day")
 
 
+def test_a_habit_is_found_by_the_season_that_it_names(tmp_path: Path) -> None:
+    """Not by when it was told; what happened to be told in that season stands behind it and is not sure."""
+    with commonplace.open(tmp_path / "store", clock=lambda: datetime(2026, 11, 29, 9, tzinfo=UTC).timestamp()) as book:
+        book.remember("In winter we go to Austria.", at="2026-07-10")
+        book.remember("In May I am in Rome.", at="2026-04-01")
+        book.remember("Bought a lamp.", at="2026-05-03")
+        book.remember("The gate was painted.", at="2026-02-03")
+        for question, answer, others in (
+            ("where do we go in winter", "In winter we go to Austria.", {"The gate was painted."}),
+            ("where am I in May", "In May I am in Rome.", {"Bought a lamp."}),
+        ):
+            hits = [(hit.text, hit.confidence) for hit in book.recall(question).hits]
+            assert hits[0] == (answer, "sure")
+            assert others <= {text for text, confidence in hits if confidence == "weak"}
+        assert [hit.text for hit in book.recall("what happened in May").hits] == ["Bought a lamp."]
+
+
 HISTORY = [
     ("2023-02-01", "home", "Mira lives in Berlin, near the canal."),
     ("2024-06-01", "home", "Mira lives in Lagos, near the harbour."),

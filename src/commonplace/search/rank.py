@@ -67,8 +67,9 @@ everything is held back. That takes all from one in a hundred of the questions t
 stores of a few texts."""
 _IS_HELD = np.float32(0.5)
 """What holds an asked date literally ranks between the memories that mostly fit it and those that hardly do."""
-_TIME_ALONE, _NO_TIME = 8.0, -5.0
-"""Where the time is the whole question: the log-odds of relevance that a perfect fit adds, and that none has. Round."""
+_TIME_ALONE, _TIME_BESIDE, _NO_TIME = 8.0, 2.0, -5.0
+"""Where a question has no subject but a time: the log-odds of relevance that a perfect fit adds if all of that time is
+asked for, so that it is sure; if not, so that it is weak; and those of no fit. Round."""
 _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
 Columns = dict[str, NDArray[np.float32]]
@@ -263,6 +264,8 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
         add(TIME, context.dated.fits_of(candidates.owners), WEIGHTS[TIME])
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
         adds[TIME] = np.full(len(candidates), TIME_LOG_ODDS, dtype=np.float32)
+        if context.asked.is_alone:
+            odds = np.maximum(odds, np.float32(_TIME_BESIDE) * signals[TIME] + np.float32(_NO_TIME))
     speaker = speaker_asked_for(request.query)
     if speaker and candidates.speakers.any():
         add(SPEAKER, (candidates.speakers == speaker).astype(np.float32), WEIGHTS[SPEAKER])

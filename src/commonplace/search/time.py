@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass
 from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
+from commonplace.dates.vocabulary import NAMES, PREPOSITIONS
 from commonplace.ranking.arrays import distinct, within
 from commonplace.search.request import Request
 from commonplace.store.store import Store
@@ -29,16 +30,22 @@ MAX_PASSAGES = 400
 """About so many passages they may have in all: what is longer is found by its words."""
 _WORD = re.compile(r"\w+")
 _AGO = re.compile(r"\bago\b", re.IGNORECASE)
-_OPEN_WORDS = frozenset(
-    """
-    us let please tell show give list find get got look recall remember remembered memory memories note notes noted
-    record recorded stored saved entry entries log happen happens happened happening occur occurs occurred take takes
-    took taken place go goes going gone went come came say says said talk talks talked talking speak spoke spoken
-    mention mentioned discuss discussed work works worked working make made thing things anything something everything
-    everyone anyone stuff event events news new know knew known learn learned learnt write wrote written exactly
-    """.split()
+_RECORD_WORDS = frozenset(
+    """did was were had been happened occurred took taken went came said talked spoke spoken mentioned discussed worked
+    made new knew known learned learnt wrote written remember remembered memory memories note notes noted record
+    recorded stored saved entry entries log anything stuff event events news""".split()
 )
-"""What people say around a date when they ask for all of that time, besides stop words."""
+"""What people say around a date when they ask for all that was then."""
+_OPEN_WORDS = frozenset(
+    """us let please tell show give list find get got look recall happen happens happening occur occurs take takes place
+    go goes going gone come say says talk talks talking speak mention discuss work works working make thing things
+    something everything everyone anyone know learn write exactly""".split()
+)
+"""Besides these and stop words, what names no subject."""
+_PLAN_WORDS, _DETAIL_WORDS = frozenset("am m is s are re do does will ll should".split()), {"where", "who", "why"}
+"""What asks for a habit or plan where no word of record is, `what do we do in winter`; and for a detail of a time."""
+_RECURRENT = NAMES | PREPOSITIONS.keys() | {"the"}
+"""The words of a time that comes again: `on Monday`, and not `last Monday`."""
 WEEK_S = 7 * 86_400.0
 ROUGHLY, NEAR = 0.1, 0.5
 """Who says "ten days ago" or "four weeks ago" may be wrong by a tenth of that: what lies so near fits by half. Round
@@ -60,12 +67,14 @@ class AskedTimes:
     """The times that a question asks for.
 
     Attributes:
-        is_all: it asks for nothing else.
+        is_all: it asks for all of that time.
+        is_alone: its other words name no subject.
         is_written: it names one in digits, as a text might.
     """
 
     times: tuple[AskedTime, ...] = ()
     is_all: bool = False
+    is_alone: bool = False
     is_written: bool = False
 
 
@@ -86,11 +95,14 @@ def asked_times(request: Request) -> AskedTimes:
         found = mentions(query, now=moment_of(now)) if len(query) <= MAX_CHARACTERS else []
         if not found:
             continue
-        rest = _WORD.findall(without(query, found).lower())
+        rest = set(_WORD.findall(without(query, found).lower()))
         texts: dict[tuple[float, float], str] = {}
         for mention in found:
             texts.setdefault((mention.since, mention.until), mention.text)
-        is_all = all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest)
+        is_alone = rest <= STOP_WORDS | _OPEN_WORDS | _RECORD_WORDS
+        is_recurrent = _RECURRENT.issuperset(_WORD.findall(" ".join(texts.values()).lower()))
+        is_plan = (is_recurrent or rest & _PLAN_WORDS) and not rest & _RECORD_WORDS
+        is_all = is_alone and not is_plan and not rest & _DETAIL_WORDS
         times = []
         for (since, until), text in texts.items():
             is_rough = not is_all and _AGO.search(text) and WEEK_S <= now - until < inf
@@ -98,6 +110,7 @@ def asked_times(request: Request) -> AskedTimes:
         return AskedTimes(
             times=tuple(times[:MAX_TIMES]),
             is_all=is_all and not request.also,
+            is_alone=is_alone,
             is_written=any(character.isdigit() for mention in found for character in mention.text),
         )
     return NO_TIMES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.search.notebook import Notebook, notebook
 
+from commonplace.ranking.calibration import confidence as confidence_of
 from commonplace.search.explain import explain
 from commonplace.search.rank import (
     ANSWER_SHARE,
@@ -27,6 +29,7 @@ from commonplace.search.rank import (
 )
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import Candidates
+from commonplace.search.time import AskedTimes, DatedOwners
 from commonplace.types import RULE, SUPERSEDES, Filter, Link
 
 REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)
@@ -180,6 +183,22 @@ def test_who_spoke_counts_where_the_question_says_i(tmp_path: Path) -> None:
     hits = book.search("what did I buy in Ghent", min_score=0.0).hits
     assert hits[0].owner_id == "user"
     assert {hit.owner_id: hit.signals["speaker"] for hit in hits} == {"user": 1.0, "agent": 0.0, "Eve": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("asked", "confidence"),
+    [
+        (AskedTimes(is_all=True, is_alone=True), "sure"),
+        (AskedTimes(is_alone=True), "weak"),
+    ],
+)
+def test_a_time_alone_makes_sure_only_where_all_of_it_is_asked_for(asked: AskedTimes, confidence: str) -> None:
+    """What was stored in winter says little about what is done every winter, but is all that one may ask for."""
+    dated = DatedOwners(np.array([1]), np.ones(1, np.float32), np.zeros(1, np.int64))
+    ranking = ranked(candidates(dense=[0.1, 0.1]), dated=dated, asked=asked)
+    assert first(ranking) == 1
+    assert confidence_of(1 / (1 + math.exp(-ranking.odds[0]))) == confidence
+    assert len(ranking.odds) == (1 if asked.is_all else 2)
 
 
 def test_the_parts_times_their_weights_add_up_to_the_value() -> None:

@@ -105,11 +105,40 @@ class TestAskedTimes:
             ("Tell me everything that was said yesterday, please!", True),
             ("what did Anna do last Tuesday", False),
             ("database migrations of last week", False),
+            ("what happens on 1 May 2026", True),
+            ("everything of last week", True),
+            ("what's new this week", True),
+            ("last Tuesday", True),
+            ("what did we do at Easter", True),
+            ("do you remember anything from last winter", True),
         ],
     )
     def test_a_question_may_ask_for_all_of_a_time(self, query: str, is_all: bool) -> None:
         """Then nothing but the time tells what is wanted."""
         assert asked_times(asked(query)).is_all is is_all
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "where am I in May",
+            "where do we go in winter",
+            "what is on Monday",
+            "what is on today",
+            "what's on today",
+            "what should I do tomorrow",
+            "tell me what we do at Easter",
+            "what happens at Christmas",
+            "Monday",
+            "in winter",
+            "where did we go last summer",
+            "Who will look after everything once I'm gone in summer?",
+        ],
+    )
+    def test_a_question_about_a_habit_a_plan_or_a_detail_does_not(self, query: str) -> None:
+        """Its answer was told at any time; what happened to be stored then seldom is one."""
+        found = asked_times(asked(query))
+        assert found.times
+        assert (found.is_all, found.is_alone) == (False, True)
 
 
 class TestFit:
@@ -217,6 +246,48 @@ class TestQuestionsOfATimeAlone:
         past = Filter(as_of=then)
         assert book.found("what happened on 3 March 2026", now=NOW, wanted=past) == ["fence", "standup 3"]
         assert book.found("what happened on 3 March 2026", now=NOW, wanted=Filter(as_of=3.0)) == ["standup 3"]
+
+
+class TestHabitsAndPlans:
+    @pytest.fixture
+    def habits(self, make: Callable[[], Notebook]) -> Notebook:
+        """Give a notebook of habits that were told in autumn, and of something from each time that is asked for."""
+        book = make()
+        book.remember("austria", "In winter we go to Austria.", at=at("2025-10-15"))
+        book.remember("spain", "We go to Spain every summer.", at=at("2025-10-15"))
+        book.remember("church", "We go to church at Easter.", at=at("2025-10-15"))
+        book.remember("gym", "Monday is gym day.", at=at("2025-10-15"))
+        book.remember("pizza", "On Fridays we go out for pizza.", at=at("2025-10-15"))
+        book.remember("rome", "In May I am in Rome.", at=at("2025-10-15"))
+        days = ("2026-01-10", "2025-07-10", "2025-04-20", "2026-03-09", "2026-03-06", "2025-05-03")
+        for day in days:
+            book.remember(day, f"Mended the lamp number {days.index(day)}.", at=at(day))
+        return book
+
+    @pytest.mark.parametrize(
+        ("query", "first", "stored_then"),
+        [
+            ("where do we go in winter", "austria", "2026-01-10"),
+            ("where do we go in summer", "spain", "2025-07-10"),
+            ("where do we go at Easter", "church", "2025-04-20"),
+            ("what is on Monday", "gym", "2026-03-09"),
+            ("where do we go on Friday", "pizza", "2026-03-06"),
+            ("where am I in May", "rome", "2025-05-03"),
+            ("Monday", "gym", "2026-03-09"),
+        ],
+    )
+    def test_what_names_the_time_comes_first_and_what_was_stored_then_is_weak(
+        self, habits: Notebook, query: str, first: str, stored_then: str
+    ) -> None:
+        """A habit is told at any time of the year, and a time alone is no answer."""
+        hits = {hit.owner_id: hit.confidence for hit in habits.search(query, now=NOW).hits}
+        assert next(iter(hits)) == first
+        assert (hits[first], hits[stored_then]) == ("sure", "weak")
+
+    def test_who_asks_what_was_is_told_that_alone(self, habits: Notebook) -> None:
+        """The same time, but all of it is asked for."""
+        [hit] = habits.search("what did we do at Easter", now=NOW).hits
+        assert (hit.owner_id, hit.confidence) == ("2025-04-20", "sure")
 
 
 class TestTimeBesideWords:
