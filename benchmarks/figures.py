@@ -18,7 +18,7 @@ from commonplace.benchmarks.harness import describe, last_line
 from commonplace.benchmarks.measures import mean
 from commonplace.benchmarks.report import Sheet
 from commonplace.dataclasses import asdict, dataclass
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.types import Progress
 
 MEGABYTE: Final = 1_000_000
@@ -139,7 +139,7 @@ class FigureOptions:
             raise UsageError(f"size {self.size!r} is unknown", remedy=f"use one of {', '.join(SIZES)}")
         for directory in self.data:
             if not directory.is_dir():
-                raise UsageError(f"{directory} is not a directory", remedy=_NAME_DATA)
+                raise NotFoundError(f"{directory} is not a directory", remedy=_NAME_DATA)
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,8 +319,8 @@ def test_export_writes_the_contracts_artifact_index(program: Program) -> None:
     assert [artifact["path"] for artifact in printed["artifacts"]] == sorted(
         ["docs/auth.md", "docs/storage.md", "src/login.py", "test/test_login.py"]
     )
-    assert program.json("index", "export", "--output", "out/index.json")["artifacts"] == 4
-    assert json.loads((program.project / "out" / "index.json").read_text()) == printed
+    assert program.json("index", "export", "--output", "index.json")["artifacts"] == 4
+    assert json.loads((program.project / "index.json").read_text()) == printed
 
 
 def test_export_goes_where_the_document_says(program: Program) -> None:

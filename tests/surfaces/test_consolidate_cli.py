@@ -98,7 +98,6 @@ def test_all_agents_run_in_the_order_of_the_pipeline(faded: Program) -> None:
         (("run", "tidy"), "'tidy' is not one of"),
         (("run", "--all", "--rate-limit", "many"), "'many' is not a valid integer"),
         (("run", "--all", "--rate-limit", "-1"), "-1 is not in the range"),
-        (("run", "--all", "--golden", "nowhere.jsonl"), "'nowhere.jsonl' does not exist"),
         (("status", "tidy"), "'tidy' is not one of"),
         (("process",), "Missing argument 'ISSUE'"),
         (("undo",), "Missing argument"),

@@ -33,8 +33,8 @@ OPENING = [
 @pytest.mark.parametrize("arguments", OPENING, ids=" ".join)
 def test_a_mistyped_store_is_refused_and_not_made(bare: Program, arguments: tuple[str, ...], tmp_path: Path) -> None:
     """What is remembered in a store by mistake is lost to whoever opens the right one."""
-    told = bare.error(*arguments, "--store", "../a stroe", code=2)
-    assert told["type"] == "UsageError"
+    told = bare.error(*arguments, "--store", "../a stroe", code=1)
+    assert told["type"] == "StoreMissingError"
     assert "/../a stroe, where there is no store" in told["message"]
     assert "`commonplace init --store '../a stroe'`" in told["remedy"]
     assert not (tmp_path / "a stroe").exists()
@@ -43,13 +43,13 @@ def test_a_mistyped_store_is_refused_and_not_made(bare: Program, arguments: tupl
 def test_a_remedy_does_not_name_a_command_that_fails(bare: Program, tmp_path: Path) -> None:
     """`init` makes no store of a file."""
     (tmp_path / "notes.md").write_text("Invoices")
-    told = bare.error("recall", "invoices", "--store", "../notes.md", code=2)
+    told = bare.error("recall", "invoices", "--store", "../notes.md", code=1)
     assert told["remedy"] == "it is a file; name a directory"
 
 
 def test_the_command_that_the_refusal_names_makes_the_store(bare: Program, tmp_path: Path) -> None:
     """A remedy that does not work is worse than none."""
-    bare.run("remember", "Invoices are sent on Fridays", "--store", "../new", code=2)
+    bare.run("remember", "Invoices are sent on Fridays", "--store", "../new", code=1)
     bare.run("init", "--store", "../new")
     bare.run("remember", "Invoices are sent on Fridays", "--store", "../new")
     assert (tmp_path / "new" / "store.db").is_file()

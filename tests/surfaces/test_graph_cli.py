@@ -217,7 +217,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
         (("show", "Ada Marsh", "--out", "graph.pdf"), 2, "graph.pdf does not say what to draw"),
         (("show", "Nobody"), 1, "there is no entity 'Nobody'; see `commonplace graph entities QUERY`"),
         (("show", "Ada Marsh", "--depth", "9"), 2, "--depth is 9"),
-        (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 2, "name another --out"),
+        (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 1, "src/login.py is no directory"),
         (("add", "   "), 2, "empty"),
         (("add", "{", "--source", "json"), 2, "the content is not JSON"),
         (("add", "Ada.", "--trust", "7"), 2, "--trust is 7"),

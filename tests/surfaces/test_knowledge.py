@@ -131,7 +131,7 @@ def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("knowledge", "index", "missing.yaml"), 2),
+        (("knowledge", "index", "missing.yaml"), 1),
         (("knowledge", "index", "docs/storage.md"), 2),
         (("knowledge", "query", "TravelAgent"), 2),
         (("knowledge", "query", "", "x"), 2),

@@ -118,7 +118,6 @@ def test_a_wrong_word_is_told_with_what_there_is(run: Run, issue: str, tmp_path:
     broken.write_text('{"id": "ok", "created_at": "2026-01-01"}\n{"id": 1}\n')
     assert "line 2: id is not text" in run("import", str(broken), code=2).stderr
     assert [each["id"] for each in told(run("list", "--all", "--json"))["issues"]] == [issue]
-    assert "does not exist" in run("import", str(tmp_path / "none"), code=2).stderr
 
 
 def test_a_list_says_what_the_memories_say(run: Run, issue: str) -> None:

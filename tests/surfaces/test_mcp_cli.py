@@ -114,7 +114,7 @@ def test_a_file_that_nobody_may_write_is_left_as_it_is(bare: Program) -> None:
     place = bare.project / ".mcp.json"
     place.write_text('{"mcpServers": {}}', "utf-8")
     place.chmod(0o444)
-    error = bare.error("mcp", "--install", "claude-code", "--yes", code=2)
+    error = bare.error("mcp", "--install", "claude-code", "--yes", code=1)
     assert error["message"] == f"{place} is read-only"
     assert place.read_text("utf-8") == '{"mcpServers": {}}'
     assert list(bare.project.glob(".mcp.json*")) == [place]

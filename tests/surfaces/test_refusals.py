@@ -123,6 +123,44 @@ def test_person_may_export_anywhere(program: Program, elsewhere: Path) -> None:
     assert len(json.loads((elsewhere / "index.json").read_text())["artifacts"]) == 4
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("remember", "--file"),
+        ("restore",),
+        ("import",),
+        ("graph", "import"),
+        ("ledger", "import"),
+        ("index", "build"),
+        ("index", "build", "--config"),
+        ("knowledge", "index"),
+        ("spec", "validate"),
+        ("spec", "run", "--spec"),
+        ("demo", "--store", "../shown"),
+        ("demo", "--store", "../shown", "--questions"),
+        ("health", "--golden"),
+        ("consolidate", "run", "--all", "--golden"),
+        ("benchmark", "retrieval", "--queries"),
+        ("benchmark", "recall", "nowhere"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_does_not_exist_is_no_wrong_use(program: Program, arguments: tuple[str, ...]) -> None:
+    """A script that tells a slip in its own command from a file that is not there yet needs one code for it."""
+    told = program.run(*arguments, "nowhere", code=1)
+    assert "nowhere" in told.stdout + told.stderr
+    assert "Usage:" not in told.stderr
+
+
+@pytest.mark.parametrize("arguments", [("index", "export", "--output"), ("graph", "show", "PostgreSQL", "--out")])
+def test_a_file_is_not_written_to_a_directory_that_does_not_exist(program: Program, arguments: tuple[str, ...]) -> None:
+    """A slip in a path must not make a directory, as with `backup` and `export`."""
+    program.run("graph", "add", "Billing uses PostgreSQL")
+    told = program.error(*arguments, "nowhere/found.svg", code=1)
+    assert (told["remedy"], "is no directory" in told["message"]) == ("make it, or name another one", True)
+    assert not (program.project / "nowhere").exists()
+
+
 def test_export_replaces_a_file_whole_and_leaves_nothing_beside_it(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +173,7 @@ def test_export_replaces_a_file_whole_and_leaves_nothing_beside_it(
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", full)
-        assert "No space left" in program.error("index", "export", "--output", "index.json", code=2)["message"]
+        assert "No space left" in program.error("index", "export", "--output", "index.json", code=1)["message"]
     assert target.read_text() == "old"
     program.run("index", "export", "--output", "index.json")
     assert len(json.loads(target.read_text())["artifacts"]) == 4

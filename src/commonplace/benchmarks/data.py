@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.health.golden import read_golden
 from commonplace.models.static import ModelData
 from commonplace.retention import DAY_S
@@ -84,7 +84,7 @@ def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
     try:
         entries = json.loads(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{error.lineno} is not JSON ({error.msg})", remedy="give one JSON list") from error
     except UnicodeDecodeError as error:
@@ -307,7 +307,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
     except UnicodeDecodeError as error:
         raise _fault(f"{path}:{number + 1}", "is not UTF-8", "text in UTF-8") from error
 

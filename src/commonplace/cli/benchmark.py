@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from commonplace.benchmarks.report import Sheet
 
 Run = Callable[[Progress | None], dict[str, Any]]
-FILE = options.NEW_FILE
+FILE = options.FILE
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
-_SETS = click.Path(exists=True, file_okay=False, path_type=Path)
 _AT_LEAST_1 = click.IntRange(min=1)
 _WIDEST: Final = 10_000
 """Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
@@ -108,7 +107,11 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
 @command(benchmark, seed_option)
 @options.choice("--size", of=("quick", "small", "full"), default="small", help="How much; quick is only a trial.")
 @click.option(
-    "--data", multiple=True, envvar="COMMONPLACE_DATA", type=_SETS, help="Directory of labelled sets; may be repeated."
+    "--data",
+    multiple=True,
+    envvar="COMMONPLACE_DATA",
+    type=_DIRECTORY,
+    help="Directory of labelled sets; may be repeated.",
 )
 def figures(invocation: Invocation, /, **given: Any) -> None:
     """Measure all figures, beside their targets.

@@ -31,7 +31,7 @@ _MAX_BYTES = 1024 * 1024
 
 
 @command(None, makes_store=True)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--questions", type=options.FILE, help="Ask the questions of this file, one a line.")
 def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | None) -> None:
     """Index a directory and answer questions about it.

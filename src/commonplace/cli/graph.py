@@ -357,7 +357,7 @@ def communities(engine: Engine, /, **values: Any) -> rows.Answer:
 @options.number("--depth", "How many facts away, up to 4.", 2)
 @options.limit("limit", 40)
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")
-@click.option("--out", type=options.NEW_FILE, help="The file: .svg, .graphml, .dot, .mmd.")
+@click.option("--out", type=options.FILE, help="The file: .svg, .graphml, .dot, .mmd.")
 @click.option("--format", "form", type=click.Choice(DRAWINGS), help="Format, if the file's name does not say it.")
 def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | None, **values: Any) -> None:
     """Draw the neighbourhood of ENTITY, with dates.
@@ -373,7 +373,7 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
     with invocation.open() as engine:
         drawn = engine.graph.show(entity, form=chosen, **values)
         if out is not None:
-            write_whole(out, drawn.drawing, store=engine.directory, remedy="name another --out")
+            write_whole(out, drawn.drawing, "name another --out", engine.directory)
     if out is None and not invocation.as_json:
         say(drawn.drawing.rstrip("\n"))
         return

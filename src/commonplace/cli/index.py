@@ -69,7 +69,7 @@ def index() -> None:
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
     "--config",
-    type=options.NEW_FILE,
+    type=options.FILE,
     help="Take the settings of this auto-retrieval document (YAML or JSON); later commands use them too.",
 )
 @click.option("--no-config", is_flag=True, help="Forget the settings of an earlier --config.")
@@ -234,7 +234,7 @@ def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -
     return {"store": engine.settings.store.path, **asdict(report)}, told
 
 
-@command(index, click.option("--output", type=options.NEW_FILE, help="Write the document to this file."))
+@command(index, click.option("--output", type=options.FILE, help="Write the document to this file."))
 def export(invocation: Invocation, output: Path | None) -> None:
     """Print the artifacts as one JSON document.
 
@@ -257,15 +257,15 @@ def export(invocation: Invocation, output: Path | None) -> None:
     target, vectors = output or named("export_path"), named("export_embeddings", paths.VECTORS_FILE)
     with invocation.open(loaded) as engine:
         document = engine.export_index()
-    written: dict[str, Any] = {}
+    written, remedy = dict[str, Any](), "name another --output"
     if vectors is not None:
         lines = [json.dumps({"path": a["path"], "embedding": a["embedding"]}) for a in document["artifacts"]]
-        write_whole(vectors, "".join(f"{line}\n" for line in lines), store=engine.directory)
+        write_whole(vectors, "".join(f"{line}\n" for line in lines), remedy, engine.directory, makes_parent=True)
         written["embeddings"] = str(vectors)
     if target is None:
         print_json(document, indent=None)
         return
-    write_whole(target, harmless_json(document) + "\n", store=engine.directory)
+    write_whole(target, harmless_json(document) + "\n", remedy, engine.directory, makes_parent=output is None)
     written["index"] = str(target)
     value = {"artifacts": len(document["artifacts"]), "written": written}
     rows.emit(invocation, value, f"{value['artifacts']:,} artifacts written to {target}")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
+from commonplace.errors import CommonplaceError, StoreMissingError
 
 if TYPE_CHECKING:
     import logging
@@ -83,8 +83,7 @@ class Invocation:
             low_memory: it is a server's, that leaves heavy work to processes of their own.
 
         Raises:
-            StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
-            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
+            StoreMissingError: there is no store and `create` is False, or `--store` names a directory without one.
         """
         from commonplace import logs
         from commonplace.cli.output import Notices
@@ -120,7 +119,7 @@ class Invocation:
         """Refuse a directory that `--store` names and that holds no store, where the command makes none.
 
         Raises:
-            UsageError: a slip of the hand must not make a store.
+            StoreMissingError: a slip of the hand must not make a store.
         """
         if self.store is None or self.makes_store or self.has_store(settings):
             return  # opening reports what is wrong with an address
@@ -130,7 +129,7 @@ class Invocation:
         remedy = f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`"
         if Path(settings.store.path).is_file():
             remedy = "it is a file; name a directory"
-        raise UsageError(f"--store names {settings.store.path}, where there is no store", remedy=remedy)
+        raise StoreMissingError(f"--store names {settings.store.path}, where there is no store", remedy=remedy)
 
     def has_store(self, settings: Settings) -> bool:
         """Return whether there is a store where the settings name one; the server of an address is asked later."""

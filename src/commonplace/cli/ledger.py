@@ -161,7 +161,7 @@ def reopen(engine: Engine, /, issue: str, why: str) -> Answer:
     return _changed(issue, "open", "open again")
 
 
-@ask(ledger, click.argument("file", type=options.NEW_FILE))
+@ask(ledger, click.argument("file", type=options.FILE))
 def export(engine: Engine, /, file: Path) -> Answer:
     """Write all issues to FILE in the format of beads.
 

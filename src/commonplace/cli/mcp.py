@@ -15,7 +15,7 @@ from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import hint, print_json, say, write_whole
 from commonplace.cli.rows import Line, emit
-from commonplace.errors import UsageError
+from commonplace.errors import StoreError, UsageError
 
 NAME = "commonplace"
 CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "opencode")
@@ -65,6 +65,7 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     import difflib
     import shutil
 
+    from commonplace.exchange.backup import file_errors
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
@@ -81,7 +82,7 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         emit(invocation, done, f"The server is already configured for {client.title}: {place}")
         return SUCCESS
     if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
-        raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
+        raise StoreError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
     if not invocation.as_json:
         before = str(place) if old else "/dev/null"
         say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
@@ -95,12 +96,10 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         now = time.strftime("%Y%m%d-%H%M%S")
         names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
         backup = next(path for each in names if not (path := place.with_name(each)).exists())
-        try:
+        with file_errors(f"{backup} cannot be written", remedy=by_hand(client)):
             shutil.copy2(place, backup)
-        except OSError as error:
-            raise UsageError(f"{backup} cannot be written: {error.strerror}", remedy=by_hand(client)) from error
         done["backup"] = str(backup)
-    write_whole(place, new, remedy=by_hand(client))
+    write_whole(place, new, by_hand(client), makes_parent=True)
     done["changed"] = True
     emit(invocation, done, [f"Written: {place}", f"The old one is kept: {done['backup']}" if old else Line("")])
     if not invocation.as_json:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-NEW_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+FILE: Final = click.Path(dir_okay=False, path_type=Path)
 ANY_FILE: Final = click.Path(path_type=Path, readable=False)
 """Not checked here: the engine's message for an unreadable file has a remedy."""
 STORED_TIERS: Final = TIERS[1:]

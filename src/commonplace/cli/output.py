@@ -13,7 +13,6 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.errors import UsageError
 from commonplace.formats.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
@@ -185,26 +184,29 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
         yield show
 
 
-def write_whole(path: Path, content: str, *, store: Path | None = None, remedy: str = "name another --output") -> None:
+def write_whole(path: Path, text: str, remedy: str, store: Path | None = None, *, makes_parent: bool = False) -> None:
     """Write a file under another name and rename it, so that no reader ever sees half of it.
 
     A link is followed, and a file that is there already keeps its rights.
 
     Args:
         store: whose content it is; None: none of a store's.
+        makes_parent: make its directory too, where nobody typed the path.
 
     Raises:
-        UsageError: it cannot be written.
+        StoreError: it cannot be written.
     """
+    from commonplace.exchange.backup import file_errors, refuse_occupied
     from commonplace.store.drafts import clear_drafts, draft
 
-    data = content.encode()
-    try:
+    with file_errors(f"{path} cannot be written", remedy=remedy):
         if path.exists() and not path.is_file():
-            path.write_bytes(data)  # a device or a pipe takes what it is given
+            path.write_bytes(text.encode())  # a device or a pipe takes what it is given
             return
         target = path.resolve()
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if makes_parent:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        refuse_occupied(target, may_exist=True)
         if store is not None:
             clear_drafts(store)
         with draft(store, target) as base:
@@ -213,9 +215,7 @@ def write_whole(path: Path, content: str, *, store: Path | None = None, remedy: 
             with fresh.open("xb") as file:
                 if target.exists():
                     os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
-                file.write(data)
+                file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(target)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}", remedy=remedy) from error

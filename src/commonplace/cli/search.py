@@ -440,9 +440,9 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], given: dict[str,
             made = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **given)
             engine.log_retrieval(made, "context")
         notify(made.notices, invocation)
-    except StoreMissingError:
-        return SUCCESS
     except (CommonplaceError, OSError) as error:
+        if isinstance(error, StoreMissingError) and invocation.store is None:
+            return SUCCESS
         report(error, invocation, FAILURE)
         return FAILURE
 

@@ -62,7 +62,7 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
     """Run a task and print its output.
 
     With --verbose also the prompt and the model's words; with --json the whole envelope. The exit code is 1 if the run
-    failed, and 2 if the spec or the input is wrong.
+    failed or there is no spec, and 2 if the spec or the input is wrong.
 
     Example: commonplace spec run --spec memory-retriever.oas.yaml --task retrieve --input input.json
     """
@@ -91,7 +91,7 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
             print_json(done["output"])
     if code is None:
         return SUCCESS
-    return WRONG_USE if code in REQUEST_CODES else FAILURE
+    return WRONG_USE if code in REQUEST_CODES and Path(file).exists() else FAILURE
 
 
 def _input(given: str) -> dict[str, Any]:

@@ -375,9 +375,9 @@ def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[No
         raise StoreError(f"{what}: {error.strerror or error}", remedy=_MAKE_ROOM if is_full else remedy) from error
 
 
-def refuse_occupied(target: Path) -> None:
-    """Refuse a path for a new file that exists, or whose directory does not."""
-    if os.path.lexists(target):
+def refuse_occupied(target: Path, *, may_exist: bool = False) -> None:
+    """Refuse a path for a file that exists, unless it may, or whose directory does not."""
+    if not may_exist and os.path.lexists(target):
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
     with file_errors(f"cannot write {target}"):
         is_place = target.parent.is_dir()

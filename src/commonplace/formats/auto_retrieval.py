@@ -17,7 +17,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from commonplace.errors import ConfigError, NotFoundError, UsageError
+from commonplace.errors import ConfigError, UsageError
 from commonplace.files import stays_inside
 from commonplace.formats.json_values import dotted, joined
 from commonplace.formats.yaml import not_json, read_document
@@ -68,8 +68,6 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
         NotFoundError: there is no such file.
         ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
     """
-    if not file.exists():
-        raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config")
     try:
         return translate(read_document(file, _MAX_BYTES, "a configuration"))
     except ConfigError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.text.markdown import front_matter_end
 
@@ -73,12 +73,13 @@ def read_document(file: Path, most_bytes: int, what: str) -> object:
         what: what it is to be, with its article, for messages.
 
     Raises:
-        UsageError: it is no such file, too large, no UTF-8, or `parse_document` refuses it.
+        NotFoundError: there is no such file.
+        UsageError: it is too large, no UTF-8, or `parse_document` refuses it.
     """
     try:
         data = read_file(file, most_bytes)
     except FileNotFoundError:
-        raise UsageError(f"there is no file {file}") from None
+        raise NotFoundError(f"there is no file {file}", remedy="check the path") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return parse_document(data, str(file), most_bytes, what)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.yaml import not_json, parse_document, read_document
 from commonplace.specs.check import Fault, document_schema, faults_of, schema_faults
 
@@ -60,7 +60,7 @@ def read_spec(source: Path | bytes, name: str = "") -> Mapping[str, Any]:
         if isinstance(source, bytes):
             return plain(parse_document(source, name, MAX_BYTES, _WHAT), name)
         return plain(read_document(source, MAX_BYTES, _WHAT), str(source))
-    except UsageError as error:
+    except (NotFoundError, UsageError) as error:
         raise refused(str(error)) from None
 
 

@@ -28,7 +28,7 @@ from commonplace.benchmarks.data import (
     words_of,
 )
 from commonplace.benchmarks.measures import median
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document
 
@@ -193,9 +193,9 @@ def test_labels_must_be_a_list_of_paths(tmp_path: Path, relevant: str) -> None:
         read_labelled_queries(path)
 
 
-def test_a_missing_or_foreign_file_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_missing_or_foreign_file_is_told(tmp_path: Path) -> None:
     """Nobody should meet a traceback for a typing error or a file in Latin-1."""
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(NotFoundError, match="cannot be read"):
         read_queries(tmp_path / "absent.jsonl")
     foreign = tmp_path / "latin.jsonl"
     foreign.write_bytes(b'{"_id": "a", "text": "ok"}\n{"_id": "b", "text": "\xe9"}\n')
@@ -337,5 +337,5 @@ def test_broken_json_is_a_usage_error(tmp_path: Path) -> None:
     path.write_text('[\n{"sample_id": ', encoding="utf-8")
     with pytest.raises(UsageError, match=r"half\.json:2 is not JSON"):
         list(read_dialogues(path, "locomo"))
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(NotFoundError, match="cannot be read"):
         list(read_dialogues(tmp_path / "absent.json", "locomo"))

@@ -24,7 +24,7 @@ from benchmarks.figures import (
     sheet,
 )
 
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 
 SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 SPEED = Figure("speed", "ms", ("some",), lambda told: float(told["p95"]), Bound("<", 150), Bound("<", 10))
@@ -211,5 +211,5 @@ def test_the_table_is_text_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_sizes_and_directories_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="size 'huge' is unknown; use one of quick, small, full"):
         FigureOptions("huge")
-    with pytest.raises(UsageError, match="is not a directory"):
+    with pytest.raises(NotFoundError, match="is not a directory"):
         FigureOptions(data=(tmp_path / "nowhere",))

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.knowledge.travel import CITIES, SEOUL, SEOUL_TEXT, TOKYO_TEXT, OwnEmbedder
 
 from commonplace.engine import Engine
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.knowledge.config import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService, last_text
@@ -78,7 +78,7 @@ class TestCreating:
         ],
     )
     def test_what_is_no_agent_is_told(self, knowledge: KnowledgeService, given: Any, message: str) -> None:
-        with pytest.raises(UsageError, match=message):
+        with pytest.raises((NotFoundError, UsageError), match=message):
             knowledge.create_agent(given)
         assert knowledge.status().agents == ()
 

@@ -151,7 +151,7 @@ def test_a_document_that_would_hold_up_or_mislead_is_refused(tmp_path: Path, tex
 
 def test_a_file_that_is_no_small_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
-    assert error(file) == f"there is no file {file}"
+    assert error(file) == f"there is no file {file}; check the path"
     file.write_bytes(b"\xff\xfe\x00")
     assert "is not UTF-8" in error(file)
     file.write_bytes(b"#" * (1024 * 1024 + 1))
