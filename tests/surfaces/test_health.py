@@ -154,3 +154,9 @@ def test_a_hit_is_marked_on_the_command_line_and_health_tells_when_it_is_lost(ai
     (golden,) = ailing.json("health", code=1)["golden"]
     ailing.run("ledger", "close", golden["issue"], "--reason", "settled")
     assert ailing.json("health")["golden"] == []
+
+
+def test_a_command_to_paste_quotes_an_id(ailing: Program) -> None:
+    """An id is any text, and the shell would read two of it."""
+    ailing.run("remember", "lorem ipsum dolor", "--id", "a placeholder")
+    assert "commonplace memory archive 'a placeholder'" in ailing.run("health").stdout

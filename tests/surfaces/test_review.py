@@ -244,7 +244,7 @@ def test_a_hit_that_was_moved_up_says_above_which_it_stands(book: Engine, bare: 
     book.link(new, old, "supersedes")
     told = bare.run("recall", "my manager is Ulrike").stdout
     assert told.startswith(f"1. {new} · ")
-    assert told.index("newer than 2") < told.index(f"2. {old}") < told.index(f"{new} may have replaced it")
+    assert told.index("newer than 2") < told.index(f"2. {old}") < told.index("hit 1 may have replaced it")
 
 
 @pytest.mark.parametrize("type_", ["supersedes", " holds  beside "])
@@ -307,6 +307,17 @@ def test_a_person_is_asked_one_question_after_the_other(
     assert list(typed) == []
 
 
+def test_a_key_that_is_no_answer_shows_the_keys_again(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Silence looks like a program that hangs."""
+    disputed(book)
+    typed = iter(["z", "q"])
+    monkeypatch.setattr(click, "getchar", lambda: next(typed))
+    commands._ask_all(book, "")
+    assert capsys.readouterr().out.count("l later   q quit") == 2
+
+
 def test_nothing_written_leaves_a_question_as_it_was(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     disputed(book)
     keys, lines = iter(["e", "q"]), iter([""])
@@ -352,7 +363,18 @@ def test_a_question_is_listed_with_a_command_to_paste(moved: Engine, bare: Progr
     assert f"commonplace review --answer {question.id} ANSWER" in lines
     assert "Answer left, right, both, edit (with --text TEXT):" in lines
     assert "give left, right, both, edit" in bare.error("review", "--answer", question.id, code=2)["remedy"]
-    assert "--text" in bare.error("review", "--answer", question.id, "edit", code=2)["remedy"]
+    told = bare.error("review", "--answer", question.id, "edit", code=2)
+    assert told["remedy"] == "give it with --text TEXT"
+
+
+def test_a_command_to_paste_quotes_an_id(bare: Program) -> None:
+    """An id is any text, and the shell would read two of it."""
+    with commonplace.open(bare.project / ".commonplace", clock=Clock()) as engine:
+        engine.remember("Deployments go out on Thursdays.", id="the older", at="2026-01-10")
+        engine.remember("Deployments go out on Fridays.", id="newer", at="2026-02-10")
+        [question] = engine.questions()
+    assert question.command == "commonplace memory link newer 'the older' --type supersedes"
+    assert f"commonplace review --answer '{question.id}' ANSWER" in bare.run("review").stdout.splitlines()
 
 
 @pytest.mark.parametrize(("answer", "link"), [("left", ("can", "no longer")), ("right", ("no longer", "can"))])

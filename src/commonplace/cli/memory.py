@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -264,7 +265,7 @@ def _question(question: Question) -> rows.Rows:
 def _unasked(question: Question) -> rows.Rows:
     yield from _question(question)
     yield rows.Line(f"Answer {', '.join(question.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
-    yield rows.Line(f"commonplace review --answer {question.id} ANSWER", "dim")
+    yield rows.Line(f"commonplace review --answer {quote(question.id)} ANSWER", "dim")
 
 
 def _questions(found: Sequence[Question]) -> rows.Rows:
@@ -278,9 +279,9 @@ def _ask_all(engine: Engine, reason: str) -> None:
     for place, each in enumerate(found, 1):
         keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in each.answers]
         rows.print_rows([rows.Line(f"{place} of {len(found)}", "dim"), *_question(each)])
-        rows.print_rows([rows.Line("   ".join((*keys, "l later", "q quit")), "cyan")])
         chosen = text = ""
         while chosen not in (*each.answers, "later", "quit"):
+            rows.print_rows([rows.Line("   ".join((*keys, "l later", "q quit")), "cyan")])
             chosen = _KEYS.get(click.getchar(), "")
         if chosen == "quit":
             return

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
 from itertools import combinations, product
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
@@ -87,9 +88,8 @@ def questions(engine: Engine) -> Iterator[Question]:
         if is_sure or disputes:
             continue  # which are questions themselves
         sides = tuple(_memory_side(runtime.seen(each)) for each in (older, newer))
-        ids = (older.owner.id, newer.owner.id)
-        asked = "Does the newer one take the place of the older one?"
-        command = f"commonplace memory link {ids[1]} {ids[0]} --type {SUPERSEDES}"
+        ids, asked = (older.owner.id, newer.owner.id), "Does the newer one take the place of the older one?"
+        command = f"commonplace memory link {quote(ids[1])} {quote(ids[0])} --type {SUPERSEDES}"
         yield Question(":".join(ids), "overtaken", asked, sides, ANSWERS["overtaken"], command, sides[1].at)
     for issue in engine.ledger.query(status="open"):
         if issue["issue_type"] == GOLDEN:
@@ -241,5 +241,5 @@ def _supersede(engine: Engine, ids: Sequence[str], chosen: Set[str], given: str,
 
 def _written(text: str) -> str:
     if not text.strip():
-        raise UsageError("edit needs the text that is right", remedy="give it: `--text TEXT`, else `text`")
+        raise UsageError("edit needs the text that is right", remedy="give it with text='TEXT'")
     return text

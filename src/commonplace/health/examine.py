@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
+from shlex import quote
 from typing import Final, Literal, get_args
 
 from commonplace.dataclasses import dataclass
@@ -145,11 +146,8 @@ def examine(
                 why = "the second may take the place of the first"
                 findings.append(_finding("overtaken", (older.owner.id, newer.owner.id), why))
         findings += [*_stale(project, live), *_orphans(notes, everything), *_junk(live)]
-    banded = Counter(
-        BANDS[bisect_left(BANDS, retention.retention(each.record, now))]
-        for each in live
-        if each.record.status == "active"
-    )
+    active = (each.record for each in live if each.record.status == "active")
+    banded = Counter(BANDS[bisect_left(BANDS, retention.retention(each, now))] for each in active)
     return Health(
         namespace=namespace,
         memories=len(live),
@@ -164,7 +162,7 @@ def examine(
 
 
 def _finding(kind: Kind, ids: tuple[str, ...], why: str) -> Finding:
-    return Finding(kind, ids, why, _COMMANDS.get(kind, "").format(ids[-1]))
+    return Finding(kind, ids, why, _COMMANDS.get(kind, "").format(quote(ids[-1])))
 
 
 def _duplicates(store: Store, namespace: str, live: Iterable[StoredMemory]) -> Iterator[Finding]:
