@@ -104,7 +104,10 @@ def test_what_cannot_be_taken_in_is_a_note_on_standard_error(stored: Program) ->
     page.write_bytes(b"caf\xe9")
     long_ago(page)
     told = stored.run("recall", "where does the ledger live")
-    assert told.stderr == "note: MEMORY.md is not UTF-8 (at byte 3); it was left as it is\n"
+    assert told.stderr == (
+        "note: MEMORY.md is not UTF-8 (at byte 3); it was left as it is: make it readable UTF-8 text, "
+        "or delete it to have it written again\n"
+    )
     assert page.read_bytes() == b"caf\xe9"
     assert stored.json("recall", "where does the ledger live")["hits"][0]["text"] == LEDGER
 

@@ -237,13 +237,13 @@ class Snapshot:
 
     def _read(self, name: str, *, thorough: bool) -> None:
         file, known = self.folder.read(name), self.known.get(name)
-        problem = file.problem
+        problem, remedy = file.problem, "make it readable UTF-8 text"
         if line := conflict_line(file.text):
             # Both sides have the same ids: taken in, one would be new notes, and the marks a part of the other.
-            problem = f"has an unresolved merge conflict at line {line}"
+            problem, remedy = f"has an unresolved merge conflict at line {line}", "resolve it"
         if problem:
             self.left.add(name)
-            self.notice(name, f"{problem}; it was left as it is")
+            self.notice(name, f"{problem}; it was left as it is: {remedy}, or delete it to have it written again")
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
         page = parse_page(file.text, kind_of(name))

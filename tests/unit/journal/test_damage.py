@@ -205,7 +205,7 @@ def test_a_page_with_a_merge_that_nobody_has_resolved_waits(book: Book, name: st
     assert quiet(report) == SyncReport()
     [notice] = report.notices
     line = before[: before.index("<<<<<<<")].count("\n") + 1
-    assert f"has an unresolved merge conflict at line {line}; it was left as it is" in notice
+    assert f"has an unresolved merge conflict at line {line}; it was left as it is: resolve it, or delete it" in notice
     assert book.page(name) == before
     book.write(name, text.replace("port 3014", "port 1"))
     assert book.sync().updated == 1

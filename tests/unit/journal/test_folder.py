@@ -100,7 +100,9 @@ def test_a_page_without_the_right_to_read_it_is_left_alone(book: Book, monkeypat
 
     monkeypatch.setattr("commonplace.journal.folder.os.open", refuse)
     report = book.sync()
-    assert report == SyncReport(notices=(f"memory/{TODAY} cannot be read (Permission denied); it was left as it is",))
+    remedy = "make it readable UTF-8 text, or delete it to have it written again"
+    notice = f"memory/{TODAY} cannot be read (Permission denied); it was left as it is: {remedy}"
+    assert report == SyncReport(notices=(notice,))
 
 
 def test_a_directory_without_the_right_to_read_it_is_told(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
