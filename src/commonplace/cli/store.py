@@ -87,7 +87,7 @@ def init(
     value |= {"granted_to": grant_to} if grant_to else {}
     shown = [f"There is already a store at {store}; what it holds was left as it is."]
     if not existed:
-        shown = [f"Created {store}", "Next: commonplace index build"]
+        shown = [f"Created {store}", "Next: commonplace index build, or commonplace remember TEXT"]
         shown[1:1] = [f"Imported {rows.counted(taken, 'memory', 'memories')} from its pages"] if taken else []
     shown += [f"The role {grant_to} may read and write it."] if grant_to else []
     shown += [f"Moved {rows.counted(moved, 'memory', 'memories')} here from your user store."] if moved else []
@@ -261,7 +261,7 @@ class _Format(click.Option):
 @click.argument("path", type=options.ANY_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
 @options.choice("--on-conflict", of=("refuse", "skip", "replace"), default="refuse", help="If an id is already taken.")
-@click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored instead of refusing everything.")
+@click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored; a damaged export is refused.")
 @click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
 def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) -> None:
     """Import an export, or another system's memories.

@@ -123,9 +123,9 @@ def decoded(line: bytes) -> dict[str, Any]:
     try:
         found = read_json(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the line {line!r:.80} is not JSON: {error!s:.80}", remedy="export again") from error
+        raise UsageError(f"{line.decode(errors='replace').strip()!r:.80} is not JSON: {error!s:.80}") from error
     if not isinstance(found, dict):
-        raise UsageError(f"the line {line!r:.80} is not a JSON object", remedy="export again")
+        raise UsageError("it is not a JSON object")
     return found
 
 

@@ -318,7 +318,7 @@ def edited(path: Path, number: int, old: str, new: str) -> Path:
         (8, "\n", "", "line 8 of week.jsonl is cut off"),
         (8, "\n", "\n{}\n", "continues after its last line"),
         (3, "{", "", "line 3 of week.jsonl is broken"),
-        (3, "{", "NaN{", "line 3 of week.jsonl is broken"),
+        (3, "{", "NaN{", "line 3 of week.jsonl is broken: 'NaN{"),
         (3, "\n", "\n\n", "line 4 of week.jsonl is broken"),
         (3, '"memory"', "7", "line 3 of week.jsonl has no type"),
         (1, "commonplace-export", "other", "is not an export of Commonplace"),
