@@ -270,6 +270,9 @@ def test_the_command_line_has_it_as_an_option(tmp_path: Path, book: Engine, serv
     for volatile in ("latency_ms", "stages"):
         del found[volatile], expected[volatile]
     assert found == expected
+    bare = json.loads(run(tmp_path, "--json", "search", QUERY, "--rerank").stdout)
+    assert bare["hits"] == expected["hits"]
+    assert "'single', 'batch'" in run(tmp_path, "search", "--rerank", QUERY).output
     server.rule = lambda asked: broken()
     told = run(tmp_path, "search", QUERY, "--rerank", "batch")
     assert told.exit_code == 0

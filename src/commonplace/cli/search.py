@@ -88,13 +88,13 @@ def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: 
 
     if has_stages:
         yield from _stages(result)
-    places = {hit.id: rank for rank, hit in enumerate(result.hits, 1)}
+    places = {name: rank for rank, hit in enumerate(result.hits, 1) for name in (hit.id, hit.owner_id)}
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else rows.local_time(moment_of(hit.at))
         # A newer memory ranks before the older one even if its score is lower.
         older = places.get(result.trace.moved.get(hit.id, ""))
         newer = f"newer than {older}" if older else ""
-        known = (_rating(hit), newer, _older(hit), hit.tier, when, hit.source, rows.tagged(hit.tags))
+        known = (_rating(hit), newer, _older(hit, places), hit.tier, when, hit.source, rows.tagged(hit.tags))
         yield rows.Row(hit.owner_id, known, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
         yield from _grounds(rank, receipts, result)
@@ -117,9 +117,9 @@ def _missing(result: SearchResult, nothing: str, hint: str) -> rows.Rows:
 
 
 def _held_back(result: SearchResult) -> str:
-    if result.best_held_back is None:
+    if (best := result.best_held_back) is None:
         return ""
-    return f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}; --min-score 0 shows them"
+    return f"{result.held_back} more below the minimum score, the best at {best:.2f}; --min-score 0 shows them"
 
 
 def _brief(result: SearchResult) -> rows.Rows:
@@ -155,7 +155,7 @@ def hit_rows(rank: int, hit: Hit, query: str) -> rows.Rows:
     from commonplace.search.result import copies_named
 
     yield from rows.packed(_head(rank, hit), " ", _room())
-    yield rows.Line(_older(hit), "dim", 1)
+    yield rows.Line(_older(hit, {}), "dim", 1)
     if hit.copies:
         yield from _names(f"{rows.INDENT}the same in ", [harmless_line(name) for name in copies_named(hit)], "dim")
     yield from _snippet(hit, query)
@@ -174,8 +174,9 @@ def _rating(hit: Hit) -> str:
     return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
 
 
-def _older(hit: Hit) -> str:
-    return f"{hit.superseded_by} may have replaced it" if hit.superseded_by else ""
+def _older(hit: Hit, places: Mapping[str, int]) -> str:
+    newer = hit.superseded_by or ""
+    return f"{f'hit {places[newer]}' if newer in places else newer} may have replaced it" if newer else ""
 
 
 def _room() -> int:
@@ -254,6 +255,7 @@ def _settings(invocation: Invocation, form: str | None, values: dict[str, Any]) 
     }
 
 
+_RERANK: Final = "Let a language model re-rank: a call for each hit, or one for all, if no word follows."
 _QUOTE: Final = "put a query of several words in quotation marks"
 
 _memory_options = options.group(
@@ -281,7 +283,7 @@ _memory_options = options.group(
 )
 @click.option("--stage1-topk", "stage1_limit", type=int, metavar="N", help="Most candidates by words, and by vectors.")
 @click.option("-n", "--limit", "--stage2-topk", "limit", type=int, metavar="N", help="Maximum number of results.")
-@options.choice("--rerank", of=RERANK_MODES, help="Let a language model re-rank: a call for each hit, or one for all.")
+@options.choice("--rerank", of=RERANK_MODES, is_flag=False, flag_value="batch", help=_RERANK)
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
