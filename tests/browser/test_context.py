@@ -19,7 +19,9 @@ def test_a_context_is_shown_token_by_token_and_what_is_left_out_with_its_reason(
     left_out = page.locator("#context .omitted li")
     assert left_out.count() > 0
     reasons = {each.split(":")[0] for each in left_out.all_inner_texts()}
-    assert reasons <= {"weak", "no room", "below the floor", "same text as a better hit", "beyond the limit"}, reasons
+    assert reasons <= {"weak", "no room", "below the minimum score", "same text as a better hit", "beyond the limit"}, (
+        reasons
+    )
     assert "too weak for a hook" in {
         each.split(":")[0] for each in page.locator("#injection .omitted li").all_inner_texts()
     }

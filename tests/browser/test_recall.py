@@ -1,4 +1,4 @@
-"""The recall lab in a real Chromium: what is right and wrong, why something fell below the floor, further phrasings."""
+"""The recall lab in a real Chromium: what is right and wrong, why something scored too low, further phrasings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_it_says_of_each_hit_below_the_floor_why_it_is_there(page: Page) -> None
     expect(below.first).to_be_visible()
     reasons = below.all_inner_texts()
     assert len(reasons) == page.locator("#hits > li.below").count()
-    assert all(re.match(r"(?:Held back|0\.\d\d below the floor|Same )", each) for each in reasons), reasons
+    assert all(re.match(r"(?:Held back|0\.\d\d below the minimum score|Same )", each) for each in reasons), reasons
     assert "it does not say boiling, point, tungsten." in reasons[0]
 
 

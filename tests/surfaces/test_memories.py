@@ -100,7 +100,7 @@ def test_recalled_memories_are_shown_with_id_score_and_date(bare: Program) -> No
     bare.run("remember", NOTES[0], "--id", "invoices", "--at", "2024-03-05T12:00:00Z", "--tag", "db")
     bare.run("remember", NOTES[1])
     head, text, *rest, found = bare.run("recall", "where are invoices kept").stdout.splitlines()
-    assert all("below the floor" in line for line in rest)
+    assert all("below the minimum score" in line for line in rest)
     assert re.fullmatch(r"1\. invoices · [01]\.\d\d, sure · short · 2024-03-05 \d\d:\d\d · #db", head)
     assert text == f"   {NOTES[0]}"
     assert re.fullmatch(r"1 memory in \d+ ms", found)
@@ -142,7 +142,7 @@ def test_text_that_never_ends_or_never_comes_is_refused(bare: Program, command: 
         assert (told["message"], "standard input" in told["remedy"]) == (f"{name} cannot be read: {why}", True)
     limit = 1024 * 1024
     (bare.project / "long.txt").write_bytes(b"a" * (limit + 3))
-    assert f"more than {limit + 2:,} bytes" in bare.error(*command, "--file", "long.txt", code=2)["message"]
+    assert f"more than {limit:,} bytes, the limit" in bare.error(*command, "--file", "long.txt", code=2)["message"]
     piped = CliRunner().invoke(cli, [*command, "-"], input="a" * (limit + 3))
     assert (piped.exit_code, f"standard input has more than {limit:,} bytes" in piped.stderr) == (2, True)
 

@@ -414,3 +414,14 @@ def test_size_of_a_directory_that_goes_while_it_is_read_is_nothing(
 
     monkeypatch.setattr(Path, "is_dir", seen_for_the_last_time)
     assert size(tmp_path) == 4
+
+
+def test_a_limit_that_is_out_of_range_is_called_as_it_was_given(program: Program) -> None:
+    """The library's name of it says nothing to whoever typed an option."""
+    told = program.error("context", "invoices", "--limit", "-1", code=2)
+    assert (told["message"], told["remedy"]) == ("--limit is -1", "give it a whole number from 1 to 1000")
+
+
+def test_a_token_that_never_expires_is_told_as_such(program: Program) -> None:
+    """Without an end, the sentence was taken for one that was cut off."""
+    assert "read in default, never expires" in program.run("token", "create").stderr

@@ -331,7 +331,7 @@ def test_a_receipt_names_what_was_rejected_and_why(tmp_path: Path) -> None:
         assert [(item.reference, item.reason) for item in receipt.rejected] == [
             ("manual", "same owner as a better hit"),
             ("memo", "beyond the limit"),
-            ("menu", "below the floor"),
+            ("menu", "below the minimum score"),
         ]
 
 
@@ -349,9 +349,9 @@ def test_the_same_store_gives_the_same_answer_every_time(book: Engine, project: 
     ("query", "options", "message"),
     [
         ("  ", {}, "the query is empty"),
-        ("x", {"limit": 0}, "limit is 0, it must be a whole number between 1 and 1000"),
-        ("x", {"limit": 1001}, "limit is 1001, it must be a whole number between 1 and 1000"),
-        ("x", {"min_score": 1.5}, "min_score is 1.5, it must be a number between 0.0 and 1.0"),
+        ("x", {"limit": 0}, "limit is 0; give it a whole number from 1 to 1000"),
+        ("x", {"limit": 1001}, "limit is 1001; give it a whole number from 1 to 1000"),
+        ("x", {"min_score": 1.5}, "min_score is 1.5; give it a number from 0 to 1"),
         ("x", {"method": "magic"}, "method 'magic' is unknown; use one of bm25, semantic, two-stage"),
         ("x", {"types": ["poem"]}, "type 'poem' is unknown"),
         ("x", {"stage1_limit": 0}, "stage1_limit is 0"),

@@ -53,8 +53,7 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:
         raise UsageError(f"{questions} has no questions", remedy="write one question a line")
-    loaded = invocation.settings()
-    with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
+    with progress_bars(invocation) as progress, invocation.open(create=True, progress=progress) as engine:
         reports = {str(root): engine.index(root) for root in roots}
         results = [engine.search(question, limit=HITS) for question in asked]
         passages = engine.index_status().counts["passages"]

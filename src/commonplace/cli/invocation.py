@@ -100,11 +100,8 @@ class Invocation:
             engine = open_engine(where.path, where.namespace, None, create=may_create, **options)
         except StoreMissingError as error:
             self.refuse_mistyped(settings)
-            remedy = (
-                "create one in this directory with `commonplace init`, "
-                "or store a first memory with `commonplace remember TEXT`"
-            )
-            raise StoreMissingError(error.args[0], remedy=remedy) from None
+            remedy = "create one in this directory with `commonplace init`, or store a first memory with"
+            raise StoreMissingError(error.args[0], remedy=f"{remedy} `commonplace remember TEXT`") from None
         self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level))
         self.attach(Notices(self))
         return engine

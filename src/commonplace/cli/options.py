@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from time import time as clock
@@ -225,12 +225,12 @@ def read_bytes(file: Path | str, limit: int) -> tuple[str, bytes | None]:
         NotFoundError: there is no such file.
         UsageError: it cannot be read.
     """
-    from commonplace.files import read_file
+    from commonplace.files import open_file
 
-    is_piped = str(file) == PIPE
-    name = "standard input" if is_piped else str(file)
+    name = "standard input" if (is_piped := str(file) == PIPE) else str(file)
     try:
-        data = sys.stdin.buffer.read(limit + 1) if is_piped else read_file(Path(file), limit)
+        with nullcontext(sys.stdin.buffer) if is_piped else open_file(Path(file)) as source:
+            data = source.read(limit + 1)
     except FileNotFoundError as error:
         raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
     except OSError as error:

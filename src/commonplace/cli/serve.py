@@ -185,8 +185,8 @@ def create(invocation: Invocation, /, **given: Any) -> None:
 
 
 def _about(one: Token) -> str:
-    ends = f"until {local_time(one.expires_at)}" if one.expires_at else "without end"
-    return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)} {ends}"
+    ends = f" until {local_time(one.expires_at)}" if one.expires_at else ", never expires"
+    return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)}{ends}"
 
 
 @ask(token, name="list")

@@ -328,7 +328,7 @@ class Runtime:
         """Return the error for a missing memory, or one that was not known at a time."""
         shown = f"{id_!r:.80}"
         what = f"there is no memory {shown}" if at is None else f"memory {shown} was not known at {iso(int(at))}"
-        return NotFoundError(f"{what} in namespace {self.namespace!r}", remedy="see `commonplace list`")
+        return NotFoundError(f"{what} in this namespace", remedy="see `commonplace list`")
 
     @made_once
     def pages(self) -> PageReader:

@@ -158,7 +158,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     missing = [id_ for id_ in wanted.ids if id_ not in known]
     if missing or not (known or context):
         raise NotFoundError(
-            f"{_nothing(wanted, missing)} in namespace {namespace!r}; nothing was forgotten",
+            f"{_nothing(wanted, missing)} in this namespace; nothing was forgotten",
             remedy="see `commonplace list`",
         )
     plan = _with_derived(store, namespace, wanted, asked)

@@ -102,7 +102,7 @@ def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object
         raise UsageError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
     document, fault = load_yaml(text)
     if fault or (fault := _doubled(text)):
-        raise UsageError(f"{name} is not a YAML that can be read: {fault}")
+        raise UsageError(f"{name} is not readable as YAML: {fault}")
     return document
 
 

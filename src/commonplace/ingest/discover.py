@@ -176,9 +176,9 @@ class _Walk:
                 if is_secret(entry.name):
                     self._refuse(entry.path, "secret")
                 elif is_ignored(inside + entry.name, rules):
-                    self._refuse(entry.path, "" if is_wanted else "other kind")
+                    self._refuse(entry.path, "" if is_wanted else "not included")
                 elif not is_wanted:
-                    self.found.skipped["other kind"] += 1
+                    self.found.skipped["not included"] += 1
                 elif self._include is None and _BY_NAME["generated"].match(entry.name.lower()):
                     self.found.skipped["generated"] += 1
                 else:

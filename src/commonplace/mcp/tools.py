@@ -275,7 +275,7 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
     structured, text, notices = _cut(engine, len(results), rendered, " results")
     notes = [*found.notices, *notices]
     if found.best_held_back is not None and not found.hits:
-        notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
+        notes.insert(0, f"{found.held_back} lie below the minimum score, the best at {found.best_held_back:.2f}.")
     text = text or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
     return ToolResult(structured, "\n".join([text, *notes]))
 

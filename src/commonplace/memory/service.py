@@ -116,11 +116,11 @@ class MemoryService:
     def update(self, id_: str, values: Mapping[str, Any], if_version: int | None = None) -> Memory:
         """Write the next version of a live memory; see `Engine.update`."""
         changed = {name: value for name, value in values.items() if value is not None}
-        if not changed:
-            raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
         validate.reject_invalid_id(id_)
         while True:
             old = _known(self._store.memory(self._namespace, id_), id_)
+            if not changed:
+                raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
             if if_version is not None and old.record.version != if_version:
                 raise VersionConflictError(
                     f"memory {id_!r} has version {old.record.version}, not {if_version}",

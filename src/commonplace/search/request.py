@@ -87,8 +87,8 @@ class Request:
         for name, low, high, kind in _RANGES:
             value = getattr(self, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
-                form = "a whole number" if kind is int else "a number"
-                raise UsageError(f"{name} is {value!r}, it must be {form} between {low} and {high}")
+                remedy = f"give it {'a whole' if kind is int else 'a'} number from {low:g} to {high:g}"
+                raise UsageError(f"{name} is {value!r}", remedy=remedy, parameters=(name,))
         if self.retention_weight and self.now is None:
             raise UsageError("retention weighs in the order, but `now` is not given", remedy="give the time")
         is_graph = is_reserved(self.namespace)  # its entities and relations may have types of the user's

@@ -79,7 +79,7 @@ class SearchResult:
 
     @property
     def held_back(self) -> int:
-        """How many memories, artifacts and knowledge items were ranked but lie below the floor."""
+        """How many memories, artifacts and knowledge items were ranked but lie below the minimum score."""
         return len(self._below)
 
     @property
@@ -266,7 +266,9 @@ def label(hit: Hit) -> str:
     return ", ".join(part for part in parts if part)
 
 
-Reason = Literal["below the floor", "same owner as a better hit", "same text as a better hit", "beyond the limit"]
+Reason = Literal[
+    "below the minimum score", "same owner as a better hit", "same text as a better hit", "beyond the limit"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +310,7 @@ class Trace:
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
         moved: of hits that stand before an older one which they may have overtaken, the id of that one, by their ids.
-        held_back: of each owner that was ranked but lies below the floor, the best score.
+        held_back: of each owner that was ranked but lies below the minimum score, the best score.
     """
 
     make: Callable[[], Sequence[Candidate]] = field(repr=False, compare=False)

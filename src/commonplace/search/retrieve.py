@@ -346,15 +346,13 @@ def _choose(
     owners, values, likely = ranking.candidates.owners.tolist(), ranking.values.tolist(), scores.tolist()
     chosen: dict[int, int] = {}
     rejected: list[tuple[int, result.Reason]] = []
-    taken: Counter[int] = Counter()
-    below: dict[int, float] = {}
-    last = 0.0
+    taken, below, last = Counter[int](), dict[int, float](), 0.0
     # The scores are float32, and so is what they are compared with.
     floor = float(np.float32(request.min_score)) if len(scores) and scores[0] >= request.first_floor else math.inf
     for place, before in moved:
         owner, anchor = owners[place], place if before is None else before
         if likely[anchor] < floor and likely[place] < floor:
-            rejected.append((place, "below the floor"))
+            rejected.append((place, "below the minimum score"))
             below.setdefault(owner, likely[place])
         elif place in copies:
             rejected.append((place, "same text as a better hit"))

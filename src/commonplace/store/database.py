@@ -19,6 +19,7 @@ from commonplace.store.schema import VERSION
 
 _WAL_LIMIT_BYTES = 32 * 2**20
 CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
+_FOREIGN = "restore a backup, or move it away and run `commonplace init --anew --store {}`"
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
 
 
@@ -97,7 +98,7 @@ def driver_errors(path: Path) -> Iterator[None]:
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again") from error
         if primary == sqlite3.SQLITE_NOTADB:
-            remedy = "restore a backup, or move it away and run `commonplace init --anew`"
+            remedy = _FOREIGN.format(quote(str(path.parent)))
             raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy) from error
         if primary == sqlite3.SQLITE_TOOBIG:
             raise StoreError(f"a value is too large for the store {path}: {error}", remedy="split it") from error
@@ -131,12 +132,11 @@ def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
             remedy="upgrade Commonplace",
         )
     if version < VERSION:
-        where = quote(str(path.parent))
         raise StoreVersionError(
             f"the store {path} has schema version {version}, which was never released; this Commonplace reads "
             f"version {VERSION}",
-            remedy=f"export it with the Commonplace that made it, run `commonplace init --anew --store {where}`, and "
-            "import the export",
+            remedy="export it with the Commonplace that made it, run "
+            f"`commonplace init --anew --store {quote(str(path.parent))}`, and import the export",
         )
 
 
@@ -205,7 +205,7 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            remedy = "restore a backup, or move it away and run `commonplace init --anew`"
+            remedy = _FOREIGN.format(quote(str(path.parent)))
             raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy)
         refuse_other_version(db, path)
 

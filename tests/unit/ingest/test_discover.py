@@ -34,7 +34,7 @@ def test_the_usual_kinds_of_text_are_found_by_name(tmp_path: Path) -> None:
     wanted = [".aiwg/requirements/UC-001.md", ".github/ci.yml", "Makefile", "README", "a.py", "docs/b.rst", "src/c.ts"]
     write(tmp_path, *wanted, "logo.png", "data.csv", "page.html", "de.po", "uv.lock", "notes.ipynb")
     assert found(tmp_path) == wanted
-    assert discover(Selection(tmp_path, tmp_path)).skipped == {"other kind": 6}
+    assert discover(Selection(tmp_path, tmp_path)).skipped == {"not included": 6}
 
 
 def test_the_default_list_holds_all_that_the_contract_lists(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_links_to_files_are_counted_and_not_followed(tmp_path: Path) -> None:
     (project / "other.md").symlink_to("hidden/target.dat")
     discovery = discover(Selection(project, project))
     assert [file.path for file in discovery.files] == ["AGENTS.md"]
-    assert discovery.skipped == {"symbolic link": 4, "other kind": 1}
+    assert discovery.skipped == {"symbolic link": 4, "not included": 1}
     assert discovery.problems == []
 
 

@@ -65,7 +65,7 @@ class TestCreating:
         [
             ("no/such/file.yaml", "there is no file"),
             (Path("/"), "is a directory"),
-            ("name: [\n", "is not a YAML that can be read"),
+            ("name: [\n", "is not readable as YAML"),
             ("name: a\nname: b\n", "the key 'name' occurs twice"),
             ("a: &x [1]\nb: *x\n", "aliases are not allowed"),
             ("- a\n- b\n", "give a file, or a map with a `name`"),

@@ -87,7 +87,7 @@ def test_a_context_alone_is_forgotten(book: Engine, knowledge: KnowledgeService)
 @pytest.mark.parametrize("agent", ["nobody", "A"])
 def test_an_agent_that_knows_nothing_is_told(book: Engine, knowledge: KnowledgeService, agent: str) -> None:
     knowledge.index_knowledge("a", [SEOUL])
-    with pytest.raises(NotFoundError, match=f"nothing is known of an agent '{agent}' in namespace"):
+    with pytest.raises(NotFoundError, match=f"nothing is known of an agent '{agent}' in this namespace"):
         book.forget(agent=agent)
     with pytest.raises(UsageError, match="exactly one of id, tag, source, session, path, agent"):
         book.forget("x", agent="a")

@@ -78,6 +78,8 @@ class TestVersions:
             book.update(memory.id)
         with pytest.raises(NotFoundError, match="there is no memory 'nobody' in this namespace"):
             book.update("nobody", "text")
+        with pytest.raises(NotFoundError, match="there is no memory 'nobody'"):
+            book.update("nobody")
 
 
 class TestUse:

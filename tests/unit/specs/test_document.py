@@ -137,8 +137,8 @@ def test_a_circle_and_a_dependency_that_is_no_task_are_faults_of_a_document(tmp_
         (f"{BODY}tasks: !!python/object/apply:os.system [id]\n", "could not determine a constructor"),
         ("- a\n- b\n", "must be a mapping, not list"),
         ("", "is empty; it must be a mapping"),
-        ("a: [", "is not a YAML that can be read"),
-        ("\t\x00", "is not a YAML that can be read"),
+        ("a: [", "is not readable as YAML"),
+        ("\t\x00", "is not readable as YAML"),
     ],
     ids=range(13),
 )

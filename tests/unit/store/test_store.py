@@ -169,14 +169,14 @@ class TestDamage:
         """It may be the user's; and an emptied store must not pass for a new one."""
         path = tmp_path / "store.db"
         path.write_bytes(content)
-        with pytest.raises(StoreDamagedError, match="is not a Commonplace store; restore a backup"):
+        with pytest.raises(StoreDamagedError, match=f"restore a backup, .* --anew --store {tmp_path}`"):
             Store.create(path)
         assert path.read_bytes() == content
 
     def test_a_database_of_another_program_is_refused(self, tmp_path: Path) -> None:
         """Its tables are none of our business."""
         run_sql(tmp_path / "store.db", "CREATE TABLE owners (number)")
-        with pytest.raises(StoreDamagedError, match="is not a Commonplace store"):
+        with pytest.raises(StoreDamagedError, match=f"run `commonplace init --anew --store {tmp_path}`"):
             Store.open(tmp_path / "store.db", create=True)
 
     def test_a_damaged_page_is_told_by_check_and_by_reading(self, tmp_path: Path) -> None:

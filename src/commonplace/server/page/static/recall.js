@@ -38,7 +38,7 @@ function explained(receipt, below, floor) {
   const list = (words) => (words.length ? words.join(", ") : "none");
   const weighty = receipt.signals.filter((each) => each.weight || each.evidence);
   return [
-    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}; the floor is ${floor.toFixed(2)}.`, below ? " Not shown by default." : null),
+    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}; the minimum score is ${floor.toFixed(2)}.`, below ? " Not shown by default." : null),
     el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
     el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each, place) => el("th", { scope: "col", class: place ? "number" : null }, each)))),
       el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
@@ -48,8 +48,8 @@ function explained(receipt, below, floor) {
 
 /** Why a hit is not shown, in a line. */
 function reason(hit, { rejected, missing }, floor) {
-  const isHeldBack = rejected === "below the floor" && hit.score >= floor;
-  const where = isHeldBack ? "Held back, since the best hit is too weak" : hit.score < floor ? `${(floor - hit.score).toFixed(2)} below the floor` : rejected ? `${rejected[0].toUpperCase()}${rejected.slice(1)}` : "Beyond the limit";
+  const isHeldBack = rejected === "below the minimum score" && hit.score >= floor;
+  const where = isHeldBack ? "Held back, since the best hit is too weak" : hit.score < floor ? `${(floor - hit.score).toFixed(2)} below the minimum score` : rejected ? `${rejected[0].toUpperCase()}${rejected.slice(1)}` : "Beyond the limit";
   return el("p", { class: "quiet why" }, where, missing.length ? ["; it does not say ", missing.map((each, place) => [place ? ", " : "", el("b", { dir: "auto" }, each)])] : "; it has the words", ".");
 }
 
