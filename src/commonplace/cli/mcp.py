@@ -65,7 +65,6 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     import difflib
     import shutil
 
-    from commonplace.exchange.backup import file_errors
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
@@ -96,8 +95,10 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         now = time.strftime("%Y%m%d-%H%M%S")
         names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
         backup = next(path for each in names if not (path := place.with_name(each)).exists())
-        with file_errors(f"{backup} cannot be written", remedy=by_hand(client)):
+        try:
             shutil.copy2(place, backup)
+        except OSError as error:
+            raise StoreError(f"{backup} cannot be written: {error.strerror}", remedy=by_hand(client)) from error
         done["backup"] = str(backup)
     write_whole(place, new, by_hand(client), makes_parent=True)
     done["changed"] = True

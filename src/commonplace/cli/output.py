@@ -196,8 +196,7 @@ def write_whole(path: Path, text: str, remedy: str, store: Path | None = None, *
     Raises:
         StoreError: it cannot be written.
     """
-    from commonplace.exchange.backup import file_errors, refuse_occupied
-    from commonplace.store.drafts import clear_drafts, draft
+    from commonplace.store.drafts import clear_drafts, draft, file_errors, refuse_occupied
 
     with file_errors(f"{path} cannot be written", remedy=remedy):
         if path.exists() and not path.is_file():

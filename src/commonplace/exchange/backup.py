@@ -8,7 +8,6 @@ Deletions report existing backups, since these still hold what is deleted later;
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -39,7 +38,7 @@ from commonplace.exchange.codec import built
 from commonplace.files import open_file, sync
 from commonplace.formats.json_values import View
 from commonplace.settings.paths import DATABASE, VAULT
-from commonplace.store.drafts import clear_drafts, draft
+from commonplace.store.drafts import MAKE_ROOM, clear_drafts, draft, file_errors, refuse_occupied
 from commonplace.store.schema import WHOLE_STORE
 from commonplace.store.store import Store
 from commonplace.text.characters import storable
@@ -357,36 +356,6 @@ def counter(progress: Progress | None, what: str, total: int) -> Callable[[int],
     return count
 
 
-_MAKE_ROOM: Final = "make room, or name another place"
-
-
-@contextmanager
-def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[None]:
-    """Turn an error of a file into the store's.
-
-    Args:
-        what: what cannot be done, as in "cannot write /b.zip".
-        remedy: what helps unless the disk is full.
-    """
-    try:
-        yield
-    except OSError as error:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        raise StoreError(f"{what}: {error.strerror or error}", remedy=_MAKE_ROOM if is_full else remedy) from error
-
-
-def refuse_occupied(target: Path, *, may_exist: bool = False) -> None:
-    """Refuse a path for a file that exists, unless it may, or whose directory does not."""
-    if not may_exist and os.path.lexists(target):
-        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
-    with file_errors(f"cannot write {target}"):
-        is_place = target.parent.is_dir()
-    if not is_place:
-        raise StoreError(
-            f"cannot write {target}: {target.parent} is no directory", remedy="make it, or name another one"
-        )
-
-
 @contextmanager
 def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
     """Convert errors of a temporary database, whose name means nothing to users, into errors of the operation."""
@@ -398,7 +367,7 @@ def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
         cause = error.__cause__
         if cause is None:
             raise
-        raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=_MAKE_ROOM) from error
+        raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=MAKE_ROOM) from error
 
 
 def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TextIO
 
 from commonplace.dataclasses import dataclass
-from commonplace.exchange.backup import counter, file_errors, refuse_occupied
+from commonplace.exchange.backup import counter
 from commonplace.exchange.codec import FORMAT, VERSION, encoded, shape_of
 from commonplace.exchange.items import EXPORTED, ITEMS, MemoryItem, parts_of
 from commonplace.files import sync
-from commonplace.store.drafts import clear_drafts, draft
+from commonplace.store.drafts import clear_drafts, draft, file_errors, refuse_occupied
 from commonplace.store.store import Store
 from commonplace.types import Progress
 

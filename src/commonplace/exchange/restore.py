@@ -29,7 +29,6 @@ from commonplace.exchange.backup import (
     counter,
     database_errors,
     examined,
-    file_errors,
     opened,
     put_notes,
     unpack,
@@ -39,7 +38,7 @@ from commonplace.locks import FileLock
 from commonplace.settings import load
 from commonplace.settings.paths import DATABASE, STORE_FILE, STORE_NAME, address_of, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
-from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
+from commonplace.store.drafts import clear_drafts, file_errors, restore_draft, take_over_notes
 from commonplace.store.schema import WHOLE_STORE
 from commonplace.store.store import Store
 from commonplace.types import Note, Progress

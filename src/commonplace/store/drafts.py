@@ -7,6 +7,7 @@ unlocked note belongs to a dead process.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -25,6 +26,7 @@ from commonplace.files import sync
 RESTORE_NOTE: Final = "restore.json"
 """The note of a restore: in its directory, and for a moment in the store that this becomes."""
 
+MAKE_ROOM: Final = "make room, or name another place"
 _NOTE: Final = "draft-{}.json"
 _NOTE_NAME: Final = re.compile(r"draft-([0-9a-f]{32})\.json")
 _MAX_NOTE_BYTES: Final = 65_536
@@ -50,6 +52,33 @@ class Draft:
     state: State
     why: str = ""
     remedy: str = ""
+
+
+@contextmanager
+def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[None]:
+    """Turn an error of a file into the store's.
+
+    Args:
+        what: what cannot be done, as in "cannot write /b.zip".
+        remedy: what helps unless the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        raise StoreError(f"{what}: {error.strerror or error}", remedy=MAKE_ROOM if is_full else remedy) from error
+
+
+def refuse_occupied(target: Path, *, may_exist: bool = False) -> None:
+    """Refuse a path for a file that exists, unless it may, or whose directory does not."""
+    if not may_exist and os.path.lexists(target):
+        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
+    with file_errors(f"cannot write {target}"):
+        is_place = target.parent.is_dir()
+    if not is_place:
+        raise StoreError(
+            f"cannot write {target}: {target.parent} is no directory", remedy="make it, or name another one"
+        )
 
 
 @contextmanager
