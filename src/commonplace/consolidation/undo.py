@@ -22,7 +22,7 @@ from commonplace.formats.json_values import View
 from commonplace.ledger.rules import ERASE
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import Link
+from commonplace.types import RULE, Link
 from commonplace.types.ledger import IssueEvent, Reversal
 
 
@@ -132,10 +132,11 @@ def _undo_memory(change: MemoryChange, step: Mapping[str, Any], notices: list[st
     if step["do"] == ERASE:
         if known.expired_at is not None or known.record.version != step["version"]:
             raise changed_since
-        # What the change itself linked was unlinked before: this is others'.
+        # What the change itself linked was unlinked before: this is others', unless the rule judged it.
         notices += [
             f"the link {link.type} from {link.source} to {link.target} went with its memory"
             for link in change.links([id_])
+            if link.origin != RULE
         ]
         change.erase([id_])
     elif step["do"] == REVIVE:

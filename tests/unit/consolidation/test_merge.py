@@ -19,7 +19,7 @@ from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger.ledger import Ledger
 from commonplace.retention import DAY_S
 from commonplace.text.sentences import say_the_same
-from commonplace.types import MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
+from commonplace.types import RULE, Link, MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 from commonplace.types.ledger import Issue, IssueSelection
 
 from .conftest import NOW, Clock
@@ -335,6 +335,8 @@ def test_unmerging_tells_of_the_links_that_others_made(book: Engine) -> None:
     made = merge(book, keep_two(book)).new_memory_id
     book.remember("The tulips want water.", id="tulips")
     book.link("tulips", made, "because", 0.5)
+    with book._runtime.store.change_memories(book.namespace) as change:
+        change.link(Link("tulips", made, "conflicts", 0.5, NOW, origin=RULE))  # nobody made it
     assert book.unmerge(made).notices == (f"the link because from tulips to {made} went with its memory",)
     assert book.links() == []
 
