@@ -468,6 +468,8 @@ class GraphReader:
         """Return what is said of facts that hold, but that only memories state which newer ones may have replaced."""
         current = [each.id for each in relations if each.valid_to is None and not each.is_retracted]
         mentions = self._graph.mentions("relation", current)
+        if not mentions:
+            return {}
         episodes = self._graph.episodes([*{each.episode for some in mentions.values() for each in some}])
         stating = {id_: {episodes[each.episode].memory for each in some} for id_, some in mentions.items()}
         newer = self.newer(sorted(set().union(*stating.values()) - {""}))
