@@ -103,9 +103,11 @@ def run(
         "true_pairs": sum(int(each.true.sum()) for each in judged),
         "asked": asked(judged),
         "halves": _halves(judged),
+        "sure": shown(judged, SETTLING),
     }
     if turns:
-        result["beside_talk"] = _halves([reader.judged(each, turns) for each in people])
+        beside = [reader.judged(each, turns) for each in people]
+        result |= {"beside_talk": _halves(beside), "sure_beside_talk": shown(beside, SETTLING)}
     stores = [Kept(each["memories"], each["supersedes"], each["unclear"], each["chatter"]) for each in _read(mixed, [])]
     if stores:
         others = [reader.judged(each, turns[place :: len(stores)]) for place, each in enumerate(stores)]

@@ -68,10 +68,9 @@ RANK: Final = 0.1
 MIN_SIMILARITY: Final = 0.2
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
 FEW: Final = 12
-MIN_SIMILARITY_OF_FEW: Final = 0.25
 MIN_SIMILARITY_UNREAD: Final = 0.5
-"""The same among no more than `FEW`, with a reading and without: there what is nearest is not near, and a large value
-says little."""
+"""The same among no more than `FEW` of which none is read: there what is nearest is not near, and a large value says
+little. A reading tells what is about something else, also of what a long message says in passing."""
 MIN_GAP_S: Final = 1.0
 """What was stored sooner after another came with it, as a list does, and tells nothing newer by its place in it."""
 _ALL: Final = np.float32(1 - 1e-6)
@@ -83,7 +82,7 @@ READING: Final = 0.1
 MIN_ODDS: Final = -4.0
 MAX_ODDS: Final = 1.0
 """… which are kept between these: a reading denies more than it affirms."""
-OF_FEW: Final = (0.32, 0.4, 0.25)
+OF_FEW: Final = (0.2, 0.5, 0.3)
 """Among `FEW` the rest of the value says little: so much, this share of the value, and so much for each unit of the
 log-odds; …"""
 TERSE: Final = 12
@@ -305,7 +304,7 @@ def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
     values += np.float32(TOPIC) * one_topic - np.float32(TALK) * (talk + talk[:, np.newaxis])
     values -= np.float32(LENGTH) * np.log(np.maximum(said.lengths / PLAIN_LENGTH, 1))[:, np.newaxis].astype(np.float32)
     sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
-    of_few = MIN_SIMILARITY_OF_FEW if is_read else MIN_SIMILARITY_UNREAD
+    of_few = -1.0 if is_read else MIN_SIMILARITY_UNREAD
     least = MIN_SIMILARITY if count > FEW else of_few
     gaps = said.times - said.times[:, np.newaxis]
     stored = said.stored - said.stored[:, np.newaxis]
@@ -313,6 +312,7 @@ def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
     is_later = (
         (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
     )  # something differs
+    is_later &= np.minimum(said.lengths, said.lengths[:, np.newaxis]) > 1  # "hi" states nothing
     is_later &= ~_is_apart(said) & (~said.is_refusal | said.is_offer[:, np.newaxis])
     if not is_read:
         is_later &= ~said.is_open

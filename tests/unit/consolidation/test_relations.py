@@ -318,8 +318,11 @@ def test_namespaces_are_never_linked(book: Engine) -> None:
 def test_what_is_related_by_its_words_alone_says_so_and_is_linked_by_its_similarity(tmp_path: Path) -> None:
     """A strength of 0.00 tells nothing of why two memories are proposed, and a link of 0.00 would come last of all."""
     with commonplace.open(tmp_path / "store") as book:
-        book.remember("Retry webhooks with exponential backoff.", id="a")
-        book.remember("Failed webhooks are tried again after longer and longer pauses.", id="b")
+        for id_, text in (
+            ("a", "Retry webhooks with exponential backoff."),
+            ("b", "Failed webhooks are tried again after longer and longer pauses."),
+        ):
+            book.remember(text, id=id_, at="2026-01-01")  # neither may overtake the other
         (result,) = book.consolidate(["relations"], confidence=ConfidenceConfig(0.3, 0.3)).results["relations"]
         assert isinstance(result, RelationResult)
         assert (result.strength, result.shared_entities) == (0.0, [])

@@ -85,7 +85,7 @@ def about_two_things(
         is_offer=np.zeros(3, dtype=np.bool_),
         topics=np.array(topics or [0, 0, 0]),
         talk=np.array(talk or [0, 0, 0]),
-        lengths=np.array(lengths or [1, 1, 1]),
+        lengths=np.array(lengths or [4, 4, 4]),
     )
 
 
