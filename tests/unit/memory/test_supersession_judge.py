@@ -107,6 +107,11 @@ def found(said: Statements) -> list[tuple[int, int]]:
     return [(older, newer) for older, newer in np.argwhere(np.isfinite(judge(said))).tolist()]
 
 
+def test_where_something_is_done_from_is_no_change() -> None:
+    said = statements("I work from home on Fridays.", "From Friday on I am at home.", "The rent rises from next month.")
+    assert said.changes.tolist() == [0, 1, 1]
+
+
 def test_a_part_of_a_word_is_no_word_of_change() -> None:
     """The first piece of "backend" is "back"."""
     said = statements("The backend is written in Rust.", "The cat is back.", "The cat came back to the barn.")
