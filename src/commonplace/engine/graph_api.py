@@ -624,11 +624,8 @@ class Graph:
         known = store.statements(namespace, [each.number for each in live(ids)])
         linked = {each.id: each.overtaken_by | each.judged for each in known.values()}
         newest_first = live(set().union(*linked.values()))
-        return {
-            id_: next(each for each in newest_first if each.owner.id in some)
-            for id_, some in linked.items()
-            if any(each.owner.id in some for each in newest_first)
-        }
+        found = {id_: [each for each in newest_first if each.owner.id in some] for id_, some in linked.items()}
+        return {id_: some[0] for id_, some in found.items() if some}
 
     def _wanted(
         self,

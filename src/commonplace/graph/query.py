@@ -473,10 +473,11 @@ class GraphReader:
         episodes = self._graph.episodes([*{each.episode for some in mentions.values() for each in some}])
         stating = {id_: {episodes[each.episode].memory for each in some} for id_, some in mentions.items()}
         newer = self.newer(sorted(set().union(*stating.values()) - {""}))
-        found = {id_: newer[max(some)] for id_, some in stating.items() if some and newer.keys() >= some}
+        found = {id_: [newer[each] for each in some] for id_, some in stating.items() if some and newer.keys() >= some}
+        newest = {id_: max(some, key=lambda each: (each.at, each.owner.id)) for id_, some in found.items()}
         return {
             id_: {"superseded_by": {"memory": each.owner.id, "content": each.record.content}}
-            for id_, each in found.items()
+            for id_, each in newest.items()
         }
 
 

@@ -366,3 +366,14 @@ def test_what_the_newer_memory_states_as_well_is_not_taken_for_replaced(book: En
     book.link(newer.id, older.id, "supersedes")
     [fact] = book.graph.search_edges("who does Lena work for", 1)
     assert "superseded_by" not in fact.attributes
+
+
+def test_of_several_newer_memories_a_fact_tells_the_newest(book: Engine) -> None:
+    """Two memories state the fact, and each was overtaken by another one."""
+    texts = ("Lena works for Initech. Ana likes tea.", "Lena works for Initech, and Ana lives in Graz.")
+    older = [book.remember(text, at=JANUARY, id=id_) for text, id_ in zip(texts, "ab", strict=True)]
+    for memory, day in zip(older, ("2026-03-01", FEBRUARY), strict=True):
+        newer = book.remember(f"Initech has closed, says the paper of {day}.", at=day, id=f"new-{memory.id}")
+        book.link(newer.id, memory.id, "supersedes")
+    [fact] = book.graph.search_edges("who does Lena work for", 1)
+    assert fact.attributes["superseded_by"]["memory"] == "new-a"
