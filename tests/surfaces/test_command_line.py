@@ -382,6 +382,12 @@ def test_search_leaves_one_log_line_without_the_querys_text(program: Program) ->
     assert "private" not in line
 
 
+def test_demo_refuses_a_missing_directory_before_it_makes_a_store(program: Program) -> None:
+    shown = program.run("demo", "--store", "demo-store", "nowhere", code=1)
+    assert "there is no file or directory" in shown.stderr
+    assert not (program.project / "demo-store").exists()
+
+
 def test_demo_asks_questions_of_a_directory_and_says_what_to_try_next(program: Program) -> None:
     """The first thing that a person sees of us."""
     (program.project / "mine.questions").write_text(

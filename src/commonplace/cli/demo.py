@@ -45,6 +45,8 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
 
     import platformdirs
 
+    from commonplace.engine.index_api import refuse_missing
+
     own = Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
     store = invocation.store = invocation.store or str(own)
     roots = tuple(path.absolute() for path in paths) or (Path(commonplace.__file__).parent,)
@@ -53,6 +55,7 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:
         raise UsageError(f"{questions} has no questions", remedy="write one question a line")
+    refuse_missing(roots)  # before a store is made
     with progress_bars(invocation) as progress, invocation.open(create=True, progress=progress) as engine:
         reports = {str(root): engine.index(root) for root in roots}
         results = [engine.search(question, limit=HITS) for question in asked]

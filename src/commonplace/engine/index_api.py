@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from commonplace.ingest.watch import Watch
 
 
+def refuse_missing(roots: Sequence[Path]) -> None:
+    """Raise NotFoundError if one of the roots does not exist."""
+    if missing := [root for root in roots if not root.expanduser().exists()]:
+        raise NotFoundError(f"there is no file or directory {missing[0]}", remedy="check the path")
+
+
 def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple[str, ...]) -> None:
     """Refuse a run of which a root is missing, or a glob matches no file, before it removes what is indexed.
 
@@ -38,8 +44,7 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
     """
     from commonplace.ingest.discover import Selection, discover
 
-    if gone := [root for root in roots if not root.expanduser().exists()]:
-        raise NotFoundError(f"there is no file or directory {gone[0]}", remedy="check the ROOT")
+    refuse_missing(roots)
     limit, store = settings.index.max_file_bytes, (directory_of(settings.store.path),)
     places = [root.expanduser().absolute() for root in roots] if include else []
     unmatched = [discover(Selection(settings.project, place, include, limit, store)).unmatched for place in places]
