@@ -32,6 +32,7 @@ from commonplace.extract.model import SENSITIVE
 from commonplace.models.cross_encoder import CrossEncoder
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct, ranked, restore, units, within
+from commonplace.redaction import without_placeholders
 from commonplace.search.retrieve import Searcher
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
@@ -586,6 +587,9 @@ class SupersessionRule:
         for first, second in judged:
             is_judged[place[first], place[second]] = is_judged[place[second], place[first]] = True
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
+        for row, memory in enumerate(kept):  # a reader would take "[redacted: password]" for the news
+            if (text := without_placeholders(memory.record.content)) != memory.record.content:
+                texts[row] = self._tokens.tokenize(text)
 
         def judged_by(log_odds: LogOdds | None) -> Reading:
             with ONE_BLAS_THREAD:

@@ -72,6 +72,11 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     return tuple(kept)
 
 
+def without_placeholders(text: str) -> str:
+    """Return a redacted text without the marks of what was taken out."""
+    return _PLACEHOLDER.sub("", text) if "[redacted: " in text else text
+
+
 def redact(text: str) -> Redacted:
     """Replace each secret by a placeholder that keeps its line breaks; a redacted text stays as it is.
 

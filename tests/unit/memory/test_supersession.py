@@ -205,6 +205,12 @@ def test_hearsay_is_asked_about_and_stands_before_nothing(book: Engine, said: st
     assert (found["days"].superseded_by, next(iter(found))) == (None, "days")
 
 
+def test_the_mark_of_a_secret_is_no_news(book: Engine) -> None:
+    """A reading takes "…: github token" for another value of the deployments."""
+    book.remember("The deployment failed because the token ghp_" + "4f9KzQ81mXv2Lr7Tn6Wb3Yc5Hd0Js8PaUeRg had expired.")
+    assert links(book) == []
+
+
 def test_who_is_trusted_less_settles_nothing(tmp_path: Path) -> None:
     clock = Clock()
     with commonplace.open(tmp_path / "store", clock=clock) as book:
