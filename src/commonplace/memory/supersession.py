@@ -89,7 +89,7 @@ log-odds; …"""
 TERSE: Final = 12
 """… but words tell better that two texts of so few tokens are news of one topic: "Ana moved to Braga", then to Faro."""
 DENIED: Final = -2.0
-IGNORED: Final = -3.0
+IGNORED: Final = -3.5
 """What a reading gives fewer log-odds is at most asked, however alike the two are, or neither."""
 DOUBTED: Final = -1.0
 """What is read with more log-odds of doubt is asked, neither more nor less."""
@@ -99,8 +99,8 @@ MAX_READ: Final = 2
 """Each takes some 15 milliseconds, and more change nothing."""
 COMPETING: Final = 0.2
 """From this value on a newer memory stands before an older one, and a person is asked; …"""
-SETTLING: Final = 0.5
-"""… from this one on nobody need be: of 16 such pairs of everyday memories 15 are right."""
+SETTLING: Final = 0.48
+"""… from this one on nobody need be: of 17 such pairs of everyday memories 16 are right."""
 _WORDS: Final = word_lists(Path(__file__).with_suffix(".txt"))
 TALK: Final = 0.25
 """Less so much for each word that is said to somebody, up to `MAX_TALK`, in either text."""

@@ -195,7 +195,7 @@ def test_a_reading_lifts_a_little_and_takes_away_more() -> None:
     assert set(asked) == {(7, 8)}
     assert after(0.6, 9) == pytest.approx(base + share * 0.6 + weight * MAX_ODDS)
     assert COMPETING < after(5, -2.5) < SETTLING, "what is denied is asked at most"
-    assert after(5, -3.5) == -np.inf, "what is denied outright is not asked"
+    assert after(5, -3.6) == -np.inf, "what is denied outright is not asked"
     assert after(-2, 0) == -2, "no reading would lift it far enough"
     assert after(0.6, -9, DOUBTED + 0.1) == pytest.approx(COMPETING), "what leaves a reader in doubt is asked"
     assert COMPETING < after(5, 9, DOUBTED + 0.1) < SETTLING, "and not settled, however surely it reads as news"
