@@ -1,4 +1,4 @@
-"""Benchmarks that anyone can run again: retrieval quality, conversations, latency.
+"""Reproducible benchmarks: retrieval quality, conversations, recall of personal memories, latency.
 
-A file, an option or a directory that is wrong is a `UsageError`; a measured process that failed a `CommonplaceError`.
+A wrong file, option or directory raises `UsageError`; a measured process that fails raises `CommonplaceError`.
 """

@@ -1,6 +1,6 @@
 """Measure whether the turns that answer a question are found in a long conversation.
 
-Each conversation is one store, a turn with its speaker is one memory; no answer is generated and none is judged.
+Each conversation is one store, and each turn with its speaker is one memory. No answers are generated or judged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ ALL_AT = 5
 
 @dataclass(frozen=True, slots=True)
 class ConversationOptions:
-    """What to measure.
+    """Options of the benchmark.
 
     Attributes:
         format: one of `data.FORMATS`.
-        limit_conversations: take only the first so many.
+        limit_conversations: maximum number of conversations, from the start of the file; None is all.
     """
 
     file: Path
@@ -39,7 +39,7 @@ class ConversationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one question found: distinct turns and distinct sessions, best first."""
+    """The result of one question: distinct turns and distinct sessions, best first."""
 
     question: Question
     turns: Sequence[str]
@@ -48,7 +48,7 @@ class Outcome:
 
 
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Ask every question that has evidence by every method and return the JSON form of what was measured."""
+    """Ask every question with evidence by every method, and return the figures as JSON."""
     methods = harness.check_methods(options.methods)
     outcomes: dict[Method, list[Outcome]] = {method: [] for method in methods}
     builds: list[harness.Build] = []
@@ -74,12 +74,12 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
                 ask_all(outcomes, engine, questions, session_of)
     corpus = harness.Build(*map(sum, zip(*map(astuple, [harness.Build(), *builds]), strict=True)))
     reports: dict[Method, dict[str, Any]] = {}
-    for method, found in outcomes.items():
+    for method, results in outcomes.items():
         by_type: dict[str, list[Outcome]] = {}
-        for outcome in found:
+        for outcome in results:
             by_type.setdefault(outcome.question.type, []).append(outcome)
-        of_types = {name: figures(by_type[name], is_of_type=True) for name in sorted(by_type)}
-        reports[method] = {**figures(found), **harness.latency([outcome.ms for outcome in found]), "by_type": of_types}
+        types = {name: figures(by_type[name], is_of_type=True) for name in sorted(by_type)}
+        reports[method] = {**figures(results), **harness.latency([outcome.ms for outcome in results]), "by_type": types}
     return {
         "benchmark": "conversations",
         "format": options.format,
@@ -95,17 +95,17 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
 def ask_all(
     outcomes: dict[Method, list[Outcome]], engine: Engine, questions: Sequence[Question], session_of: dict[str, str]
 ) -> None:
-    """Ask the questions by each method, and append what they found."""
-    for method, found in outcomes.items():
+    """Ask the questions by each method, and append the results to `outcomes`."""
+    for method, results in outcomes.items():
         answers = harness.ask(engine, [question.text for question in questions], method, harness.owner_of)
         for question, answer in zip(questions, answers, strict=True):
-            # The place of a session is that of its best turn.
+            # A session ranks where its best turn does.
             sessions = tuple(dict.fromkeys(session_of[turn] for turn in answer.ranking))
-            found.append(Outcome(question, answer.ranking, sessions, answer.ms))
+            results.append(Outcome(question, answer.ranking, sessions, answer.ms))
 
 
 def figures(outcomes: Sequence[Outcome], *, is_of_type: bool = False) -> dict[str, float | int]:
-    """Return means over questions with evidence; those that do not count are only in those of their type."""
+    """Return means over questions with evidence; uncounted questions are included only in the figures of their type."""
     if not is_of_type:
         outcomes = [outcome for outcome in outcomes if outcome.question.is_counted]
     turns = [(o.turns, o.question.turns) for o in outcomes if o.question.turns]
@@ -115,7 +115,7 @@ def figures(outcomes: Sequence[Outcome], *, is_of_type: bool = False) -> dict[st
         **{f"session_recall@{k}": measures.mean([measures.recall(*pair, k) for pair in sessions]) for k in CUTS},
         f"all_evidence@{ALL_AT}": measures.mean([measures.has_all(*pair, ALL_AT) for pair in turns]),
         f"all_sessions@{ALL_AT}": measures.mean([measures.has_all(*pair, ALL_AT) for pair in sessions]),
-        "ndcg@10": measures.mean([measures.ndcg(found, dict.fromkeys(wanted, 1.0), 10) for found, wanted in turns]),
+        "ndcg@10": measures.mean([measures.ndcg(ranked, dict.fromkeys(gold, 1.0), 10) for ranked, gold in turns]),
         "mrr": measures.mean([measures.reciprocal_rank(*pair) for pair in turns]),
     }
     return {"questions": len(outcomes), **{name: round(value, 4) for name, value in values.items()}}

@@ -1,13 +1,13 @@
-"""Read labelled documents, memories and conversations from disk, or make a corpus and questions about it.
+"""Read labelled documents, memories and conversations from disk, or generate a corpus and questions about it.
 
 Every fault of a file is a `UsageError` that names the file and the line or entry.
 
-Made words come from the tokenizer's vocabulary, which lists pieces from the commonest to the rarest; stems with endings
-make the long tail. Most of a passage's words follow the language as a whole (Zipf–Mandelbrot: the frequency of rank r
-is proportional to 1 / (r + q)^s; Mandelbrot, "An informational theory of the statistical structure of language",
-1953), the others the same law over the words of the passage's own topic, so that they come in bursts. The constants are
-set so that, as in two million words of English passages, the hundred commonest words make up .46 of the text and there
-are some fifty thousand different ones: caches and term dictionaries live on that.
+Generated words come from the tokenizer's vocabulary, which lists pieces from most to least common; stems with endings
+make the long tail. Most words of a passage follow the Zipf–Mandelbrot law of the whole language: the frequency of rank
+r is proportional to 1 / (r + q)^s (Mandelbrot, "An informational theory of the statistical structure of language",
+1953). The others follow the same law over the words of the passage's topic, so that they come in bursts. The constants
+reproduce two million words of English passages, where the hundred commonest words make up .46 of the text and about
+fifty thousand words are distinct: caches and term dictionaries depend on that.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Question:
     """A question about one conversation.
 
     Attributes:
-        type: what kind of question it is, in the words of the data set.
-        turns, sessions: ids of the turns and sessions that hold the evidence, each once.
-        is_counted: whether it belongs to the total; the others are reported by their type only.
+        type: the type of the question, as named in the data set.
+        turns, sessions: distinct ids of the turns and sessions that hold the evidence.
+        is_counted: whether it counts in the total; other questions are reported only by type.
     """
 
     id: str
@@ -64,9 +64,9 @@ class Dialogue:
     """One conversation: its turns in order, each a document with a session, and the questions about it.
 
     Attributes:
-        asked_at: when the questions are asked, seconds since the epoch; None where the file has no times.
-        repaired: pieces of evidence that were malformed and could still be read.
-        unknown: pieces of evidence that name no turn; they are left out.
+        asked_at: when the questions are asked, in seconds since the epoch; None if the file has no times.
+        repaired: number of references to evidence that were malformed but readable.
+        unknown: number of references to evidence that name no turn or session; they are left out.
     """
 
     id: str
@@ -115,11 +115,11 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
     for number, item in enumerate(entry["qa"]):
         evidence: dict[str, None] = {}
         for piece in item.get("evidence") or []:
-            named = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(piece)]
-            found = [turn for turn in named if turn in sessions]
-            repaired += bool(found) and named != [piece]
-            unknown += max(len(named), 1) - len(found)
-            evidence.update(dict.fromkeys(found))
+            turn_ids = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(piece)]
+            existing = [turn for turn in turn_ids if turn in sessions]
+            repaired += bool(existing) and turn_ids != [piece]
+            unknown += max(len(turn_ids), 1) - len(existing)
+            evidence.update(dict.fromkeys(existing))
         category = LOCOMO_CATEGORIES.get(item["category"], str(item["category"]))
         questions.append(
             Question(
@@ -131,7 +131,7 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
                 is_counted=category != "adversarial",
             )
         )
-    # The file does not say when its questions are asked; they speak of all of the conversation as past.
+    # The file does not say when its questions are asked; they refer to the whole conversation as past.
     last = max((turn.at for turn in turns if turn.at is not None), default=None)
     asked_at = None if last is None else last + DAY_S
     return Dialogue(str(entry["sample_id"]), tuple(turns), tuple(questions), repaired, unknown, asked_at)
@@ -148,28 +148,28 @@ def _longmemeval(entry: Mapping[str, Any]) -> Dialogue:
     turns, evidence = [], []
     dates = entry.get("haystack_dates") or []
     names = [str(name) for name in entry["haystack_session_ids"]]
-    for place, (name, session) in enumerate(zip(names, entry["haystack_sessions"], strict=True)):
-        at = _time(str(dates[place]), _LONGMEMEVAL_TIME) if place < len(dates) else None
+    for position, (name, session) in enumerate(zip(names, entry["haystack_sessions"], strict=True)):
+        at = _time(str(dates[position]), _LONGMEMEVAL_TIME) if position < len(dates) else None
         for number, turn in enumerate(session):
-            # The place comes first because one session may stand twice in a haystack.
-            id_ = f"{place}:{name}:{number}"
+            # The position makes the id unique: a haystack may hold a session twice.
+            id_ = f"{position}:{name}:{number}"
             turns.append(Document(id_, f"{turn['role']}: {turn['content']}", session=name, at=at))
             if turn.get("has_answer"):
                 evidence.append(id_)
     answers = [str(name) for name in entry["answer_session_ids"]]
-    known = set(names)
+    haystack = set(names)
     id_ = str(entry["question_id"])
-    # Questions that cannot be answered from the haystack carry this mark; there is nothing to find for them.
+    # This suffix marks questions that the haystack cannot answer: there is nothing to find.
     is_abstention = id_.endswith("_abs")
     question = Question(
         id=id_,
         text=str(entry["question"]),
         type="abstention" if is_abstention else str(entry["question_type"]),
         turns=tuple(evidence),
-        sessions=tuple(dict.fromkeys(name for name in answers if name in known)),
+        sessions=tuple(dict.fromkeys(name for name in answers if name in haystack)),
         is_counted=not is_abstention,
     )
-    unknown = sum(name not in known for name in answers)
+    unknown = sum(name not in haystack for name in answers)
     asked_at = _time(str(entry.get("question_date", "")), _LONGMEMEVAL_TIME)
     return Dialogue(id_, tuple(turns), (question,), 0, unknown, asked_at)
 
@@ -179,7 +179,7 @@ FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Dialogue]] = {"locomo": _loc
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question with its judgements; `grades` maps ids (or paths) to relevance, positive is relevant."""
+    """A query with its judgements: `grades` maps ids or paths to their relevance, which is positive if relevant."""
 
     id: str
     text: str
@@ -188,12 +188,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class PersonalQuestion:
-    """A question of a person about what is remembered of them.
+    """A person's question about their own memories.
 
     Attributes:
-        style: what kind of question it is, in the words of the data set.
-        relevant: ids of the memories that answer it; none where nothing does.
-        stale: ids of those that once did, and were overtaken.
+        style: the kind of question, as named in the data set.
+        relevant: ids of the memories that answer it; empty if none does.
+        stale: ids of the overtaken memories, which once answered it.
     """
 
     id: str
@@ -205,7 +205,7 @@ class PersonalQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person, their memories as `remember_many` takes them, and their questions, both in the order of the files."""
+    """A person, their memories as items of `remember_many`, and their questions, both in the order of the files."""
 
     name: str
     memories: tuple[Mapping[str, Any], ...]
@@ -213,7 +213,7 @@ class Person:
 
 
 def read_corpus(path: Path) -> Iterator[Document]:
-    """Yield the documents of a BEIR `corpus.jsonl` ({_id, title?, text}) one by one, in the order of the file."""
+    """Yield the documents of a BEIR `corpus.jsonl` ({_id, title?, text}), in the order of the file."""
     for place, row in _rows(path):
         yield Document(id=_id(row, place), text=_text(row, "text", place), title=_text(row, "title", place, default=""))
 
@@ -241,7 +241,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, float]]:
 
 
 def read_judged_queries(queries: Path, qrels: Path) -> tuple[list[Query], int]:
-    """Return the queries that have at least one relevant document, and how many were passed over for having none."""
+    """Return the queries with at least one relevant document, and the number of queries without."""
     texts, grades = read_queries(queries), read_qrels(qrels)
     judged = [
         Query(id_, text, grades[id_])
@@ -254,44 +254,44 @@ def read_judged_queries(queries: Path, qrels: Path) -> tuple[list[Query], int]:
 
 
 def read_labelled_queries(path: Path) -> list[Query]:
-    """Return the queries of a file of golden queries; every named path has grade 1."""
+    """Return the queries of a file of golden queries; every relevant path has grade 1."""
     return [
-        Query(str(number), each.query, {name.removeprefix("./"): 1.0 for name in each.relevant})
-        for number, each in enumerate(read_golden(path), 1)
+        Query(str(number), golden.query, {name.removeprefix("./"): 1.0 for name in golden.relevant})
+        for number, golden in enumerate(read_golden(path), 1)
     ]
 
 
 def read_people(memories: Path, questions: Path) -> list[Person]:
-    """Return those who have memories ({user, id, at, content, origin}) and questions ({user, id, question, style, …}).
+    """Read memories ({user, id, at, content, origin}) and questions ({user, id, question, style, …}), grouped by user.
 
-    A question's `relevant` and `stale` are lists of ids of its user's memories; its time is not used.
+    `relevant` and `stale` hold ids of the user's memories; question times are unused. Users need at least one question.
     """
-    kept: dict[str, list[Mapping[str, Any]]] = {}
+    memories_of: dict[str, list[Mapping[str, Any]]] = {}
     for place, row in _rows(memories):
-        kept.setdefault(_text(row, "user", place), []).append(
+        memories_of.setdefault(_text(row, "user", place), []).append(
             {name: _text(row, name, place) for name in ("id", "at", "content", "origin")}
         )
-    asked: dict[str, list[PersonalQuestion]] = {}
+    questions_of: dict[str, list[PersonalQuestion]] = {}
     for place, row in _rows(questions):
         user, text = _text(row, "user", place), _text(row, "question", place)
-        known = {each["id"] for each in kept.get(user, ())}
+        memory_ids = {memory["id"] for memory in memories_of.get(user, ())}
         answers = {}
         for name in ("relevant", "stale"):
             ids = row.get(name, [])
-            if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
+            if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
                 raise _fault(place, f"has `{name}` {ids!r}", "a list of ids")
-            if unknown := [each for each in ids if each not in known]:
+            if unknown := [id_ for id_ in ids if id_ not in memory_ids]:
                 raise _fault(place, f"has in `{name}` {unknown[0]!r}", "the id of a memory of the same user")
             answers[name] = tuple(ids)
-        found = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), **answers)
-        asked.setdefault(user, []).append(found)
-    if not asked:
+        question = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), **answers)
+        questions_of.setdefault(user, []).append(question)
+    if not questions_of:
         raise UsageError(f"{questions} holds no question", remedy="give one JSON object {user, id, question} a line")
-    return [Person(name, tuple(kept.get(name, ())), tuple(each)) for name, each in asked.items()]
+    return [Person(name, tuple(memories_of.get(name, ())), tuple(group)) for name, group in questions_of.items()]
 
 
 def read_talk(path: Path) -> Iterator[str]:
-    """Yield the texts of JSON lines with `content`, or the turns of a LoCoMo file, which is one JSON list."""
+    """Yield the `content` of JSON lines, or the texts of the turns of a LoCoMo file, which is one JSON list."""
     first = next((line.lstrip()[:1] for _, line in _lines(path)), "")
     if first == "[":
         yield from (turn.text for dialogue in read_dialogues(path, "locomo") for turn in dialogue.turns)
@@ -338,8 +338,8 @@ def _text(row: Mapping[str, Any], key: str, place: str, *, default: str | None =
     return value
 
 
-def _fault(place: str, what: str, expected: str) -> UsageError:
-    return UsageError(f"{place} {what}", remedy=f"expected {expected}")
+def _fault(place: str, problem: str, expected: str) -> UsageError:
+    return UsageError(f"{place} {problem}", remedy=f"expected {expected}")
 
 
 EXPONENT, SHIFT = 1.3, 2.7
@@ -347,26 +347,26 @@ WORDS = 60_000
 TOPICS = 400
 TOPIC_WORDS = 300
 TOPIC_RANKS = (150, 20_000)
-"""Between these ranks lie the words of topics: the commonest belong to none, the rarest to no one topic."""
+"""Range of ranks of the topics' words: the commonest words belong to no topic, the rarest to no single one."""
 TOPIC_SHARE = 0.3
 LENGTHS = (120, 281)
-"""Words in a passage, uniform in this half-open range: 200 in the mean."""
+"""Half-open range of words per passage, uniformly distributed with a mean of 200."""
 BATCH = 500
 SAMPLED = 500
-"""Documents that questions are made about."""
+"""Number of documents from which questions are generated."""
 
 _OPENINGS = ("what is", "how does the", "where did we", "why was the", "which of the", "when did", "who has")
 
 
 def words_of(pieces: Iterable[str], limit: int = WORDS) -> list[str]:
-    """Return words from a WordPiece vocabulary: its own, in its order, then stems with endings; each once."""
+    """Return distinct words of a WordPiece vocabulary: its whole words, in order, then stems with endings."""
     pieces = list(pieces)
-    # A vocabulary lists the letters first, common or not.
+    # Leave out single letters: a vocabulary lists them first, common or not.
     whole = [piece for piece in pieces if len(piece) > 1 and piece.isascii() and piece.isalpha()]
     endings = [piece[2:] for piece in pieces if piece.startswith("##") and piece[2:].isalpha() and piece.isascii()]
     stems = [word for word in whole if len(word) > 3]
     words = dict.fromkeys(whole)
-    # The stride walks through stems and endings at different speeds, so that no ending is always with the same stem.
+    # Different strides through stems and endings keep an ending from always meeting the same stem.
     for number in count():
         if len(words) >= limit or not stems or number >= len(stems) * len(endings):
             break
@@ -375,25 +375,25 @@ def words_of(pieces: Iterable[str], limit: int = WORDS) -> list[str]:
 
 
 def make_documents(passages: int, seed: int = 0, words: Sequence[str] = ()) -> Iterator[Document]:
-    """Yield made passages one by one, by default of the model's vocabulary; the same arguments give the same bytes."""
+    """Yield generated passages, by default from the model's vocabulary; equal arguments give equal bytes."""
     words = words or words_of(ModelData().vocabulary())
     generator = np.random.default_rng(seed)
-    everywhere = _law(len(words))
-    # Uniform in the logarithm of the rank: common words belong to more subjects than rare ones do.
+    general_law = _law(len(words))
+    # Uniform in the logarithm of the rank: common words belong to more topics than rare ones.
     first, last = min(TOPIC_RANKS[0], len(words) // 2), min(TOPIC_RANKS[1], len(words))
     ranks = first * (last / first) ** generator.random((TOPICS, min(TOPIC_WORDS, len(words))))
     topics = ranks.astype(np.int64)
-    within = _law(topics.shape[1])
-    # The second copy of every word ends a sentence: punctuation costs nothing when the words are joined.
+    topic_law = _law(topics.shape[1])
+    # The second form of every word ends a sentence, so that joining the words needs no work for punctuation.
     forms = [*words, *(f"{word}." for word in words)]
     for start in range(0, passages, BATCH):
         size = min(BATCH, passages - start)
         lengths = generator.integers(*LENGTHS, size=size)
         total = int(lengths.sum())
-        ids = np.searchsorted(everywhere, generator.random(total))
+        ids = np.searchsorted(general_law, generator.random(total))
         topic = np.repeat(generator.integers(len(topics), size=size), lengths)
-        own = topics[topic, np.searchsorted(within, generator.random(total))]
-        ids = np.where(generator.random(total) < TOPIC_SHARE, own, ids)
+        topical = topics[topic, np.searchsorted(topic_law, generator.random(total))]
+        ids = np.where(generator.random(total) < TOPIC_SHARE, topical, ids)
         ids = ids + len(words) * (generator.random(total) < 1 / 16)
         text = [forms[number] for number in ids.tolist()]
         ends = np.cumsum(lengths).tolist()
@@ -409,24 +409,24 @@ def _law(ranks: int) -> NDArray[np.float64]:
 
 
 def sample(documents: Iterable[Document], size: int, seed: int) -> list[Document]:
-    """Return `size` documents, each as likely as any other, in one pass (Vitter's algorithm R, 1985)."""
+    """Return a uniform random sample of `size` documents in one pass (Vitter's algorithm R, 1985)."""
     draw = random.Random(seed)  # noqa: S311 - not a secret
-    kept: list[Document] = []
+    reservoir: list[Document] = []
     for number, document in enumerate(documents):
-        if len(kept) < size:
-            kept.append(document)
-        elif (place := draw.randrange(number + 1)) < size:
-            kept[place] = document
-    return kept
+        if len(reservoir) < size:
+            reservoir.append(document)
+        elif (index := draw.randrange(number + 1)) < size:
+            reservoir[index] = document
+    return reservoir
 
 
 def questions_about(documents: Iterable[Document], size: int, seed: int) -> list[str]:
-    """Return questions about documents of which `SAMPLED` are drawn; none where these hold no words."""
+    """Return questions about a sample of `SAMPLED` documents; none if these have no words."""
     return make_queries(sample(documents, SAMPLED, seed), size, seed + 1)
 
 
 def make_queries(passages: Sequence[Document], size: int, seed: int) -> list[str]:
-    """Return questions of 3–10 words about the passages; every other one reads like language, with stop words."""
+    """Return questions of 3–10 words about the passages; every other one is phrased, with an opening and stop words."""
     draw = random.Random(seed)  # noqa: S311 - not a secret
     texts = (
         ["".join(filter(str.isalnum, word)).lower() for word in passage.text.split() if any(map(str.isalnum, word))]

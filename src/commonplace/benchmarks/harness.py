@@ -1,4 +1,4 @@
-"""Build the store that a benchmark asks, ask it, and say what that took of the machine: time, memory, disk."""
+"""Build the store of a benchmark, run its queries, and measure the time, memory and disk that they take."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from commonplace.search.retrieval_log import percentile
 from commonplace.types import METHODS, Document, Hit, Method, Progress, Stage
 
 DEPTH = 100
-"""How many hits a question about quality asks for, and the deepest that any measure looks."""
+"""Number of hits retrieved for a quality measurement: the greatest depth of any measure."""
 WARM_UP = "open the files and fill the caches before the clock starts"
 
 
 def check_counts(**counts: int) -> None:
-    """Refuse numbers below 1."""
+    """Reject numbers below 1, naming the argument."""
     for name, value in counts.items():
         if value < 1:
             raise UsageError(f"{name} is {value}", remedy="give at least 1")
@@ -37,7 +37,7 @@ def last_line(complaint: str) -> str:
 
 @contextmanager
 def workspace(keep: Path | None) -> Iterator[Path]:
-    """Give an empty directory for a store: `keep` itself, or a temporary one that is removed at the end."""
+    """Yield an empty or new directory for a store: `keep` itself, or a temporary one that is removed at the end."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="commonplace-benchmark-") as name:
             yield Path(name) / "store"
@@ -48,7 +48,7 @@ def workspace(keep: Path | None) -> Iterator[Path]:
 
 
 class Metered:
-    """An iterable of documents that counts what passes through it and the time spent on making it."""
+    """An iterable of documents that counts the documents, their bytes and the time spent on producing them."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._documents = documents
@@ -72,11 +72,11 @@ class Metered:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What building a store cost.
+    """The cost of building a store.
 
     Attributes:
-        seconds: from the first document to a complete, durable index; reading or making the documents is not in it.
-        store_bytes, index_bytes: what lies on disk afterwards, the truth and what is derived from it.
+        seconds: time to a complete, durable index, without the time spent on reading or generating the documents.
+        store_bytes, index_bytes: size on disk afterwards, of the store and of the index derived from it.
     """
 
     documents: int = 0
@@ -108,7 +108,7 @@ def build(
     progress: Progress | None = None,
     as_memories: bool = False,
 ) -> Build:
-    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database."""
+    """Index the documents into a new store, close it, and measure it. Closing checkpoints SQLite's write-ahead log."""
     with open_engine(directory, embedder=embedder, progress=progress) as engine:
         start = time.perf_counter()
         if as_memories:
@@ -123,9 +123,9 @@ def build(
 
 
 def as_memory(document: Document) -> dict[str, Any]:
-    """Return a document as `remember_many` takes a memory."""
-    same = {name: getattr(document, name) for name in ("id", "session", "at", "tags")}
-    return {"content": document.text, **same}
+    """Return a document as an item of `remember_many`."""
+    fields = {name: getattr(document, name) for name in ("id", "session", "at", "tags")}
+    return {"content": document.text, **fields}
 
 
 def open_engine(
@@ -136,20 +136,20 @@ def open_engine(
     progress: Progress | None = None,
     now: float | None = None,
 ) -> Engine:
-    """Open a store as any user of the library does; with `now` its clock stands still, in seconds since the epoch."""
+    """Open a store as any user of the library does; `now` fixes its clock, in seconds since the epoch."""
     clock = None if now is None else lambda: now
     return commonplace.open(store, namespace=namespace, embedder=embedder, progress=progress, clock=clock)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one question found.
+    """The result of one question.
 
     Attributes:
-        ranking: ids of what was found, best first, each once.
-        scores, probabilities: the best of each, in the same order, 0–1.
-        ms: from the call to its return.
-        stages: the engine's own account of it.
+        ranking: distinct ids of the hits, best first.
+        scores, probabilities: those of the best hit of each id, in the same order, 0–1.
+        ms: duration of the call in milliseconds.
+        stages: the stages of the search, as the engine timed them.
     """
 
     ranking: tuple[str, ...] = ()
@@ -160,17 +160,17 @@ class Answer:
 
 
 def owner_of(hit: Hit) -> str:
-    """Return the id under which a document was given."""
+    """Return the id of a hit's document."""
     return hit.owner_id
 
 
 def path_of(hit: Hit) -> str:
-    """Return the path of an artifact, or the owner's id where there is no file."""
+    """Return the path of an artifact, or the owner's id if there is no file."""
     return hit.path or hit.owner_id
 
 
 def check_methods(methods: Sequence[str]) -> tuple[Method, ...]:
-    """Return the methods, each once, in the order given."""
+    """Check the names of methods, and return them without repetitions, in the same order."""
     for name in methods:
         if name not in METHODS:
             raise UsageError(f"method {name!r} is unknown", remedy=f"use some of {', '.join(METHODS)}")
@@ -188,7 +188,7 @@ def ask(
     *,
     limit: int = DEPTH,
 ) -> Iterator[Answer]:
-    """Yield the answer to each question in turn, one at a time, from one thread and without a threshold."""
+    """Yield the answer to each question in order. They are asked one at a time, in one thread, without a threshold."""
     engine.search(WARM_UP, limit=limit, method=method, min_score=0.0)
     for number, question in enumerate(questions):
         if progress is not None:
@@ -209,7 +209,7 @@ def ask(
 
 
 def latency(times_ms: Sequence[float]) -> dict[str, float]:
-    """Return the JSON form of many latencies: `p50_ms`, `p95_ms`, `max_ms`."""
+    """Summarise latencies as JSON: `p50_ms`, `p95_ms`, `max_ms`."""
     return {
         "p50_ms": round(percentile(times_ms, 0.5), 3),
         "p95_ms": round(percentile(times_ms, 0.95), 3),
@@ -218,7 +218,7 @@ def latency(times_ms: Sequence[float]) -> dict[str, float]:
 
 
 def describe() -> dict[str, Any]:
-    """Return versions and processor count, so that figures are never quoted without them."""
+    """Return versions and the number of processors, so that figures are never quoted without them."""
     return {
         "commonplace": commonplace.__version__,
         "python": platform.python_version(),
@@ -228,29 +228,29 @@ def describe() -> dict[str, Any]:
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process ever had resident; 0 where the system does not tell (no /proc)."""
+    """Return the peak resident memory of this process; 0 if the system does not report it (no /proc)."""
     return memory_of(os.getpid()).get("peak_bytes", 0)
 
 
 def memory_of(pid: int) -> dict[str, int]:
-    """Return what a process has in memory; {} where the system does not tell (no /proc).
+    """Return the memory use of a process; {} if the system does not report it (no /proc).
 
     Returns:
-        `resident_bytes` (RSS), `proportional_bytes` (PSS, where what several processes share is divided among them),
-        `anonymous_bytes` (what is its own and in no file) and `peak_bytes`, the most that it ever had resident.
+        `resident_bytes` (RSS), `proportional_bytes` (PSS, which divides shared pages among the processes that share
+        them), `anonymous_bytes` (not backed by a file) and `peak_bytes` (the highest RSS so far).
     """
-    # Written as "VmRSS:     1234 kB".
-    written: dict[str, int] = {}
+    # A line reads "VmRSS:     1234 kB".
+    values: dict[str, int] = {}
     for name in ("status", "smaps_rollup"):
         with suppress(OSError):
             lines = Path(f"/proc/{pid}/{name}").read_text(encoding="ascii", errors="replace").splitlines()
             fields = (line.partition(":") for line in lines if line.endswith(" kB"))
-            written |= {what: int(size.split()[0]) * 1024 for what, _, size in fields}
+            values |= {key: int(size.split()[0]) * 1024 for key, _, size in fields}
     names = {"resident": "VmRSS", "proportional": "Pss", "anonymous": "Anonymous", "peak": "VmHWM"}
-    return {f"{name}_bytes": written[what] for name, what in names.items() if what in written}
+    return {f"{name}_bytes": values[key] for name, key in names.items() if key in values}
 
 
 def size_bytes(*paths: Path) -> int:
-    """Return the sizes of files and of all files in directories, added; what is missing counts nothing."""
+    """Return the total size of files and of all files in directories; a missing path counts as 0."""
     files = (file for path in paths for file in (path, *path.rglob("*")) if file.is_file())
     return sum(file.stat().st_size for file in files)

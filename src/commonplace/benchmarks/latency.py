@@ -1,4 +1,4 @@
-"""Measure the time, memory and disk that building and searching take at a given size."""
+"""Measure the time, memory and disk that building and searching a store of a given size take."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from commonplace.errors import CommonplaceError, UsageError
 from commonplace.types import Document, Progress
 
 LIMIT = 10
-"""Hits asked for, as by default."""
+"""Number of hits retrieved, as by default."""
 STARTS = 5
 TIMEOUT_S = 600
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyOptions:
-    """What to measure.
+    """Options of the benchmark.
 
     Attributes:
-        passages: size of the corpus that is made; unused with `corpus`, a BEIR corpus.jsonl.
-        queries: how many questions are asked, by each method and in the process whose memory is measured.
+        passages: size of the generated corpus; unused with `corpus`, a BEIR corpus.jsonl.
+        queries: number of questions asked by each method, and in the process whose memory is measured.
     """
 
     passages: int = 10_000
@@ -44,7 +44,7 @@ class LatencyOptions:
         harness.check_counts(passages=self.passages, queries=self.queries)
 
     def documents(self) -> Iterable[Document]:
-        """Return the same documents at every call, one by one: a million are never held at once."""
+        """Return the same documents at every call, one by one: a million are never in memory at once."""
         if self.corpus is not None:
             return read_corpus(self.corpus)
         return make_documents(self.passages, self.seed)
@@ -58,7 +58,7 @@ class LatencyOptions:
 
 
 def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Build, ask, start processes, and return the JSON form of what was measured."""
+    """Build a store, ask it, measure new processes that open it, and return the figures as JSON."""
     methods = harness.check_methods(options.methods)
     questions = options.questions()
     with harness.workspace(None) as directory:
@@ -73,8 +73,8 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
                 stages: dict[str, list[float]] = {}
                 for stage in (stage for answer in answers for stage in answer.stages):
                     stages.setdefault(stage.name, []).append(stage.ms)
-                of_stages = {name: harness.latency(times) for name, times in stages.items()}
-                figures[method] = {**harness.latency([answer.ms for answer in answers]), "stages": of_stages}
+                stage_figures = {name: harness.latency(times) for name, times in stages.items()}
+                figures[method] = {**harness.latency([answer.ms for answer in answers]), "stages": stage_figures}
         process = _processes(directory, options.embedder, questions)
     return {
         "benchmark": "latency",
@@ -88,7 +88,7 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
     }
 
 
-# It imports only what answering needs, so that what is measured is what a user's process would take.
+# Imports only what answering needs, so that it measures what a user's process would take.
 _PROBE = """
 import json, sys
 import commonplace
@@ -108,12 +108,12 @@ print(json.dumps({name: sizes.get(name, 0) for name in ("resident_bytes", "peak_
 
 def _processes(store: Path, embedder: str | None, questions: Sequence[str]) -> dict[str, Any]:
     with TemporaryDirectory(prefix="commonplace-benchmark-") as name:
-        one, many = Path(name) / "one.json", Path(name) / "many.json"
-        one.write_text(json.dumps(questions[:1]), encoding="utf-8")
-        many.write_text(json.dumps(list(questions)), encoding="utf-8")
+        first_path, all_path = Path(name) / "one.json", Path(name) / "many.json"
+        first_path.write_text(json.dumps(questions[:1]), encoding="utf-8")
+        all_path.write_text(json.dumps(list(questions)), encoding="utf-8")
         command = [sys.executable, "-c", _PROBE, str(store), embedder or ""]
-        starts = [_first_line([*command, str(one)])[0] for _ in range(STARTS)]
-        memory: dict[str, Any] = json.loads(_first_line([*command, str(many)])[1])
+        starts = [_first_line([*command, str(first_path)])[0] for _ in range(STARTS)]
+        memory: dict[str, Any] = json.loads(_first_line([*command, str(all_path)])[1])
     bare = [_first_line([sys.executable, "-c", "print()"])[0] for _ in range(STARTS)]
     return {
         "first_answer_ms": round(median(starts), 1),
@@ -124,13 +124,13 @@ def _processes(store: Path, embedder: str | None, questions: Sequence[str]) -> d
 
 
 def _first_line(command: Sequence[str]) -> tuple[float, str]:
-    """Return the milliseconds until a process wrote its first line, and all that it wrote after that."""
+    """Run a process; return the milliseconds until its first line of output, and the output after it."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
         ms = (time.perf_counter() - start) * 1000
-        rest, complaint = process.communicate(timeout=TIMEOUT_S)
+        output, errors = process.communicate(timeout=TIMEOUT_S)
     if process.returncode != 0:
-        raise CommonplaceError(f"a measured process ended with {process.returncode}: {harness.last_line(complaint)}")
-    return ms, rest
+        raise CommonplaceError(f"a measured process ended with {process.returncode}: {harness.last_line(errors)}")
+    return ms, output

@@ -1,7 +1,7 @@
-"""How good a ranking is and how long it took, as pure formulas; nothing here knows what was searched or how.
+"""Quality measures of rankings, and averages, as pure functions, independent of what was searched and how.
 
-A ranking is a sequence of ids, best first, without repetitions. Grades map ids to their judged relevance; an id that
-is absent, or has grade 0 or less, is not relevant.
+A ranking is a sequence of distinct ids, best first. Grades map ids to their judged relevance; an id that is absent or
+has a grade of 0 or less is not relevant. `wanted` are the relevant ids.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from commonplace.search.retrieval_log import percentile
 
 
 def ndcg(ranking: Sequence[str], grades: Mapping[str, float], k: int) -> float:
-    """Return the normalised discounted cumulative gain of the first `k`, 0–1; 0 where nothing is relevant.
+    """Return the normalised discounted cumulative gain of the first `k` ids, 0–1; 0 if nothing is relevant.
 
-    Gain is the grade itself (linear) and the discount log2(rank + 1), as trec_eval and BEIR compute it; Järvelin and
-    Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002). The ideal ranking uses every judged id.
+    The gain is the grade itself (linear) and the discount is log2(rank + 1), as trec_eval and BEIR compute it; Järvelin
+    and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002). The ideal ranking uses every judged id.
     """
     gains = [max(grades.get(id_, 0.0), 0.0) for id_ in ranking[:k]]
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:k]
@@ -34,37 +34,37 @@ def relevant(grades: Mapping[str, float]) -> set[str]:
 
 
 def precision(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
-    """Return how many of the first `k` are wanted, divided by `k`, however short the ranking is."""
+    """Return the number of wanted ids among the first `k`, divided by `k` even if the ranking is shorter."""
     return len(set(ranking[:k]) & set(wanted)) / k
 
 
 def recall(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
-    """Return the share of the wanted ids among the first `k`; 0 where nothing is wanted."""
+    """Return the share of the wanted ids that are among the first `k`; 0 if none are wanted."""
     return len(set(ranking[:k]) & set(wanted)) / len(set(wanted)) if wanted else 0.0
 
 
 def has_all(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
-    """Return 1.0 where every wanted id is among the first `k`, else 0.0."""
+    """Return 1.0 if every wanted id is among the first `k`, else 0.0."""
     return float(set(wanted) <= set(ranking[:k]))
 
 
 def reciprocal_rank(ranking: Sequence[str], wanted: Collection[str]) -> float:
-    """Return one divided by the rank of the first wanted id, 0 where none is found."""
+    """Return 1 / rank of the first wanted id, or 0 if none is ranked."""
     rank = first_relevant(ranking, wanted)
     return 1.0 / rank if rank else 0.0
 
 
 def first_relevant(ranking: Sequence[str], wanted: Collection[str]) -> int | None:
-    """Return the rank of the first wanted id, None where none is found."""
-    sought = set(wanted)
-    return next((rank for rank, id_ in enumerate(ranking, start=1) if id_ in sought), None)
+    """Return the rank of the first wanted id, from 1, or None if none is ranked."""
+    targets = set(wanted)
+    return next((rank for rank, id_ in enumerate(ranking, start=1) if id_ in targets), None)
 
 
 def mean(values: Collection[float]) -> float:
-    """Return the arithmetic mean, 0 for no values."""
+    """Return the arithmetic mean, or 0 for no values."""
     return math.fsum(values) / len(values) if values else 0.0
 
 
 def median(values: Collection[float]) -> float:
-    """Return the value at half of the nearest-rank order."""
+    """Return the median by the nearest-rank method."""
     return percentile(values, 0.5)

@@ -1,4 +1,4 @@
-"""Measure what people find of their own memories, by the style of the question: each person is one new store."""
+"""Measure how well people's own memories are recalled, by style of question. Each person has a new store."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from commonplace.search.result import is_likely
 from commonplace.types import Progress
 
 LIMIT: Final = 5
-"""How many hits a question asks for, as an agent would."""
+"""Number of hits retrieved for a question, as an agent would."""
 OTHERS: Final = 1_000
-"""So many turns of other talk are stored beside a person's memories."""
+"""Maximum number of turns of other talk that are stored beside a person's memories."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallOptions:
-    """What to measure.
+    """Options of the benchmark.
 
     Attributes:
-        memories, questions: JSON lines, as `data.read_people` reads them.
-        among: other talk to store beside each person's memories, as `data.read_talk` reads it.
+        memories, questions: files of JSON lines for `data.read_people`.
+        among: a file for `data.read_talk`: other talk to store beside each person's memories.
     """
 
     memories: Path
@@ -38,12 +38,12 @@ class RecallOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one question found.
+    """The result of one question.
 
     Attributes:
-        ranking: ids of memories, best first, each once.
-        newest: the id of the newest relevant memory, "" where nothing is relevant.
-        has_likely: whether a hit is at least likely.
+        ranking: distinct ids of the memories found, best first.
+        newest: the id of the newest relevant memory, or "" if nothing is relevant.
+        has_likely: whether the confidence of a hit is at least "likely".
     """
 
     question: PersonalQuestion
@@ -54,15 +54,15 @@ class Outcome:
 
     @property
     def first(self) -> str:
-        """The first found of the newest relevant memory and the overtaken ones, "" where none is found."""
+        """The best ranked of the newest relevant memory and the overtaken ones, or "" if none is found."""
         rank = measures.first_relevant(self.ranking, {self.newest, *self.question.stale})
         return self.ranking[rank - 1] if rank else ""
 
 
 def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Ask every question with default settings and return the JSON form of what was measured."""
+    """Ask every question with default settings, and return the figures as JSON."""
     people = read_people(options.memories, options.questions)
-    others = [] if options.among is None else list(islice(read_talk(options.among), OTHERS))
+    distractors = [] if options.among is None else list(islice(read_talk(options.among), OTHERS))
     outcomes: list[Outcome] = []
     memories, seconds, embedder = 0, 0.0, ""
     for number, person in enumerate(people):
@@ -73,59 +73,59 @@ def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, A
             open_engine(directory, namespace=person.name, embedder=options.embedder) as engine,
         ):
             start = time.perf_counter()
-            engine.remember_many([{"content": text} for text in others], force=True)
-            kept = engine.remember_many(person.memories, force=True)
+            engine.remember_many([{"content": text} for text in distractors], force=True)
+            stored = engine.remember_many(person.memories, force=True)
             seconds += time.perf_counter() - start
-            memories += len(kept)
+            memories += len(stored)
             embedder = engine.index_status().embedder
-            born = {memory.id: memory.at for memory in kept}
+            times = {memory.id: memory.at for memory in stored}
             for question in person.questions:
                 start = time.perf_counter()
                 hits = engine.recall(question.text, limit=LIMIT, touch=False).hits
                 ms = (time.perf_counter() - start) * 1000
-                newest = max(question.relevant, key=lambda id_: born[id_], default="")
+                newest = max(question.relevant, key=lambda id_: times[id_], default="")
                 ranking = tuple(dict.fromkeys(hit.owner_id for hit in hits))
                 outcomes.append(Outcome(question, ranking, newest, any(map(is_likely, hits)), ms))
     styles: dict[str, list[Outcome]] = {}
-    for each in outcomes:
-        styles.setdefault(each.question.style, []).append(each)
-    styles["all with an answer"] = [each for each in outcomes if each.question.relevant]
+    for outcome in outcomes:
+        styles.setdefault(outcome.question.style, []).append(outcome)
+    styles["all with an answer"] = [outcome for outcome in outcomes if outcome.question.relevant]
     build_s = round(seconds, 3)
     return {
         "benchmark": "recall",
         "machine": describe(),
         "embedder": embedder,
-        "corpus": {"people": len(people), "memories": memories, "others_each": len(others), "build_s": build_s},
-        "styles": {name: figures(part) for name, part in styles.items()},
-        "time": latency([outcome.ms for outcome in outcomes]),
+        "corpus": {"people": len(people), "memories": memories, "others_each": len(distractors), "build_s": build_s},
+        "styles": {name: figures(group) for name, group in styles.items()},
+        "time": latency([timed.ms for timed in outcomes]),
         "peak_memory_bytes": peak_memory_bytes(),
     }
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return shares of these questions; a recall is the share of which a relevant memory is among the first.
+    """Return the figures of some questions. `recall@k` is the share with a relevant memory among the first `k` hits.
 
-    `newest_first` counts the questions `with_overtaken` of which the newest relevant memory is found and no overtaken
-    one stands above it, `overtaken_first` those of which an overtaken one stands above it, or alone.
+    Among the questions `with_overtaken`, `newest_first` counts those whose newest relevant memory is found with no
+    overtaken one above it, and `overtaken_first` those with an overtaken one above it, or found without it.
     """
-    asked = [each for each in outcomes if each.question.relevant]
-    stale = [each for each in outcomes if each.question.stale]
+    solvable = [outcome for outcome in outcomes if outcome.question.relevant]
+    stale = [outcome for outcome in outcomes if outcome.question.stale]
 
     def share(claims: Sequence[bool]) -> float:
         return round(measures.mean([float(claim) for claim in claims]), 4)
 
     recalls = {
-        f"recall@{k}": share([not set(each.question.relevant).isdisjoint(each.ranking[:k]) for each in asked])
+        f"recall@{k}": share([not set(o.question.relevant).isdisjoint(o.ranking[:k]) for o in solvable])
         for k in (1, LIMIT)
-        if asked
+        if solvable
     }
     return {
         "questions": len(outcomes),
         **recalls,
-        "nothing": share([not each.ranking for each in outcomes]),
-        "nothing_or_weak": share([not each.has_likely for each in outcomes]),
-        "likely_or_sure": share([each.has_likely for each in outcomes]),
+        "nothing": share([not outcome.ranking for outcome in outcomes]),
+        "nothing_or_weak": share([not outcome.has_likely for outcome in outcomes]),
+        "likely_or_sure": share([outcome.has_likely for outcome in outcomes]),
         "with_overtaken": len(stale),
-        "newest_first": sum(each.first == each.newest != "" for each in stale),
-        "overtaken_first": sum(each.first not in ("", each.newest) for each in stale),
+        "newest_first": sum(outcome.first == outcome.newest != "" for outcome in stale),
+        "overtaken_first": sum(outcome.first not in ("", outcome.newest) for outcome in stale),
     }

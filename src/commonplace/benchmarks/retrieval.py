@@ -1,4 +1,4 @@
-"""Measure how well documents are found: a labelled set in a store of its own, or the current index with known paths."""
+"""Measure how well documents are found: in a new store of a labelled corpus, or in the current index by path."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from commonplace.types import METHODS, Method, Progress
 
 UNKNOWN_NAMED = 3
 CURVE = (1, 2, 3, 5, 10, 20, 50, 100)
-"""How many hits are looked at, for the curve of recall."""
+"""Depths of the recall curve, in hits."""
 SHOWN = 10
-"""So many hits of each query are written down for those who look for errors."""
+"""Maximum number of hits per query in the `per_query` file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOptions:
-    """What to measure.
+    """Options of the benchmark.
 
     Attributes:
         queries: with `corpus` and `qrels`, BEIR queries; alone, JSON lines {query, relevant: [path]}.
-        corpus, qrels: both, to index the corpus in a store of its own; neither, to ask the current index.
-        store, namespace: which index is the current one; None is found as `commonplace search` finds it.
-        per_query: a file to write what became of each query to, as JSON lines.
+        corpus, qrels: both, to index the corpus in a new store; neither, to ask the current index.
+        store, namespace: the current index; without a store it is found as `commonplace search` finds it.
+        per_query: a file for the results of each query, as JSON lines.
     """
 
     queries: Path
@@ -44,7 +44,7 @@ class RetrievalOptions:
 
 
 def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Ask every judged query by every method and return the JSON form of what was measured."""
+    """Ask every judged query by every method, and return the figures as JSON."""
     methods = harness.check_methods(options.methods)
     if (options.corpus is None) != (options.qrels is None):
         raise UsageError(
@@ -56,7 +56,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
         if options.corpus is not None and options.qrels is not None:
             queries, skipped = read_judged_queries(options.queries, options.qrels)
             judged = [key for query in queries for key, grade in query.grades.items() if grade > 0]
-            # Every figure would be 0.
+            # Otherwise every figure would be 0.
             if judged and {document.id for document in read_corpus(options.corpus)}.isdisjoint(judged):
                 raise UsageError(
                     f"{options.qrels} judges {judged[0]!r} and {len(judged) - 1} others relevant, and "
@@ -76,29 +76,29 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             _check_paths(engine, queries)
             corpus, identity = {}, harness.path_of
         texts = [query.text for query in queries]
-        asked = {method: list(harness.ask(engine, texts, method, identity, progress)) for method in methods}
+        answers = {method: list(harness.ask(engine, texts, method, identity, progress)) for method in methods}
         if options.per_query is not None:
-            _write_each(options.per_query, queries, asked)
+            _write_queries(options.per_query, queries, answers)
         return {
             "benchmark": "retrieval",
             "machine": harness.describe(),
             "embedder": engine.index_status().embedder,
             "corpus": corpus,
             "queries": {"asked": len(queries), "without_relevant": skipped},
-            **_measured(queries, asked),
+            **_measured(queries, answers),
             "peak_memory_bytes": harness.peak_memory_bytes(),
         }
 
 
 def _check_paths(engine: Engine, queries: Sequence[Query]) -> None:
-    """Refuse a path that the index does not hold: it would count as something that no search finds.
+    """Reject paths that the index does not hold: they would count as relevant but never found.
 
-    An index that also holds texts without a file is let pass, since what those are called cannot be listed.
+    An index that also holds texts without a file is not checked, because the names of those texts cannot be listed.
     """
-    known = {artifact["path"] for artifact in engine.export_index()["artifacts"]}
-    if engine.index_status().counts["owners"] > len(known):
+    indexed = {artifact["path"] for artifact in engine.export_index()["artifacts"]}
+    if engine.index_status().counts["owners"] > len(indexed):
         return
-    unknown = [f"{query.text!r:.60} names {path}" for query in queries for path in query.grades if path not in known]
+    unknown = [f"{query.text!r:.60} names {path}" for query in queries for path in query.grades if path not in indexed]
     if unknown:
         more = f" and {len(unknown) - UNKNOWN_NAMED} more" if len(unknown) > UNKNOWN_NAMED else ""
         raise UsageError(
@@ -107,13 +107,13 @@ def _check_paths(engine: Engine, queries: Sequence[Query]) -> None:
         )
 
 
-def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[harness.Answer]]) -> dict[str, Any]:
+def _measured(queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.Answer]]) -> dict[str, Any]:
     methods, curves = {}, {}
-    for method, answers in asked.items():
-        judged = [(answer.ranking, query.grades) for query, answer in zip(queries, answers, strict=True)]
+    for method, method_answers in answers.items():
+        judged = [(answer.ranking, query.grades) for query, answer in zip(queries, method_answers, strict=True)]
         rows = [_quality(ranking, grades) for ranking, grades in judged]
         means = {name: round(measures.mean([row[name] for row in rows]), 4) for name in rows[0]}
-        methods[method] = means | harness.latency([answer.ms for answer in answers])
+        methods[method] = means | harness.latency([answer.ms for answer in method_answers])
         pairs = [(ranking, measures.relevant(grades)) for ranking, grades in judged]
         curves[method] = {
             f"recall@{k}": round(measures.mean([measures.recall(*pair, k) for pair in pairs]), 4) for k in CURVE
@@ -122,25 +122,25 @@ def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[harness.
 
 
 def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, float]:
-    wanted = measures.relevant(grades)
+    relevant = measures.relevant(grades)
     return {
         "ndcg@10": measures.ndcg(ranking, grades, 10),
-        "precision@10": measures.precision(ranking, wanted, 10),
-        "recall@10": measures.recall(ranking, wanted, 10),
-        "recall@100": measures.recall(ranking, wanted, 100),
-        "mrr": measures.reciprocal_rank(ranking, wanted),
+        "precision@10": measures.precision(ranking, relevant, 10),
+        "recall@10": measures.recall(ranking, relevant, 10),
+        "recall@100": measures.recall(ranking, relevant, 100),
+        "mrr": measures.reciprocal_rank(ranking, relevant),
     }
 
 
-def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.Answer]]) -> None:
+def _write_queries(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[harness.Answer]]) -> None:
     with file.open("w", encoding="utf-8") as stream:
         for number, query in enumerate(queries):
-            found = {}
-            for method, given in answers.items():
-                answer = given[number]
+            results = {}
+            for method, method_answers in answers.items():
+                answer = method_answers[number]
                 quality = _quality(answer.ranking, query.grades)
                 hits = list(zip(answer.ranking, answer.scores, answer.probabilities, strict=True))[:SHOWN]
-                found[method] = {
+                results[method] = {
                     "first_relevant": measures.first_relevant(answer.ranking, measures.relevant(query.grades)),
                     "ndcg@10": round(quality["ndcg@10"], 4),
                     "recall@10": round(quality["recall@10"], 4),
@@ -149,11 +149,11 @@ def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, S
                         {
                             "id": id_,
                             "score": round(score, 4),
-                            "probability": round(share, 4),
+                            "probability": round(probability, 4),
                             "grade": query.grades.get(id_, 0),
                         }
-                        for id_, score, share in hits
+                        for id_, score, probability in hits
                     ],
                 }
-            row = {"id": query.id, "query": query.text, "relevant": dict(query.grades), "methods": found}
+            row = {"id": query.id, "query": query.text, "relevant": dict(query.grades), "methods": results}
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,1 +1,1 @@
-"""The command line: parses, calls the engine, renders. It holds no rule about what is stored or found."""
+"""The command line: it parses, calls the engine and renders, and has no logic of its own for storage or search."""

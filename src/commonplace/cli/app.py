@@ -1,4 +1,4 @@
-"""The command line `commonplace`: its table of commands, the options of all commands, errors and exit codes."""
+"""The program `commonplace`: its table of commands, the options that all commands share, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Servers": {"mcp": "mcp:mcp", "csp": "csp:csp", "serve": "serve:serve", "ui": "serve:ui", "token": "serve:token"},
     "Try and measure": {"demo": "demo:demo", "benchmark": "benchmark:benchmark"},
 }
-"""The commands that help lists: the module of each below `commonplace.cli`, and its name there."""
+"""The commands that help lists, as `module:name` below `commonplace.cli`."""
 SHORTCUTS: Final[Mapping[str, str]] = {
     "touch": "memory:touch",
     "review": "memory:review",
@@ -69,10 +69,10 @@ SHORTCUTS: Final[Mapping[str, str]] = {
     "import": "store:import_",
     "sync": "store:sync",
 }
-"""Commands of groups that can also be called without the group's name."""
+"""Commands of groups that also work without the group's name."""
 
 HOOK_OPTION: Final = "--stdin-json"
-"""Given where a client runs the program as a hook. The exit code of wrong use would refuse its user's prompt."""
+"""Option of a client's hook. There the exit code of wrong use is avoided: it would reject the user's prompt."""
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -87,7 +87,7 @@ pass_invocation = click.make_pass_decorator(Invocation)
 
 
 def invocation_of(context: click.Context) -> Invocation:
-    """Return the one invocation that a context and all its parents share."""
+    """Return the invocation that a context and all its parents share."""
     root = context.find_root()
     if not isinstance(root.obj, Invocation):
         root.obj = Invocation()
@@ -95,38 +95,38 @@ def invocation_of(context: click.Context) -> Invocation:
 
 
 def shared_option(attribute: str, *names: str, help: str, **kwargs: Any) -> click.Option:  # noqa: A002 - click's name
-    """Return an option that may precede or follow a command's name; the last one wins, and the invocation keeps it."""
+    """Return an option, before or after a command's name, that sets an invocation's attribute; the last one wins."""
 
-    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    def set_value(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if isinstance(value, str):
             options.non_empty(context, parameter, value)
         if value is not None and value is not False:
             setattr(invocation_of(context), attribute, value)
 
-    return click.Option(names, expose_value=False, callback=keep, help=help, **kwargs)
+    return click.Option(names, expose_value=False, callback=set_value, help=help, **kwargs)
 
 
 class Command(click.Command):
-    """A command, which also takes the shared options. The last line of its docstring may be `Example: …`.
+    """A command with the shared options. The last line of its docstring may be `Example: …`.
 
     Args:
-        makes_store: it makes a store in a directory that `--store` names and that has none.
-        only_asks: a running server of the store may answer it.
+        makes_store: whether it creates a store if `--store` names a directory without one.
+        only_asks: whether a running server of the store may answer it.
     """
 
     def __init__(self, *args: Any, makes_store: bool = False, only_asks: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        where = "A directory or postgresql://… [default: the nearest .commonplace, or else the user store]"
-        alone = "Do not use a running server of this store."
+        store_help = "A directory or postgresql://… [default: the nearest .commonplace, or else the user store]"
+        server_help = "Do not use a running server of this store."
         self.params += [
-            shared_option("store", "--store", metavar="DIRECTORY|URL", help=where),
+            shared_option("store", "--store", metavar="DIRECTORY|URL", help=store_help),
             shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
             shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
             shared_option(
                 "is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error, with tracebacks."
             ),
-            # A command that is parsed here runs in this process anyway.
-            click.Option(["--no-server"], is_flag=True, expose_value=False, hidden=not only_asks, help=alone),
+            # Only accepted here: a command that reaches this parser runs in this process anyway.
+            click.Option(["--no-server"], is_flag=True, expose_value=False, hidden=not only_asks, help=server_help),
         ]
         self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
         self._makes_store = makes_store
@@ -138,19 +138,19 @@ class Command(click.Command):
                 formatter.write(f"{'':>{formatter.current_indent}}{self.example}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error names its options, not the parameters of the library that they are passed as."""
+        """Run the command; its errors name the command's options instead of the library's parameters."""
         invocation_of(ctx).makes_store = self._makes_store
         try:
             return super().invoke(ctx)
         except CommonplaceError as error:
             names: dict[str, str] = {}
-            for each in self.params:
-                if isinstance(each, click.Option):
-                    shown = next((name for name in each.opts if name.startswith("--")), each.opts[0])
+            for param in self.params:
+                if isinstance(param, click.Option):
+                    label = next((name for name in param.opts if name.startswith("--")), param.opts[0])
                 else:
-                    shown = each.make_metavar(ctx).strip("[].")
-                # Some options stand for settings of the search, as `--limit` for `search.limit`.
-                names |= {each.name or "": shown, f"search.{each.name}": shown}
+                    label = param.make_metavar(ctx).strip("[].")
+                # Some options set a search setting, such as `--limit` for `search.limit`.
+                names |= {param.name or "": label, f"search.{param.name}": label}
             error.rename(names)
             raise
 
@@ -163,21 +163,21 @@ class Group(Command, click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run with the given arguments, or those of the process, and exit."""
-        given, name = list(sys.argv[1:] if args is None else args), prog_name or "commonplace"
-        # Known before parsing, so that an error in the arguments themselves is reported in the right form.
-        invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
+        """Run with these arguments, or those of the process, and exit."""
+        arguments, name = list(sys.argv[1:] if args is None else args), prog_name or "commonplace"
+        # Read before parsing, so that an error in the arguments themselves is reported in the right form.
+        invocation = Invocation(as_json="--json" in arguments, is_verbose="--verbose" in arguments or "-v" in arguments)
         self._main_shell_completion(extra, name)
 
-        # Without click's own `main`, which prints a blank line for Ctrl-C and takes a closed pipe for a failure.
+        # Replaces click's own `main`, which prints a blank line for Ctrl-C and treats a closed pipe as a failure.
         def work() -> object:
             try:
-                with self.make_context(name, list(given), obj=invocation, **extra) as context:
+                with self.make_context(name, list(arguments), obj=invocation, **extra) as context:
                     return self.invoke(context)
-            except click.exceptions.Exit as asked:
-                return asked.exit_code
+            except click.exceptions.Exit as exit_:
+                return exit_.exit_code
             except click.UsageError as error:
-                if HOOK_OPTION in given:
+                if HOOK_OPTION in arguments:
                     raise click.ClickException(error.format_message()) from error
                 raise
 
@@ -187,20 +187,20 @@ class Group(Command, click.Group):
 def command(
     group: click.Group | None, *parameters: options.Decorator, name: str | None = None, **extra: Any
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a command of a group, or of the program, of a function that takes the invocation first.
+    """Return a decorator that makes a command of a group, or of the program, from a function.
 
     Args:
-        parameters: the arguments and options, in the order in which help lists them.
+        parameters: the arguments and options, in the order of the help; the function takes the invocation first.
     """
     cls = (group and group.command_class) or Command
 
     def decorate(function: Callable[..., Any]) -> Command:
-        asks = group is None and (name or function.__name__) in ASKING
+        is_served = group is None and (name or function.__name__) in ASKING
         decorated = options.group(*parameters)(pass_invocation(function))
-        made: Command = click.command(name, cls=cls, only_asks=asks, **extra)(decorated)  # type: ignore[assignment]
+        created: Command = click.command(name, cls=cls, only_asks=is_served, **extra)(decorated)  # type: ignore[assignment]
         if group is not None:
-            group.add_command(made)
-        return made
+            group.add_command(created)
+        return created
 
     return decorate
 
@@ -214,13 +214,13 @@ def ask(
     fails: Callable[[Any], bool] | None = None,
     **extra: Any,
 ) -> Callable[[Callable[..., Answer]], Command]:
-    """Make a command of a function of the engine, whose answer is printed as rows or as JSON.
+    """Return a decorator that makes a command from a function of the engine; its answer is printed as rows or JSON.
 
     Args:
         is_long: show progress on a terminal.
-        creates: make the store if there is none.
-        has_notices: the rows show the notices of the answer.
-        fails: returns whether an answer makes the exit code 1.
+        creates: create the store if there is none.
+        has_notices: whether the rows already contain the notices of the answer.
+        fails: returns whether an answer sets the exit code to 1.
     """
 
     def decorate(function: Callable[..., Answer]) -> Command:
@@ -240,50 +240,50 @@ def ask(
 def opened(
     invocation: Invocation, loaded: Settings | None = None, *, create: bool = False, is_long: bool = False
 ) -> Iterator[Engine]:
-    """Open the engine, with a progress bar where work is long; where it may make a store, say which it is or was."""
+    """Open the engine, with progress bars for long work. If it may create a store, print which store is used or new."""
     loaded = loaded or invocation.settings()
-    where = own_store_notice(loaded) if create else ()
-    if create and not where and not invocation.has_store(loaded):
-        where = (f"there was no store here; one was made in {loaded.store.path}",)
+    store_notices = own_store_notice(loaded) if create else ()
+    if create and not store_notices and not invocation.has_store(loaded):
+        store_notices = (f"there was no store here; one was made in {loaded.store.path}",)
     notices: tuple[str, ...] = ()
     try:
         with (
             progress_bars(invocation) if is_long else nullcontext() as progress,
             invocation.open(loaded, create=create, progress=progress) as engine,
         ):
-            notices = where  # a store that was made stays, even if what it was made for is refused
+            notices = store_notices  # the store exists from here on, even if the command fails
             yield engine
     finally:
         notify(notices, invocation)
 
 
-_PLACES: Final = {name: place for section in (*SECTIONS.values(), SHORTCUTS) for name, place in section.items()}
+_TARGETS: Final = {name: target for section in (*SECTIONS.values(), SHORTCUTS) for name, target in section.items()}
 
 
 class Commands(Mapping[str, click.Command]):
-    """All commands by name. The module of one is loaded when the command is asked for."""
+    """All commands by name. A command's module is loaded on access."""
 
     def __getitem__(self, name: str) -> click.Command:
-        module, _, attribute = _PLACES[name].partition(":")
+        module, _, attribute = _TARGETS[name].partition(":")
         command: click.Command = getattr(import_module(f"commonplace.cli.{module}"), attribute)
         return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_PLACES)
+        return iter(_TARGETS)
 
     def __len__(self) -> int:
-        return len(_PLACES)
+        return len(_TARGETS)
 
 
 class Program(Group):
     """The program `commonplace`, whose help lists the commands under headings."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names that help and completion show: shortcuts are left out."""
+        """Return the names that help and completion show, without shortcuts."""
         return [name for name in super().list_commands(ctx) if name not in SHORTCUTS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the commands under the headings of the table."""
+        """Write the commands under the headings of `SECTIONS`, and the shortcuts."""
         width = max(map(len, self.commands))
         for title, names in SECTIONS.items():
             texts = {name: self.commands[name].get_short_help_str(formatter.width - width) for name in names}
@@ -315,12 +315,12 @@ def report(error: BaseException, invocation: Invocation, code: int | None = None
     """Print an error on standard error: one line, or one JSON value, with a traceback if --verbose is given.
 
     Args:
-        code: with which the process ends; None is the one for the error.
+        code: the exit code of the process; None derives it from the error.
     """
     is_stopped = isinstance(error, KeyboardInterrupt | click.Abort)
     is_click, is_ours = isinstance(error, click.ClickException), isinstance(error, CommonplaceError)
     kind, remedy = type(error).__name__, ""
-    more: dict[str, str] = {}
+    extra: dict[str, str] = {}
     if is_stopped:
         notes: Sequence[str] = getattr(error, "__notes__", ())
         kind, message, remedy = "Interrupted", "interrupted", "; ".join(notes)
@@ -328,25 +328,25 @@ def report(error: BaseException, invocation: Invocation, code: int | None = None
     elif isinstance(error, CommonplaceError):
         message = str(error.args[0]) if error.args else Exception.__str__(error)
         line, remedy = str(error), error.remedy
-        more = {"path": error.path} if isinstance(error, ConfigError) else {}
+        extra = {"path": error.path} if isinstance(error, ConfigError) else {}
     else:
         message = line = error.format_message() if isinstance(error, click.ClickException) else str(error)
 
     if invocation.as_json:
-        described = {"type": kind, "message": message, "remedy": remedy, **more}
+        form = {"type": kind, "message": message, "remedy": remedy, **extra}
         code = exit_code(error) if code is None else code
-        print_json({"error": described, "exit_code": code}, indent=None, err=True)
+        print_json({"error": form, "exit_code": code}, indent=None, err=True)
     elif is_stopped or isinstance(error, click.exceptions.NoArgsIsHelpError):
         say(line, err=True)
     else:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
         if not is_click and not is_ours:
-            where = "run it again with --verbose to see where"
+            advice = "run it again with --verbose to see where"
             if invocation.log_handlers:
                 logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
-                where = "the store's log has the traceback, or run it again with --verbose"
-            line = f"unexpected {f'{kind}: {message}'.rstrip(': ')}; {where}"
+                advice = "the store's log has the traceback, or run it again with --verbose"
+            line = f"unexpected {f'{kind}: {message}'.rstrip(': ')}; {advice}"
         text = f"error: {harmless_line(line)}"
         if sys.stderr.isatty():
             width = get_terminal_size().columns - 3

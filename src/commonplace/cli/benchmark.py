@@ -27,7 +27,7 @@ FILE = options.FILE
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _AT_LEAST_1 = click.IntRange(min=1)
 _WIDEST: Final = 10_000
-"""Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
+"""Maximum columns of a table: rich would otherwise fit tables to the terminal's width and cut their words."""
 
 
 def _methods_option(default: str) -> Callable[[Any], Any]:
@@ -120,11 +120,11 @@ def figures(invocation: Invocation, /, **given: Any) -> None:
 
     Example: commonplace benchmark figures --size quick
     """
-    ours = _of_clone("figures")
+    module = _of_clone("figures")
     _measure(
         invocation,
-        lambda progress: ours.run(ours.FigureOptions(**given), progress),
-        show=lambda found: print_figures(found, [ours.sheet(found)]),
+        lambda progress: module.run(module.FigureOptions(**given), progress),
+        show=lambda result: print_figures(result, [module.sheet(result)]),
     )
 
 
@@ -156,15 +156,15 @@ def mcp(invocation: Invocation, /, **given: Any) -> None:
 
     Example: commonplace benchmark mcp --memories 1000
     """
-    ours = _of_clone("mcp")
-    _measure(invocation, lambda progress: ours.run(ours.ServerOptions(**given), progress))
+    module = _of_clone("mcp")
+    _measure(invocation, lambda progress: module.run(module.ServerOptions(**given), progress))
 
 
 def _of_clone(name: str) -> Any:
     clone = Path(commonplace.__file__).parents[2]
     if not (clone / "benchmarks" / f"{name}.py").is_file():
-        what = "--vectors-cache" if name == "vectors" else "this benchmark"
-        raise UsageError(f"{what} comes with the sources", remedy="run it in a clone of the repository")
+        feature = "--vectors-cache" if name == "vectors" else "this benchmark"
+        raise UsageError(f"{feature} comes with the sources", remedy="run it in a clone of the repository")
     sys.path.append(str(clone))
     return import_module(f"benchmarks.{name}")
 
@@ -180,8 +180,8 @@ def _measure(
 
     if target is not None:
         check_plot(target)
-    kept = nullcontext() if cache is None else _of_clone("vectors").vectors_cache(cache)
-    with kept, progress_bars(invocation) as progress:
+    cache_context = nullcontext() if cache is None else _of_clone("vectors").vectors_cache(cache)
+    with cache_context, progress_bars(invocation) as progress:
         figures = run(progress)
     if target is not None:
         plot(figures, target)
@@ -189,7 +189,7 @@ def _measure(
 
 
 def print_figures(figures: dict[str, Any], tables: Sequence[Sheet] | None = None) -> None:
-    """Print what a benchmark measured as tables, by default one for each part of it, each as wide as it takes."""
+    """Print the figures of a benchmark as tables, by default one for each part, each as wide as it needs."""
     from rich import box
     from rich.table import Table
 

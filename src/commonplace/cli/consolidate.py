@@ -39,7 +39,7 @@ _DECAY_ACTIONS: Final = {"gc": "archive", "consolidate": "merge with others", "p
 
 
 class _Command(app.Command):
-    """A command that also takes the options of all agents, before or after its name; help lists those it heeds."""
+    """A command that also accepts the options of all agents, before or after its name; help lists those in `heeds`."""
 
     def __init__(self, *args: Any, heeds: Collection[str] = ("dry_run", "rate_limit"), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -63,20 +63,20 @@ def _ids(result: Any) -> Iterable[str]:
         yield from (value,) if isinstance(value, str) else value
 
 
-def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
-    shown = (result for results in done.results.values() for result in results[:MAX_LISTED])
+def _texts(engine: Engine, report: RunReport) -> dict[str, str]:
+    shown = (result for results in report.results.values() for result in results[:MAX_LISTED])
     return memory_texts(engine, (id_ for result in shown for id_ in _ids(result)))
 
 
-def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]) -> None:
-    def row(agent: str, found: tuple[Any, Outcome]) -> Rows:
-        result, outcome = found
-        fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
-        if done.lost and outcome.decision == "applied":
+def _print_run(invocation: Invocation, report: RunReport, texts: Mapping[str, str]) -> None:
+    def row(agent: str, pair: tuple[Any, Outcome]) -> Rows:
+        result, outcome = pair
+        fate = (_PREDICTED if report.dry_run else _FATES)[outcome.decision]
+        if report.lost and outcome.decision == "applied":
             fate = "undone"
         fate = f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
-        name, known = _known(agent, result)
-        yield Row(name, (*known, fate))
+        name, properties = _summary(agent, result)
+        yield Row(name, (*properties, fate))
         if agent == "merge":
             for line in result.content_diff.splitlines():
                 yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
@@ -87,31 +87,31 @@ def _print_run(invocation: Invocation, done: RunReport, texts: Mapping[str, str]
             yield Line(f"why: {outcome.why}", "dim", 1)
 
     def failed(error: Failure) -> Line:
-        where = f" at {error.item}" if error.item else ""
-        return Line(f"{error.agent} failed{where}: {error.error}", "red", 1)
+        location = f" at {error.item}" if error.item else ""
+        return Line(f"{error.agent} failed{location}: {error.error}", "red", 1)
 
     def rows() -> Rows:
-        would = " (dry run)" if done.dry_run else ""
-        for agent, results in done.results.items():
-            yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}", "bold")
-            found = list(zip(results, done.outcomes[agent], strict=False))
-            yield from listed(found, partial(row, agent), limit=MAX_LISTED)
-        yield from listed(done.errors, failed, limit=MAX_LISTED)
-        if done.skipped:
-            yield Line(f"{counted(done.skipped, 'more was', 'more were')} checked and needed no change", "dim", 1)
-        yield from (Line(f"lost: {each}", "red", 1) for each in done.lost)
-        if done.lost:
+        suffix = " (dry run)" if report.dry_run else ""
+        for agent, results in report.results.items():
+            yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{suffix}", "bold")
+            pairs = list(zip(results, report.outcomes[agent], strict=False))
+            yield from listed(pairs, partial(row, agent), limit=MAX_LISTED)
+        yield from listed(report.errors, failed, limit=MAX_LISTED)
+        if report.skipped:
+            yield Line(f"{counted(report.skipped, 'more was', 'more were')} checked and needed no change", "dim", 1)
+        yield from (Line(f"lost: {query}", "red", 1) for query in report.lost)
+        if report.lost:
             yield Line("Rolled back: a golden query no longer finds its expected result.", "bold red")
-        elif done.dry_run:
-            yield Line(f"The run would make {counted(done.applied, 'change')}.", "dim")
-        elif done.applied:
+        elif report.dry_run:
+            yield Line(f"The run would make {counted(report.applied, 'change')}.", "dim")
+        elif report.applied:
             yield Line("Undo all of it:", "dim")
-            yield Line(f"   commonplace consolidate undo {done.run}", "dim")
+            yield Line(f"   commonplace consolidate undo {report.run}", "dim")
 
-    emit(invocation, done, rows(), has_notices=True)
+    emit(invocation, report, rows(), has_notices=True)
 
 
-def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
+def _summary(agent: str, result: Any) -> tuple[str, Sequence[str]]:
     match agent:
         case "decay":
             action, urgency = _DECAY_ACTIONS.get(result.action, result.action), f"urgency {result.urgency}"
@@ -120,22 +120,22 @@ def _known(agent: str, result: Any) -> tuple[str, Sequence[str]]:
             name = f"{result.action} {len(result.memory_ids)}"
             return name, (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}")
         case "merge":
-            kept = f"keeps {counted(result.entities_preserved, 'name')}" if result.entities_preserved else ""
-            return result.new_memory_id, (f"of {len(result.source_ids)}", kept)
+            preserved = f"keeps {counted(result.entities_preserved, 'name')}" if result.entities_preserved else ""
+            return result.new_memory_id, (f"of {len(result.source_ids)}", preserved)
         case "promote":
-            criteria = joined([each.replace("_", " ") for each in result.criteria_met])
+            criteria = joined([criterion.replace("_", " ") for criterion in result.criteria_met])
             return result.memory_id, (result.vault_path, criteria)
     strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
     name = f"{result.from_memory_id} ↔ {result.to_memory_id}"
     return name, (strength, f"confidence {result.confidence:.2f}")
 
 
-def _undone(done: Undone) -> Rows:
-    if done.issues and done.memory_ids:
-        memories = counted(len(done.memory_ids), "memory", "memories")
-        yield Line(f"Undid {counted(len(done.issues), 'change')} of {memories}", "bold")
-    yield from listed(done.issues, lambda each: Line(each, "dim", 1), limit=MAX_LISTED)
-    yield from (Line(f"note: {each}", "yellow", 1) for each in done.notices)
+def _undone(undone: Undone) -> Rows:
+    if undone.issues and undone.memory_ids:
+        memories = counted(len(undone.memory_ids), "memory", "memories")
+        yield Line(f"Undid {counted(len(undone.issues), 'change')} of {memories}", "bold")
+    yield from listed(undone.issues, lambda issue: Line(issue, "dim", 1), limit=MAX_LISTED)
+    yield from (Line(f"note: {notice}", "yellow", 1) for notice in undone.notices)
 
 
 @click.group(cls=_Agents)
@@ -165,10 +165,10 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     if is_all == bool(agents):
         raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
     with app.opened(invocation, is_long=True) as engine:
-        done = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
-        texts = {} if invocation.as_json else _texts(engine, done)
-    _print_run(invocation, done, texts)
-    return app.FAILURE if done.errors or done.lost else app.SUCCESS
+        report = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
+        texts = {} if invocation.as_json else _texts(engine, report)
+    _print_run(invocation, report, texts)
+    return app.FAILURE if report.errors or report.lost else app.SUCCESS
 
 
 @app.command(consolidate)
@@ -187,21 +187,21 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     def once() -> None:
         try:
             with invocation.open() as engine:
-                done = engine.consolidate(None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
+                report = engine.consolidate(None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         except CommonplaceError as error:
             app.report(error, invocation)
         else:
-            changes = counted(done.applied, "change")
-            lost = counted(len(done.lost), "golden query", "golden queries")
+            changes = counted(report.applied, "change")
+            lost = counted(len(report.lost), "golden query", "golden queries")
             parts = [
-                f"would apply {changes}" if done.dry_run else f"{changes} applied",
-                counted(sum(map(len, done.results.values())), "result"),
-                counted(len(done.errors), "failure") if done.errors else "",
-                f"undone, since it lost {lost}" if done.lost else "",
-                f"run {done.run}",
+                f"would apply {changes}" if report.dry_run else f"{changes} applied",
+                counted(sum(map(len, report.results.values())), "result"),
+                counted(len(report.errors), "failure") if report.errors else "",
+                f"undone, since it lost {lost}" if report.lost else "",
+                f"run {report.run}",
             ]
             line = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(filter(None, parts))}"
-            print_json(done.to_dict(), indent=None) if invocation.as_json else say(line)
+            print_json(report.to_dict(), indent=None) if invocation.as_json else say(line)
         finally:
             invocation.close()
 
@@ -225,14 +225,14 @@ def status(engine: Engine, /, agent: str | None) -> Answer:
     Example: commonplace consolidate status decay
     """
     rate_limit = app.invocation_of(click.get_current_context()).rate_limit
-    found = engine.consolidation_status(agent, rate_limit=rate_limit)
+    state = engine.consolidation_status(agent, rate_limit=rate_limit)
     rows: list[Row | str] = []
-    for name, counts in found.agents.items():
-        known = [f"{number:,} {kind.replace('_', ' ')}" for kind, number in counts.items() if number]
-        rows.append(Row(name, known or ["nothing pending"]))
-    left = found.rate_limit_remaining
-    limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
-    return found, [*rows, f"\n{found.total_pending:,} pending in all; {limit}"]
+    for name, counts in state.agents.items():
+        numbers = [f"{number:,} {kind.replace('_', ' ')}" for kind, number in counts.items() if number]
+        rows.append(Row(name, numbers or ["nothing pending"]))
+    remaining = state.rate_limit_remaining
+    limit = "no limit on operations" if remaining is None else f"{counted(remaining, 'operation')} left this minute"
+    return state, [*rows, f"\n{state.total_pending:,} pending in all; {limit}"]
 
 
 @app.ask(consolidate, heeds=())
@@ -242,11 +242,11 @@ def runs(engine: Engine, /, limit: int) -> Answer:
 
     Example: commonplace consolidate runs --limit 5
     """
-    found = engine.consolidation_runs(limit)
+    recent = engine.consolidation_runs(limit)
 
     def row(run: ConsolidationRun) -> Row:
         is_undone = run.applied and run.undone and not run.standing
-        known = (
+        properties = (
             f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
             ", ".join(run.agents),
             f"{counted(run.applied, 'change')} applied",
@@ -255,12 +255,12 @@ def runs(engine: Engine, /, limit: int) -> Answer:
             counted(run.errors, "failure") if run.errors else "",
             "only its changes are known" if run.proposed is None else "",
         )
-        return Row(run.run, known)
+        return Row(run.run, properties)
 
-    rows = [*listed(found, row, none="no run has changed or proposed anything")]
-    if any(each.standing for each in found):
+    rows = [*listed(recent, row, none="no run has changed or proposed anything")]
+    if any(entry.standing for entry in recent):
         rows += [Line("\nUndo a run:", "dim"), Line("   commonplace consolidate undo RUN", "dim")]
-    return {"runs": found}, rows
+    return {"runs": recent}, rows
 
 
 @app.command(consolidate, click.argument("issue", metavar="ISSUE"))
@@ -277,17 +277,17 @@ def process(invocation: Invocation, /, issue: str) -> int:
     with invocation.open() as engine:
         agent = engine.ledger.get(issue).agent
         try:
-            done = engine.process_issue(issue, invocation.dry_run, rate_limit=invocation.rate_limit)
+            report = engine.process_issue(issue, invocation.dry_run, rate_limit=invocation.rate_limit)
         except CommonplaceError as error:
             if not invocation.as_json:
                 app.report(error, invocation)
                 return app.FAILURE
             failure = failure_of(agent, issue, error)
-            done = RunReport(RunOptions().run, invocation.dry_run, {}, (failure,))
+            report = RunReport(RunOptions().run, invocation.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
-        texts = {} if invocation.as_json else _texts(engine, done)
-    _print_run(invocation, done, texts)
-    return app.FAILURE if done.errors else app.SUCCESS
+        texts = {} if invocation.as_json else _texts(engine, report)
+    _print_run(invocation, report, texts)
+    return app.FAILURE if report.errors else app.SUCCESS
 
 
 @app.ask(consolidate, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
@@ -297,8 +297,8 @@ def undo(engine: Engine, /, id_: str) -> Answer:
     Example: commonplace consolidate undo commonplace-115e671d
     """
     _refuse_dry_run()
-    done = engine.undo_consolidation(id_)
-    return done, _undone(done)
+    undone = engine.undo_consolidation(id_)
+    return undone, _undone(undone)
 
 
 @app.ask(consolidate, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
@@ -308,8 +308,8 @@ def unmerge(engine: Engine, /, memory: str) -> Answer:
     Example: commonplace consolidate unmerge 3f2a
     """
     _refuse_dry_run()
-    done = engine.unmerge(engine.resolve_id(memory))
-    return done, _undone(done)
+    undone = engine.unmerge(engine.resolve_id(memory))
+    return undone, _undone(undone)
 
 
 def _refuse_dry_run() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from commonplace.formats.csp import Response
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""Room for the longest memory, even if every character of it is written as an escape of JSON."""
+"""Enough for the longest memory, even if every character is a JSON escape."""
 
 _TOO_LARGE = f"the request has more than {MAX_REQUEST_BYTES:,} bytes, the limit; store it in parts"
 _READ_AT_ONCE = 64 * 1024
@@ -43,7 +43,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
             sys.stdout.write(format_response(response))
             sys.stdout.flush()
 
-    # The protocol is UTF-8, whatever the terminal is.
+    # The protocol is UTF-8, regardless of the terminal.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     with invocation.open(create=True, low_memory=not request) as engine:
@@ -65,9 +65,9 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
 
 
 def requests(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each request as soon as the empty line that ends it arrives; the last may end with the input.
+    """Yield each request when the empty line that ends it arrives; the last may end with the input.
 
-    A request over the limit is discarded, and None is yielded in its place.
+    A request over the limit is discarded, and None is yielded instead.
     """
     parts: list[bytes] = []
     size, begins_line = 0, True

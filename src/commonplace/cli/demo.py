@@ -47,18 +47,18 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
 
     from commonplace.engine.index_api import refuse_missing
 
-    own = Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
-    store = invocation.store = invocation.store or str(own)
+    default_store = Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
+    store = invocation.store = invocation.store or str(default_store)
     roots = tuple(path.absolute() for path in paths) or (Path(commonplace.__file__).parent,)
     text = (files("commonplace.cli") / "demo.questions").read_text() if questions is None else None
     lines = [line.strip() for line in (text or options.read_text((), questions, _MAX_BYTES) or "").splitlines()]
-    asked = [line for line in lines if line and not line.startswith("#")]
-    if not asked:
+    queries = [line for line in lines if line and not line.startswith("#")]
+    if not queries:
         raise UsageError(f"{questions} has no questions", remedy="write one question a line")
     refuse_missing(roots)  # before a store is made
     with progress_bars(invocation) as progress, invocation.open(create=True, progress=progress) as engine:
         reports = {str(root): engine.index(root) for root in roots}
-        results = [engine.search(question, limit=HITS) for question in asked]
+        results = [engine.search(question, limit=HITS) for question in queries]
         passages = engine.index_status().counts["passages"]
     for result in results:
         notify(result.notices, invocation)
@@ -66,30 +66,30 @@ def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | N
     emit(invocation, value, _rows(value, passages))
 
 
-def _rows(done: Mapping[str, Any], passages: int) -> Rows:
-    reports: Mapping[str, IndexReport] = done["roots"]
-    results: Sequence[SearchResult] = done["answers"]
+def _rows(value: Mapping[str, Any], passages: int) -> Rows:
+    reports: Mapping[str, IndexReport] = value["roots"]
+    results: Sequence[SearchResult] = value["answers"]
     yield Line("Indexing", "bold")
-    for root, found in reports.items():
-        files = counted(found.added + found.changed + found.unchanged, "file")
-        news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
-        yield f"  {root}: {files}, {news}, {found.seconds:.1f}s"
+    for root, report in reports.items():
+        files = counted(report.added + report.changed + report.unchanged, "file")
+        changes = f"{report.added + report.changed:,} new or changed, {counted(report.passages, 'passage')} written"
+        yield f"  {root}: {files}, {changes}, {report.seconds:.1f}s"
     for result in results:
         yield ""
         yield styled((f"? {harmless_line(result.query)}", "bold"), (f"   {result.latency_ms}ms", "dim"))
         if not result.hits:
             yield "   Nothing relevant found."
         for rank, hit in enumerate(result.hits, 1):
-            path = Path(hit.path).absolute()  # hits of a project have paths relative to it, others absolute ones
-            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-            yield from hit_rows(rank, replace(hit, path=str(shown)), result.query)
+            path = Path(hit.path).absolute()  # paths are relative to the project, or absolute without one
+            display_path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            yield from hit_rows(rank, replace(hit, path=str(display_path)), result.query)
     times = sorted(result.latency_ms for result in results)
-    asked = f"{counted(len(results), 'question')} to {counted(passages, 'passage')}"
-    took = f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most"
-    yield Line(f"\n{asked}: {took}. No server, no key, no network.", "bold")
-    # What to type next, in a form that works in this shell.
+    scope = f"{counted(len(results), 'question')} to {counted(passages, 'passage')}"
+    latencies = f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most"
+    yield Line(f"\n{scope}: {latencies}. No server, no key, no network.", "bold")
+    # Suggest commands that work in this shell.
     is_on_path = shutil.which("commonplace") is not None
-    here = "commonplace" if is_on_path else shlex.quote(sys.argv[0])
-    anywhere = "commonplace" if is_on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
-    yield f'Try next:  {here} search --store {shlex.quote(done["store"])} "your own question"'
-    yield f"In your own project:  {anywhere} init && {anywhere} index build"
+    program = "commonplace" if is_on_path else shlex.quote(sys.argv[0])
+    program_path = "commonplace" if is_on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
+    yield f'Try next:  {program} search --store {shlex.quote(value["store"])} "your own question"'
+    yield f"In your own project:  {program_path} init && {program_path} index build"

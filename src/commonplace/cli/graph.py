@@ -1,4 +1,4 @@
-"""The command group `graph`: keep facts with their times, ask what was true when, and draw it."""
+"""The command group `graph`: store facts with their times, query what was true at a time, and draw it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DRAWINGS: Final = ("svg", "graphml", "dot", "mermaid")
 _FORMS: Final = {**dict(zip(DRAWINGS, DRAWINGS, strict=True)), "gv": "dot", "mmd": "mermaid"}
-"""The format of a drawing by the ending of its file name."""
+"""Formats of drawings by file extension."""
 _WARNING: Final = "yellow"
 
 
@@ -46,21 +46,21 @@ def _name_of(entity: views.EntityView) -> rows.Row:
 
 
 def _addition(added: views.Addition) -> rows.Rows:
-    found = rows.holdings(added) or "no fact"
+    summary = rows.holdings(added) or "no fact"
     if added.episode is None:
-        yield rows.Line(f"Added: {found}", "bold")
+        yield rows.Line(f"Added: {summary}", "bold")
     else:
-        done = {"added": "Added", "replaced": "Replaced", "unchanged": "Already known"}[added.outcome]
-        yield rows.Row(f"{done} {added.episode.uuid}", (found,))
+        verb = {"added": "Added", "replaced": "Replaced", "unchanged": "Already known"}[added.outcome]
+        yield rows.Row(f"{verb} {added.episode.uuid}", (summary,))
     if added.entities:
-        yield rows.Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
+        yield rows.Line(", ".join(f"{entity.name} ({entity.entity_type})" for entity in added.entities), "dim", 1)
     yield from rows.listed(added.relations, _fact, level=1)
     yield from _titled(added.ended, "Ended by it:")
-    disputed = [each for each in added.disputed if each.uuid not in {known.uuid for known in added.relations}]
+    disputed = [fact for fact in added.disputed if fact.uuid not in {relation.uuid for relation in added.relations}]
     yield from _titled(disputed, "Disputed since:", _WARNING)
 
 
-# Options are passed on under the names that the library has for them.
+# The options have the parameter names of the library.
 _groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
 _group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
 _centre = options.text("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
@@ -68,7 +68,7 @@ _times = options.group(options.as_of, options.valid_at)
 _entity_types = options.text("--type", "entity_types", metavar="TYPE", many=True, help="Only of this type.")
 _relation_types = options.text("--type", "relation_types", metavar="TYPE", many=True, help="Only of this type.")
 _past = click.option("--past", "include_past", is_flag=True, help="Also facts that have ended or were retracted.")
-_found = options.group(options.query, options.limit("num_results", 10))
+_search_options = options.group(options.query, options.limit("num_results", 10))
 _file = click.argument("file", type=options.ANY_FILE)
 _name, _uuid, _entity_argument = map(click.argument, ("name", "uuid", "entity"))
 _ends = options.group(click.argument("source"), click.argument("target"))
@@ -99,12 +99,12 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
     loaded = invocation.settings()
-    content = options.read_text(text, file, loaded.memory.max_bytes)  # the store is closed while somebody types
+    content = options.read_text(text, file, loaded.memory.max_bytes)  # before the store is opened: somebody may type
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
-    given = {name: value for name, value in values.items() if value is not None}
+    fields = {name: value for name, value in values.items() if value is not None}
     with opened(invocation, loaded, create=True) as engine:
-        added = engine.graph.add_episode(content, **given)
+        added = engine.graph.add_episode(content, **fields)
     rows.emit(invocation, added, _addition(added))
 
 
@@ -136,10 +136,10 @@ def delete_episode(engine: Engine, /, uuid: str) -> rows.Answer:
 
     Example: commonplace graph delete-episode 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    gone = engine.graph.delete_episode(uuid)
-    also = rows.holdings(gone)
-    head = rows.Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    return gone, [head, *_titled(gone.reopened, "True again:")]
+    deletion = engine.graph.delete_episode(uuid)
+    contents = rows.holdings(deletion)
+    head = rows.Line(f"Deleted{f', with {contents} that only it supported' if contents else ''}.", "bold")
+    return deletion, [head, *_titled(deletion.reopened, "True again:")]
 
 
 @ask(graph, click.argument("keep"), click.argument("other"), options.reason)
@@ -148,11 +148,11 @@ def merge(engine: Engine, /, keep: str, other: str, reason: str) -> rows.Answer:
 
     Example: commonplace graph merge "Ada Marsh" "A. Marsh" --reason "same person"
     """
-    done = engine.graph.merge(keep, other, reason=reason)
-    facts = rows.counted(len(done.relations), "fact")
-    return done, [
-        f"{done.merged.name} is {done.entity.name} now, with {facts}.",
-        *rows.listed([done.entity], _name_of, level=1),
+    result = engine.graph.merge(keep, other, reason=reason)
+    facts = rows.counted(len(result.relations), "fact")
+    return result, [
+        f"{result.merged.name} is {result.entity.name} now, with {facts}.",
+        *rows.listed([result.entity], _name_of, level=1),
     ]
 
 
@@ -165,9 +165,9 @@ def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -
 
     Example: commonplace graph split "Ada Marsh" --name "A. Marsh"
     """
-    done = engine.graph.split(entity, names=names, reason=reason)
-    rest = f"{rows.counted(len(done.relations), 'fact')} went with them."
-    return done, [*map(_name_of, (done.entity, *done.parted)), rest]
+    result = engine.graph.split(entity, names=names, reason=reason)
+    note = f"{rows.counted(len(result.relations), 'fact')} went with them."
+    return result, [*map(_name_of, (result.entity, *result.parted)), note]
 
 
 @ask(graph, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
@@ -178,15 +178,15 @@ def settle(engine: Engine, /, uuid: str, reason: str) -> rows.Answer:
 
     Example: commonplace graph settle 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33 --reason "asked her"
     """
-    done = engine.graph.settle(uuid, reason=reason)
-    return done, [
-        *_titled([done.relation], "This holds:"),
-        *_titled(done.ended, "This has ended:"),
-        *_titled(done.retracted, "This was never true:"),
+    result = engine.graph.settle(uuid, reason=reason)
+    return result, [
+        *_titled([result.relation], "This holds:"),
+        *_titled(result.ended, "This has ended:"),
+        *_titled(result.retracted, "This was never true:"),
     ]
 
 
-@ask(graph, _found, _entity_types, _groups, _times, _centre)
+@ask(graph, _search_options, _entity_types, _groups, _times, _centre)
 def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.Answer:
     """Find entities by their names and facts.
 
@@ -194,30 +194,30 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.A
 
     Example: commonplace graph entities token refresh --type Module
     """
-    found = engine.graph.search_entities(" ".join(query), **values)
+    result = engine.graph.search_entities(" ".join(query), **values)
 
     def shown(entity: views.EntityView) -> rows.Rows:
         away = f"{rows.counted(entity.distance, 'fact')} away" if entity.distance else ""
         yield rows.Row(entity.name, (f"{entity.score:.2f}", entity.entity_type, away, entity.uuid))
         yield rows.Line(entity.summary, "", 1)
 
-    return found, rows.listed(found, shown, "", "bold", none="No entity is about this.", is_numbered=True)
+    return result, rows.listed(result, shown, "", "bold", none="No entity is about this.", is_numbered=True)
 
 
-@ask(graph, _found, _relation_types, _groups, _times, _past, _centre)
+@ask(graph, _search_options, _relation_types, _groups, _times, _past, _centre)
 def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> rows.Answer:
     """Find facts that hold now, or at --valid-at, best first.
 
     Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
     """
-    found = engine.graph.search_edges(" ".join(query), **values)
-    shown = [*rows.listed(found, _fact, is_numbered=True)]
-    if not found:
-        shown.append(rows.Line("No fact is about this.", "bold"))
-        shown.append(rows.Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1))
-    elif any(overtaken(each) for each in found):
-        shown.append(rows.Line("--valid-at TIME finds what held then, --past what has ended.", "dim"))
-    return found, shown
+    result = engine.graph.search_edges(" ".join(query), **values)
+    lines = [*rows.listed(result, _fact, is_numbered=True)]
+    if not result:
+        lines.append(rows.Line("No fact is about this.", "bold"))
+        lines.append(rows.Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1))
+    elif any(overtaken(fact_) for fact_ in result):
+        lines.append(rows.Line("--valid-at TIME finds what held then, --past what has ended.", "dim"))
+    return result, lines
 
 
 @command(graph, _times, _centre)
@@ -233,10 +233,10 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
     Example: commonplace graph context auth.ts --query "who refreshes tokens"
     """
     with opened(invocation) as engine:
-        made = engine.graph.build_context(names, **values)
-    notify((f"there is no entity {name!r:.80}" for name in made.missing), invocation)
-    nothing = () if made.missing else ("nothing is known about it, or the token budget is too small",)
-    rows.emit_text(invocation, made, made.text, *nothing)
+        result = engine.graph.build_context(names, **values)
+    notify((f"there is no entity {name!r:.80}" for name in result.missing), invocation)
+    fallback = () if result.missing else ("nothing is known about it, or the token budget is too small",)
+    rows.emit_text(invocation, result, result.text, *fallback)
 
 
 @ask(graph, _name, options.as_of)
@@ -245,27 +245,27 @@ def entity(engine: Engine, /, name: str, as_of: str | None) -> rows.Answer:
 
     Example: commonplace graph entity "Ada Marsh"
     """
-    found = engine.graph.entity(name, as_of=as_of)
-    about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
-    own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
+    view = engine.graph.entity(name, as_of=as_of)
+    nearby = engine.graph.neighbourhood(view.uuid, 1, as_of=as_of)
+    edges = [edge for edge in nearby.relations if view.uuid in (edge.source_node_uuid, edge.target_node_uuid)]
 
     def shown() -> rows.Rows:
-        yield _name_of(found)
-        known = {
-            "also": ", ".join(found.aliases),
-            "known since": rows.local_time(found.created_at),
-            "in the world": when(found) if found.valid_from or found.valid_to else "",
-            "merged into": found.merged_into,
-            "group": found.group_id,
-            "trust": f"{found.trust:.2f}",
+        yield _name_of(view)
+        details = {
+            "also": ", ".join(view.aliases),
+            "known since": rows.local_time(view.created_at),
+            "in the world": when(view) if view.valid_from or view.valid_to else "",
+            "merged into": view.merged_into,
+            "group": view.group_id,
+            "trust": f"{view.trust:.2f}",
         }
-        yield from (rows.Line(f"{name}: {value}", "dim", 1) for name, value in known.items() if value)
-        yield from rows.listed(own[: rows.MAX_LISTED], _fact, level=1, none="No current fact is known about it.")
-        if len(own) > rows.MAX_LISTED:
-            yield rows.Line(f"… {len(own) - rows.MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
-        yield from map(rows.note, about.notices)
+        yield from (rows.Line(f"{name}: {value}", "dim", 1) for name, value in details.items() if value)
+        yield from rows.listed(edges[: rows.MAX_LISTED], _fact, level=1, none="No current fact is known about it.")
+        if len(edges) > rows.MAX_LISTED:
+            yield rows.Line(f"… {len(edges) - rows.MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
+        yield from map(rows.note, nearby.notices)
 
-    return found, shown()
+    return view, shown()
 
 
 @ask(graph, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
@@ -274,17 +274,17 @@ def path(engine: Engine, /, source: str, target: str, **values: Any) -> rows.Ans
 
     Example: commonplace graph path auth.ts clock.ts
     """
-    found = engine.graph.path(source, target, **values)
-    if not found.entities:
-        hint = "The search stopped at a hub; raise --max-depth or name a closer entity." if found.is_capped else ""
-        return found, [rows.Line("No path between these entities.", "bold"), rows.Line(hint, "dim")]
-    shown = [rows.Row(found.entities[0].name)]
-    for place, each in enumerate(found.relations):
-        is_along = each.source_node_uuid == found.entities[place].uuid
-        arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
-        name = found.entities[place + 1].name
-        shown.append(rows.Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1))
-    return found, shown
+    result = engine.graph.path(source, target, **values)
+    if not result.entities:
+        hint = "The search stopped at a hub; raise --max-depth or name a closer entity." if result.is_capped else ""
+        return result, [rows.Line("No path between these entities.", "bold"), rows.Line(hint, "dim")]
+    steps = [rows.Row(result.entities[0].name)]
+    for position, relation in enumerate(result.relations):
+        is_along = relation.source_node_uuid == result.entities[position].uuid
+        arrow = f"—{relation.relation_type}→" if is_along else f"←{relation.relation_type}—"
+        name = result.entities[position + 1].name
+        steps.append(rows.Row(f"{arrow} {name}", (*_state(relation), when(relation), relation.fact), level=1))
+    return result, steps
 
 
 @ask(graph, _name, options.limit("limit", 1000), options.as_of)
@@ -293,15 +293,15 @@ def timeline(engine: Engine, /, name: str, **values: Any) -> rows.Answer:
 
     Example: commonplace graph timeline "Ada Marsh"
     """
-    found = engine.graph.timeline(name, **values)
+    result = engine.graph.timeline(name, **values)
 
     def row(entry: views.TimelineEntry) -> rows.Line:
         day = "unknown" if entry.at is None else entry.at.date().isoformat()
-        marks = "".join(f" ({each})" for each in _state(entry.relation))
+        marks = "".join(f" ({mark})" for mark in _state(entry.relation))
         style = "" if entry.what == "began" else "dim"
         return rows.Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
 
-    return found, [_name_of(found.entity), *rows.listed(found.entries, row, none="   Nothing is known about it.")]
+    return result, [_name_of(result.entity), *rows.listed(result.entries, row, none="   Nothing is known about it.")]
 
 
 @ask(graph, _uuid)
@@ -310,16 +310,16 @@ def history(engine: Engine, /, uuid: str) -> rows.Answer:
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    found = engine.graph.history(uuid)
-    is_fact = found.kind == "relation"
-    subject = _fact(engine.graph.relation(found.uuid)) if is_fact else [_name_of(engine.graph.entity(found.uuid))]
+    result = engine.graph.history(uuid)
+    is_fact = result.kind == "relation"
+    subject = _fact(engine.graph.relation(result.uuid)) if is_fact else [_name_of(engine.graph.entity(result.uuid))]
 
     def shown(entry: views.HistoryEntry) -> rows.Rows:
         reason = f": {entry.reason}" if entry.reason else ""
         yield rows.Line(f"{rows.local_time(entry.at)}  {entry.what}{reason}", "", 1)
         yield rows.Line(f"episode {entry.episode}" if entry.episode else "", "dim", 2)
 
-    return found, [*subject, *rows.listed(found.entries, shown, none="   Nothing is recorded.")]
+    return result, [*subject, *rows.listed(result.entries, shown, none="   Nothing is recorded.")]
 
 
 @ask(graph, options.limit(), _groups, options.as_of)
@@ -328,13 +328,13 @@ def episodes(engine: Engine, /, **values: Any) -> rows.Answer:
 
     Example: commonplace graph episodes --limit 5
     """
-    found = engine.graph.episodes(**values)
+    result = engine.graph.episodes(**values)
 
-    def row(each: views.EpisodeView) -> rows.Row:
-        known = (rows.local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
-        return rows.Row(each.uuid, known, each.content)
+    def row(view: views.EpisodeView) -> rows.Row:
+        details = (rows.local_time(view.reference_time), view.name, view.source, view.source_description, view.group_id)
+        return rows.Row(view.uuid, details, view.content)
 
-    return found, rows.listed(found, row, none="No episodes. Keep one with `commonplace graph add`.")
+    return result, rows.listed(result, row, none="No episodes. Keep one with `commonplace graph add`.")
 
 
 @ask(graph, options.limit(), options.as_of)
@@ -343,14 +343,14 @@ def communities(engine: Engine, /, **values: Any) -> rows.Answer:
 
     Example: commonplace graph communities
     """
-    found = engine.graph.communities(**values)
+    result = engine.graph.communities(**values)
 
-    def shown(each: views.Community) -> rows.Rows:
-        yield rows.Row(each.name, (rows.counted(each.size, "entity", "entities"), rows.counted(each.facts, "fact")))
-        rest = ", …" if each.size > len(each.entities) else ""
-        yield rows.Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+    def shown(view: views.Community) -> rows.Rows:
+        yield rows.Row(view.name, (rows.counted(view.size, "entity", "entities"), rows.counted(view.facts, "fact")))
+        ellipsis = ", …" if view.size > len(view.entities) else ""
+        yield rows.Line(", ".join(entity.name for entity in view.entities) + ellipsis, "", 1)
 
-    return found, rows.listed(found, shown, none="No related entities yet.")
+    return result, rows.listed(result, shown, none="No related entities yet.")
 
 
 @command(graph, _entity_argument, _times)
@@ -366,21 +366,21 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
 
     Example: commonplace graph show auth.ts --out auth.svg
     """
-    chosen = form or _FORMS.get("mermaid" if out is None else out.suffix.lower().removeprefix("."))
-    if chosen is None:
-        endings = ", ".join(f".{each}" for each in _FORMS)
+    format_ = form or _FORMS.get("mermaid" if out is None else out.suffix.lower().removeprefix("."))
+    if format_ is None:
+        endings = ", ".join(f".{suffix}" for suffix in _FORMS)
         raise click.UsageError(f"{out} does not say what to draw; end it with one of {endings}, or give --format")
     with invocation.open() as engine:
-        drawn = engine.graph.show(entity, form=chosen, **values)
+        result = engine.graph.show(entity, form=format_, **values)
         if out is not None:
-            write_whole(out, drawn.drawing, "name another --out", engine.directory)
+            write_whole(out, result.drawing, "name another --out", engine.directory)
     if out is None and not invocation.as_json:
-        say(drawn.drawing.rstrip("\n"))
+        say(result.drawing.rstrip("\n"))
         return
-    where = {"out": None, "drawing": drawn.drawing} if out is None else {"out": str(out), "drawing": None}
-    drew = rows.holdings({"entities": drawn.entities, "relations": drawn.facts})
-    capped = "; there is more" if drawn.is_capped else ""
-    rows.emit(invocation, {**drawn.to_dict(), **where}, f"Drew {drew}{capped}: {out}")
+    target = {"out": None, "drawing": result.drawing} if out is None else {"out": str(out), "drawing": None}
+    summary = rows.holdings({"entities": result.entities, "relations": result.facts})
+    capped = "; there is more" if result.is_capped else ""
+    rows.emit(invocation, {**result.to_dict(), **target}, f"Drew {summary}{capped}: {out}")
 
 
 @command(graph, _file)
@@ -393,9 +393,9 @@ def export(invocation: Invocation, /, file: Path) -> None:
     """
     is_stream = str(file) == "-"
     with opened(invocation) as engine:
-        done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
+        dump = engine.graph.export_graphiti(sys.stdout if is_stream else file)
     if not is_stream:
-        rows.emit(invocation, done, rows.Line(f"Wrote {rows.holdings(done) or 'an empty graph'}: {done.path}", "bold"))
+        rows.emit(invocation, dump, rows.Line(f"Wrote {rows.holdings(dump) or 'an empty graph'}: {dump.path}", "bold"))
 
 
 @command(graph, _file, options.dry_run, name="import", makes_store=True)
@@ -407,11 +407,11 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
     Example: commonplace graph import graph.json --dry-run
     """
     with opened(invocation, create=not dry_run) as engine:
-        done = engine.graph.import_graphiti(file, dry_run=dry_run)
-    found = rows.holdings(done) or ("nothing new" if done.known else "an empty graph")
-    head = rows.Line(f"{'Would import' if done.is_dry_run else 'Imported'} {found}: {done.path}", "bold")
-    known = rows.Line(f"{done.known:,} were already here and are unchanged." if done.known else "", "dim", 1)
-    rows.emit(invocation, done, [head, known])
+        report = engine.graph.import_graphiti(file, dry_run=dry_run)
+    summary = rows.holdings(report) or ("nothing new" if report.known else "an empty graph")
+    head = rows.Line(f"{'Would import' if report.is_dry_run else 'Imported'} {summary}: {report.path}", "bold")
+    unchanged = rows.Line(f"{report.known:,} were already here and are unchanged." if report.known else "", "dim", 1)
+    rows.emit(invocation, report, [head, unchanged])
 
 
 @ask(graph)
@@ -422,13 +422,13 @@ def sync(engine: Engine, /) -> rows.Answer:
 
     Example: commonplace graph sync
     """
-    done = engine.graph.sync()
-    if done.backend == "local":
-        return done, "The graph is local: nothing is queued."
-    sent = rows.counted(done.delivered, "episode")
-    unsure = f"{done.unsure:,} of these may have arrived; they are checked before being resent."
-    return done, [
-        rows.Line(f"Sent {sent} to {done.backend.capitalize()}; {done.waiting:,} queued.", "bold"),
-        rows.Line(unsure if done.unsure else "", "", 1),
-        rows.Line(f"{done.refused:,} of these were refused." if done.refused else "", _WARNING, 1),
+    report = engine.graph.sync()
+    if report.backend == "local":
+        return report, "The graph is local: nothing is queued."
+    sent = rows.counted(report.delivered, "episode")
+    unconfirmed = f"{report.unsure:,} of these may have arrived; they are checked before being resent."
+    return report, [
+        rows.Line(f"Sent {sent} to {report.backend.capitalize()}; {report.waiting:,} queued.", "bold"),
+        rows.Line(unconfirmed if report.unsure else "", "", 1),
+        rows.Line(f"{report.refused:,} of these were refused." if report.refused else "", _WARNING, 1),
     ]

@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 
-def _report(found: IndexReport, place: str) -> rows.Rows:
-    files = rows.counted(found.added + found.changed + found.unchanged, "file")
-    sorts = {"new": found.added, "changed": found.changed, "unchanged": found.unchanged, "removed": found.removed}
-    changes = ", ".join(f"{number:,} {sort}" for sort, number in sorts.items())
-    written = f"{rows.counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
-    yield f"{place}: {files} indexed ({changes}), {written}"
-    if found.skipped:
-        yield rows.Line(f"{rows.INDENT}skipped: {rows.counts_text(dict(sorted(found.skipped.items())))}", "dim")
-    of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
-    others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
+def _report(report: IndexReport, root: str) -> rows.Rows:
+    files = rows.counted(report.added + report.changed + report.unchanged, "file")
+    counts = {"new": report.added, "changed": report.changed, "unchanged": report.unchanged, "removed": report.removed}
+    changes = ", ".join(f"{number:,} {sort}" for sort, number in counts.items())
+    written = f"{rows.counted(report.passages, 'passage')} written in {report.seconds:.1f}s"
+    yield f"{root}: {files} indexed ({changes}), {written}"
+    if report.skipped:
+        yield rows.Line(f"{rows.INDENT}skipped: {rows.counts_text(dict(sorted(report.skipped.items())))}", "dim")
+    front_matter = [problem for problem in report.problems if problem.reason.startswith(FAULT)]
+    other_problems = [problem for problem in report.problems if not problem.reason.startswith(FAULT)]
     yield from rows.listed(
-        others, lambda each: rows.Line(f"{each.path}: {each.reason}", "dim", 1), limit=rows.MAX_LISTED
+        other_problems, lambda fault: rows.Line(f"{fault.path}: {fault.reason}", "dim", 1), limit=rows.MAX_LISTED
     )
-    for problem in of_front_matter[:1]:
-        files = rows.counted(len({each.path for each in of_front_matter}), "file")
-        many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
-        before, after = many if len(of_front_matter) > 1 else ("", "")
+    for problem in front_matter[:1]:
+        files = rows.counted(len({fault.path for fault in front_matter}), "file")
+        parts = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
+        before, after = parts if len(front_matter) > 1 else ("", "")
         yield rows.Line(f"{rows.INDENT}{before}{problem.path}: {problem.reason}{after}", "dim")
 
 
@@ -53,9 +53,9 @@ def print_reports(
     if invocation.as_json:
         print_json(plain({"store": loaded.store.path, "roots": reports}), indent=indent)
         return
-    for root, found in reports.items():
-        rows.print_rows(_report(found, root))
-        notify(found.notices, invocation)
+    for root, report in reports.items():
+        rows.print_rows(_report(report, root))
+        notify(report.notices, invocation)
 
 
 @click.group(cls=Group)
@@ -97,22 +97,22 @@ def build(
         raise click.UsageError("--config and --no-config exclude each other")
     overrides, remote = _overrides(config, no_config=no_config)
     loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=remote)
-    places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
-    refuse_unfit_roots(places, loaded, include)
+    directories = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
+    refuse_unfit_roots(directories, loaded, include)
     notify(own_store_notice(loaded), invocation)
 
     def indexed() -> None:
         if overrides is not None:
-            # Only now: a document whose build failed must not affect later builds and searches.
+            # Saved only now: a document whose build failed must not affect later builds and searches.
             save_overrides(paths.directory_of(loaded.store.path), overrides.values)
 
     if given["embedder"] is not None:
         with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
             engine.index_upgrade(given["embedder"], ["artifacts"])
     if watch:
-        keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
+        keep_watching(invocation, loaded, directories[0], force=force, indexed=indexed)
         return SUCCESS
-    reports = _reports(invocation, loaded, places, force=force, may_remove=places if given["yes"] else ())
+    reports = _reports(invocation, loaded, directories, force=force, may_remove=directories if given["yes"] else ())
     if reports is None:
         return FAILURE
     indexed()
@@ -121,34 +121,34 @@ def build(
 
 
 def _reports(
-    invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
+    invocation: Invocation, loaded: Settings, directories: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
 ) -> dict[str, IndexReport] | None:
-    """Index each place; None if the user declined to remove more than half of one."""
+    """Index each directory; return None if the user declined to remove more than half of one."""
     reports: dict[str, IndexReport] = {}
-    place = places[0]
+    directory = directories[0]
     try:
         with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
-            for place in places:
-                reports[str(place)] = engine.index(place, force=force, keep_most=place not in may_remove)
+            for directory in directories:
+                reports[str(directory)] = engine.index(directory, force=force, keep_most=directory not in may_remove)
             engine.embed_pending()
     except RemovalError as error:
         if not options.can_ask(invocation):
             raise
-        # The store is closed while a person thinks, and no bar is drawn over the question.
+        # Ask after the store and the progress bars are closed.
         invocation.close()
         say(f"{error.args[0]}.", err=True)
         if not click.confirm("Remove them?", err=True):
             say("Nothing was removed.", err=True)
             return None
-        return _reports(invocation, loaded, places, force=force, may_remove=(*may_remove, place))
+        return _reports(invocation, loaded, directories, force=force, may_remove=(*may_remove, directory))
     return reports
 
 
 def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | None, str | None]:
-    """Return what replaces the store's settings, and the remote embedder that a document asks for.
+    """Return the settings that replace those of the store, and the remote embedder that a document names.
 
-    A remote one is for this build alone, as a flag would be: a file below the project may not choose it, since texts
-    leave the machine; and the store keeps the embedder that it was built with.
+    The remote embedder is used for this build alone, like a flag: a file in the project may not choose it for later
+    builds, because texts leave the machine, and the store keeps the embedder that it was built with.
     """
     if no_config:
         return Overrides({}, "--no-config"), None
@@ -171,38 +171,38 @@ def status(engine: Engine, /) -> rows.Answer:
 
     Example: commonplace index status
     """
-    found = engine.index_status()
-    # Searches give the same results in each state.
+    result = engine.index_status()
+    # Searches return the same results in every state.
     state = shown = "up to date"
-    if found.fault:
-        state, shown = "faulty", f"the stored index {found.fault}; the next search rebuilds it"
-    elif found.indexed_change < found.change:
-        waiting = rows.counted(found.waiting, "passage")
+    if result.fault:
+        state, shown = "faulty", f"the stored index {result.fault}; the next search rebuilds it"
+    elif result.indexed_change < result.change:
+        waiting = rows.counted(result.waiting, "passage")
         state, shown = "behind", f"behind; {waiting} searched directly until the index holds them"
     left_out = [
-        f"of {each.root}: {rows.counts_text(each.skipped) or rows.counted(len(each.problems), 'problem')}"
-        for each in found.left_out
+        f"of {report.root}: {rows.counts_text(report.skipped) or rows.counted(len(report.problems), 'problem')}"
+        for report in result.left_out
     ]
-    artifacts = rows.counted(found.counts["artifacts"], "artifact")
-    passages = rows.counted(found.counts["passages"], "passage")
-    disputed = f", {found.graph.disputed:,} of them disputed" if found.graph.disputed else ""
+    artifacts = rows.counted(result.counts["artifacts"], "artifact")
+    passages = rows.counted(result.counts["passages"], "passage")
+    disputed = f", {result.graph.disputed:,} of them disputed" if result.graph.disputed else ""
     fields = {
-        "store": f"{found.store} ({rows.size_text(found.store_bytes)})",
-        "namespace": found.namespace,
-        "holds": f"{artifacts}, {passages}, {rows.size_text(found.counts['text_bytes'])} of text",
-        "graph": f"{rows.holdings(asdict(found.graph))}{disputed}",
-        "embedder": found.embedder,
+        "store": f"{result.store} ({rows.size_text(result.store_bytes)})",
+        "namespace": result.namespace,
+        "holds": f"{artifacts}, {passages}, {rows.size_text(result.counts['text_bytes'])} of text",
+        "graph": f"{rows.holdings(asdict(result.graph))}{disputed}",
+        "embedder": result.embedder,
     }
-    if found.unembedded:
-        number = rows.counted(found.unembedded, "passage")
+    if result.unembedded:
+        number = rows.counted(result.unembedded, "passage")
         fields["unembedded"] = f"{number} found by words until their vectors are made (`index build` makes them)"
-    if found.upgrade is not None and found.upgrade.total:
-        whole = rows.counted(found.upgrade.total, "passage")
-        fields["upgrade"] = f"to {found.upgrade.embedding}, {found.upgrade.done:,} of {whole} embedded"
+    if result.upgrade is not None and result.upgrade.total:
+        total = rows.counted(result.upgrade.total, "passage")
+        fields["upgrade"] = f"to {result.upgrade.embedding}, {result.upgrade.done:,} of {total} embedded"
     fields["left out"] = "; ".join(left_out)
-    change = f"change {found.indexed_change} of {found.change}"
-    fields["index"] = f"{shown} ({rows.size_text(found.index_bytes)}, {change})"
-    return {**asdict(found), "state": state}, [rows.Fields(fields)]
+    change = f"change {result.indexed_change} of {result.change}"
+    fields["index"] = f"{shown} ({rows.size_text(result.index_bytes)}, {change})"
+    return {**asdict(result), "state": state}, [rows.Fields(fields)]
 
 
 @ask(index, is_long=True)
@@ -224,14 +224,14 @@ def upgrade(engine: Engine, /, embedder: str, kinds: tuple[EmbeddedKind, ...]) -
     Example: commonplace index upgrade --embedder minilm --for memories
     """
     report = engine.index_upgrade(embedder, kinds or None)
-    told = [f"Cancelled the change to {report.given_up}."] if report.given_up else []
+    lines = [f"Cancelled the change to {report.given_up}."] if report.given_up else []
     if report.before == report.embedder:
-        told.append(f"The vectors are made by {report.embedder} already.")
+        lines.append(f"The vectors are made by {report.embedder} already.")
     else:
         resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
-        shown = rows.counted(report.passages + report.resumed, "passage")
-        told.append(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
-    return {"store": engine.settings.store.path, **asdict(report)}, told
+        count = rows.counted(report.passages + report.resumed, "passage")
+        lines.append(f"{report.before} → {report.embedder}: {count}{resumed}, in {report.seconds:.1f}s")
+    return {"store": engine.settings.store.path, **asdict(report)}, lines
 
 
 @command(index, click.option("--output", type=options.FILE, help="Write the document to this file."))
@@ -245,21 +245,21 @@ def export(invocation: Invocation, output: Path | None) -> None:
     """
     loaded = invocation.settings()
 
-    def named(name: str, file: str = "") -> Path | None:
-        # The file below the project that a setting names, None where it names none.
-        written: str = getattr(loaded.index, name)
-        if not written:
+    def target_of(name: str, file: str = "") -> Path | None:
+        # The file below the project that a setting names, or None.
+        configured: str = getattr(loaded.index, name)
+        if not configured:
             return None
         base, store = loaded.project or Path.cwd(), paths.directory_of(loaded.store.path)
         setting, origin = f"index.{name}", loaded.origins.get(f"index.{name}", "default")
-        return paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)
+        return paths.export_target(base, store, str(Path(configured, file)), setting=setting, origin=origin)
 
-    target, vectors = output or named("export_path"), named("export_embeddings", paths.VECTORS_FILE)
+    target, vectors = output or target_of("export_path"), target_of("export_embeddings", paths.VECTORS_FILE)
     with invocation.open(loaded) as engine:
         document = engine.export_index()
     written, remedy = dict[str, Any](), "name another --output"
     if vectors is not None:
-        lines = [json.dumps({"path": a["path"], "embedding": a["embedding"]}) for a in document["artifacts"]]
+        lines = [json.dumps({"path": item["path"], "embedding": item["embedding"]}) for item in document["artifacts"]]
         write_whole(vectors, "".join(f"{line}\n" for line in lines), remedy, engine.directory, makes_parent=True)
         written["embeddings"] = str(vectors)
     if target is None:

@@ -1,6 +1,6 @@
-"""One run of the program: its settings, its store, and how every failure becomes a message and an exit code.
+"""One run of the program: its settings, its store, and the conversion of failures to messages and exit codes.
 
-A client starts a server for every session, and click takes a third of that start and 3 MB: nothing here loads it.
+Nothing here loads click: a client starts a server for every session, and click takes a third of that start and 3 MB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def guard_output() -> None:
-    """Have standard output and error escape what their encoding lacks: a dash must not fail a command."""
+    """Make standard output and error escape characters that their encoding lacks: a dash must not fail a command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -38,10 +38,10 @@ class Invocation:
     """One run of the program, filled while its arguments are parsed.
 
     Attributes:
-        makes_store: the command makes a store where `store` names a directory without one; others refuse that.
-        directory: from which a store is looked for; None is the working directory.
-        caller: the process that a server runs the command for; None is this one.
-        dry_run, rate_limit: of consolidation.
+        makes_store: whether the command creates a store if `store` names a directory without one; others refuse.
+        directory: where the search for a store begins; None is the working directory.
+        caller: the process for which a server runs the command; None is this process.
+        dry_run, rate_limit: options of consolidation.
     """
 
     store: str | None = None
@@ -57,10 +57,10 @@ class Invocation:
     log_handlers: list[logging.Handler] = field(default_factory=list)
 
     def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
-        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`.
+        """Load the settings with this run's flags; `search_limit=5` sets `search.limit`.
 
         Args:
-            overrides: what to take in place of the settings that the store keeps.
+            overrides: settings that replace those stored in the store.
         """
         from commonplace.settings import load
 
@@ -77,10 +77,10 @@ class Invocation:
         progress: Progress | None = None,
         low_memory: bool = False,
     ) -> Engine:
-        """Open the engine of the store that the settings name, those of this run by default.
+        """Open the engine of the store that the settings name, by default the settings of this run.
 
         Args:
-            low_memory: it is a server's, that leaves heavy work to processes of their own.
+            low_memory: whether the engine is a server's, which leaves heavy work to separate processes.
 
         Raises:
             StoreMissingError: there is no store and `create` is False, or `--store` names a directory without one.
@@ -92,12 +92,12 @@ class Invocation:
 
         settings = settings or self.settings()
         directory = directory_of(settings.store.path)
-        # A file in its place is another mistake, which opening reports.
+        # A file instead of a directory is another mistake, which opening reports.
         may_make = self.store is None or self.makes_store or directory.is_file()
         try:
-            where, may_create = settings.store, create and may_make
+            store, may_create = settings.store, create and may_make
             options: dict[str, Any] = {"settings": settings, "progress": progress, "low_memory": low_memory}
-            engine = open_engine(where.path, where.namespace, None, create=may_create, **options)
+            engine = open_engine(store.path, store.namespace, None, create=may_create, **options)
         except StoreMissingError as error:
             self.refuse_mistyped(settings)
             remedy = "create one in this directory with `commonplace init`, or store a first memory with"
@@ -113,13 +113,13 @@ class Invocation:
         self.log_handlers.append(logs.attached(handler))
 
     def refuse_mistyped(self, settings: Settings) -> None:
-        """Refuse a directory that `--store` names and that holds no store, where the command makes none.
+        """Reject a `--store` directory without a store, unless the command creates stores.
 
         Raises:
-            StoreMissingError: a slip of the hand must not make a store.
+            StoreMissingError: there is no store in the directory; a typing error must not create one.
         """
         if self.store is None or self.makes_store or self.has_store(settings):
-            return  # opening reports what is wrong with an address
+            return  # opening reports faults of an address
         from pathlib import Path
         from shlex import quote
 
@@ -129,13 +129,13 @@ class Invocation:
         raise StoreMissingError(f"--store names {settings.store.path}, where there is no store", remedy=remedy)
 
     def has_store(self, settings: Settings) -> bool:
-        """Return whether there is a store where the settings name one; the server of an address is asked later."""
+        """Return whether the store of the settings exists; the address of a server counts without a check."""
         from pathlib import Path
 
         from commonplace.settings.paths import DATABASE, address_of
 
-        named = settings.store.path
-        return address_of(named) is not None or (Path(named) / DATABASE).is_file()
+        path = settings.store.path
+        return address_of(path) is not None or (Path(path) / DATABASE).is_file()
 
     def close(self) -> None:
         """Remove the log handlers."""
@@ -151,7 +151,7 @@ _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
-    """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
+    """Do the work of a run and end the process; every failure becomes a message and an exit code."""
     code = 0
     try:
         result = work()
@@ -159,13 +159,13 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
         code = result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as caught:
         error: BaseException = caught
-        # A full disk and too few file descriptors are not our errors, wherever they show.
+        # A full disk and a lack of file descriptors are reported as such, wherever they occur.
         number = getattr(caught, "errno", None)
         if number in _FULL and getattr(caught, "filename", None) is None:
             # Code that writes other files reports its own errors.
             message, remedy = f"standard output cannot be written: {os.strerror(number)}", "send it where there is room"
             error = CommonplaceError(message, remedy=remedy)
-        # A library that cannot be loaded for want of a descriptor says so in words alone.
+        # A library that cannot be loaded for lack of a descriptor says so only in its message.
         elif number in _NO_DESCRIPTORS or (
             isinstance(caught, ImportError) and os.strerror(errno.EMFILE) in str(caught)
         ):
@@ -176,15 +176,15 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
         try:
             from commonplace.cli.app import exit_code, report
         except OSError:
-            # No descriptor is left to read these modules with.
+            # No descriptor is left to load these modules.
             sys.stderr.write(f"error: {error}\n")
             sys.exit(1)
 
         if isinstance(caught, OSError):
-            # To the null device, so that the interpreter's last flush meets no closed pipe.
-            with suppress(OSError, ValueError), open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device
-                os.dup2(nothing.fileno(), sys.stdout.fileno())
-        # A reader such as `head` that has seen enough is no failure.
+            # Redirect to the null device, so that the interpreter's last flush does not meet a closed pipe.
+            with suppress(OSError, ValueError), open(os.devnull, "wb") as null_device:  # noqa: PTH123 - a device
+                os.dup2(null_device.fileno(), sys.stdout.fileno())
+        # A reader that stops early, such as `head`, is not a failure.
         if not isinstance(error, BrokenPipeError):
             report(error, invocation)
             code = exit_code(error)

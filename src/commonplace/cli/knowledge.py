@@ -58,11 +58,11 @@ def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], limit: i
     Example: commonplace knowledge query TravelAgent "capital of Japan"
     """
     with opened(invocation, is_long=True) as engine:
-        found = engine.knowledge.retrieve(agent, " ".join(text), limit)
-    by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
-    hits = listed(found.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
-    rows = [Line(f"{found.agent} knows{by}:", "bold"), "", *hits, f"\nTotal latency: {found.latency_ms}ms"]
-    emit(invocation, found, rows if found.hits else Line(f"{found.agent} knows nothing about this.", "bold"))
+        result = engine.knowledge.retrieve(agent, " ".join(text), limit)
+    reranker = f", re-ranked by {result.reranked_by}" if result.reranked_by else ""
+    hits = listed(result.hits, lambda hit: Row(hit.id, (f"score {hit.score:.2f}",), hit.content), is_numbered=True)
+    rows = [Line(f"{result.agent} knows{reranker}:", "bold"), "", *hits, f"\nTotal latency: {result.latency_ms}ms"]
+    emit(invocation, result, rows if result.hits else Line(f"{result.agent} knows nothing about this.", "bold"))
 
 
 @ask(knowledge, click.argument("agent"))
@@ -75,8 +75,8 @@ def delete(engine: Engine, /, agent: str) -> Answer:
     """
     notices = engine.knowledge.notices_of(agent)
     deleted = engine.knowledge.delete_agent_knowledge(agent)
-    said = f"Deleted {counted(deleted, *_ITEMS)}" if deleted else f"Nothing to delete: {agent} knows nothing."
-    return {"agent": agent, "deleted": deleted, "notices": notices}, Line(said, "bold")
+    message = f"Deleted {counted(deleted, *_ITEMS)}" if deleted else f"Nothing to delete: {agent} knows nothing."
+    return {"agent": agent, "deleted": deleted, "notices": notices}, Line(message, "bold")
 
 
 @ask(knowledge, has_notices=True)
@@ -85,15 +85,15 @@ def status(engine: Engine, /) -> Answer:
 
     Example: commonplace knowledge status
     """
-    found = engine.knowledge.status()
+    state = engine.knowledge.status()
 
-    def row(each: AgentStatus) -> Row:
-        stale = f"{each.stale:,} to be embedded again when it is indexed next" if each.stale else ""
-        known = counted(each.items, *_ITEMS) if each.items else ""
-        return Row(each.agent, (known, f"{each.deleted:,} deleted" if each.deleted else "", stale))
+    def row(agent: AgentStatus) -> Row:
+        stale = f"{agent.stale:,} to be embedded again when it is indexed next" if agent.stale else ""
+        items = counted(agent.items, *_ITEMS) if agent.items else ""
+        return Row(agent.agent, (items, f"{agent.deleted:,} deleted" if agent.deleted else "", stale))
 
-    return found, [
-        *listed(found.agents, row, "", "bold", none="No agent knows anything here."),
-        f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
-        *map(note, found.notices),
+    return state, [
+        *listed(state.agents, row, "", "bold", none="No agent knows anything here."),
+        f"\nEmbedder {state.embedder or 'none'}; re-ranker {state.reranker or 'none'}",
+        *map(note, state.notices),
     ]

@@ -1,4 +1,4 @@
-"""The command group `ledger`: see and settle what consolidation did or proposes."""
+"""The command group `ledger`: list and settle the changes that consolidation made or proposes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _issue = click.argument("issue")
 
 
 def _events(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
-    return [{"at": iso(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
+    return [{"at": iso(event.at), "actor": event.actor, "act": event.act, "why": event.why} for event in events]
 
 
 def _head(issue: Mapping[str, Any]) -> Row:
-    known = (issue["title"], issue["agent"], issue["urgency"], issue["status"], local_time(issue["created_at"]))
-    return Row(issue["id"], known)
+    details = (issue["title"], issue["agent"], issue["urgency"], issue["status"], local_time(issue["created_at"]))
+    return Row(issue["id"], details)
 
 
-def _changed(issue: str, status: str, words: str = "", **more: Any) -> Answer:
-    return {"issue": issue, **more, "status": status}, Line(f"{issue} {words or status}", "bold")
+def _changed(issue: str, status: str, text: str = "", **more: Any) -> Answer:
+    return {"issue": issue, **more, "status": status}, Line(f"{issue} {text or status}", "bold")
 
 
 @click.group(cls=Group)
@@ -52,8 +52,8 @@ def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None
 
     Example: commonplace ledger list --agent merge --all
     """
-    found = engine.ledger.query(agent, None if is_any else status, urgency)
-    texts = memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
+    issues = engine.ledger.query(agent, None if is_any else status, urgency)
+    texts = memory_texts(engine, {id_ for issue in issues for id_ in issue["memory_ids"]})
 
     def rows(issue: Mapping[str, Any]) -> Rows:
         yield _head(issue)
@@ -62,7 +62,7 @@ def list_(engine: Engine, /, agent: str | None, status: str, urgency: str | None
         if len(ids) > _MAX_MEMORIES:
             yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
 
-    return {"issues": found}, listed(found, rows, "", "bold", none="No issues match.")
+    return {"issues": issues}, listed(issues, rows, "", "bold", none="No issues match.")
 
 
 @ask(ledger, _issue)
@@ -71,31 +71,31 @@ def show(engine: Engine, /, issue: str) -> Answer:
 
     Example: commonplace ledger show commonplace-1a2b3c4d
     """
-    found = engine.ledger.show(issue)
+    record = engine.ledger.show(issue)
     events: list[dict[str, str]] = []
-    with suppress(UsageError):  # beads keeps the history of its issues itself
+    with suppress(UsageError):  # with beads as the ledger there is no history here
         events = _events(engine.ledger.history(issue))
-    texts = memory_texts(engine, found["memory_ids"])
+    texts = memory_texts(engine, record["memory_ids"])
 
     def rows() -> Rows:
-        yield _head(found)
-        yield Line(found["description"], "", 1)
-        for id_ in found["memory_ids"]:
+        yield _head(record)
+        yield Line(record["description"], "", 1)
+        for id_ in record["memory_ids"]:
             yield from (Line(f"memory {id_}", "", 1), Body(texts.get(id_, "")))
-        for name, value in found["notes"].items():
+        for name, value in record["notes"].items():
             if name not in ("memory_ids", "agent"):
                 shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 yield Line(f"{name}: {shown}", "", 1)
-        yield from (Line(each, "dim", 1) for each in found["log"])
-        if found["claimed_by"]:
-            yield Line(f"claimed by {found['claimed_by']} at {local_time(found['claimed_at'])}", "dim", 1)
-        if found["close_reason"]:
-            yield Line(f"closed: {found['close_reason']}", "dim", 1)
+        yield from (Line(entry, "dim", 1) for entry in record["log"])
+        if record["claimed_by"]:
+            yield Line(f"claimed by {record['claimed_by']} at {local_time(record['claimed_at'])}", "dim", 1)
+        if record["close_reason"]:
+            yield Line(f"closed: {record['close_reason']}", "dim", 1)
         acts = [event for event in events if event["act"] in ("applied", "undone")]
         if acts and acts[-1]["act"] == "undone":
             yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
 
-    return found, rows()
+    return record, rows()
 
 
 @ask(ledger, _issue)
@@ -107,13 +107,13 @@ def history(engine: Engine, /, issue: str) -> Answer:
     events = _events(engine.ledger.history(issue))
 
     def row(event: Mapping[str, str]) -> str:
-        why = f": {event['why']}" if event["why"] else ""
-        return f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
+        reason = f": {event['why']}" if event["why"] else ""
+        return f"{local_time(event['at'])}  {event['act']} by {event['actor']}{reason}"
 
     return {"issue": issue, "history": events}, listed(events, row)
 
 
-@ask(ledger, _issue, fails=lambda done: not done["claimed"])
+@ask(ledger, _issue, fails=lambda answer: not answer["claimed"])
 def claim(engine: Engine, /, issue: str) -> Answer:
     """Claim an open issue to work on.
 
@@ -168,10 +168,10 @@ def export(engine: Engine, /, file: Path) -> Answer:
     Example: commonplace ledger export issues.jsonl
     """
     number = engine.ledger.export(file)
-    said = f"Wrote {counted(number, 'issue')} to {file}"
+    message = f"Wrote {counted(number, 'issue')} to {file}"
     if not number:
-        said = f"Wrote no issues to {file}: the ledger has none."
-    return {"path": str(file), "issues": number}, Line(said, "bold")
+        message = f"Wrote no issues to {file}: the ledger has none."
+    return {"path": str(file), "issues": number}, Line(message, "bold")
 
 
 @ask(ledger, click.argument("file", type=options.FILE), name="import")
@@ -182,10 +182,10 @@ def import_(engine: Engine, /, file: Path) -> Answer:
 
     Example: commonplace ledger import issues.jsonl
     """
-    done = engine.ledger.import_(file)
-    sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
-    counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
+    report = engine.ledger.import_(file)
+    labels = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
+    counts = {label: len(getattr(report, name)) for name, label in labels.items()}
     if not any(counts.values()):
-        return done, Line(f"There are no issues in {file}.", "bold")
+        return report, Line(f"There are no issues in {file}.", "bold")
     read = Line(f"Read {counted(sum(counts.values()), 'issue')}", "bold")
-    return done, [read, Line(counts_text(counts), "dim", 1)]
+    return report, [read, Line(counts_text(counts), "dim", 1)]

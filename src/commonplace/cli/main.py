@@ -1,6 +1,6 @@
 """Start the program `commonplace`.
 
-A client starts a server for every session and a hook for every prompt: what either does not need is loaded late.
+A client starts a server for every session and a hook for every prompt, so modules that these do not need load late.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def serve(invocation: Invocation) -> int:
     """Serve agents until the end of input; return the exit code.
 
-    Where that is asked for, the project is watched from the call on that opens the store.
+    If watching is on, the project is watched as soon as the first call opens the store.
     """
     from commonplace.mcp.registry import LazyEngine, registry_of
     from commonplace.mcp.server import serve as serve_registry
@@ -29,35 +29,35 @@ def serve(invocation: Invocation) -> int:
 
         hint("Serving the Model Context Protocol on standard input; a client starts this. See --print-config.")
 
-    invocation.makes_store = True  # a client starts it before there is anything to serve
+    invocation.makes_store = True  # a client starts the server before there is a store
 
-    def opened(progress: Progress) -> Engine:
+    def open_engine(progress: Progress) -> Engine:
         loaded = invocation.settings(index_watch="on" if invocation.watches else None)
         engine = invocation.open(loaded, create=True, progress=progress, low_memory=True)
         if loaded.index.watch == "on":
             from commonplace.cli.watch import ProjectWatch
 
             project_watch = ProjectWatch()
-            ending.callback(project_watch.end)
+            cleanup.callback(project_watch.end)
             project_watch.begin(engine)
         from commonplace.cli.socket_server import Listener
 
         listener = Listener()
-        ending.callback(listener.end)
+        cleanup.callback(listener.end)
         listener.begin(loaded, lambda: engine)
         return engine
 
-    engine = LazyEngine(opened)
-    with ExitStack() as ending:
-        ending.callback(engine.close)
+    engine = LazyEngine(open_engine)
+    with ExitStack() as cleanup:
+        cleanup.callback(engine.close)
         return serve_registry(registry_of(engine.get))
 
 
 ASKING: Final = frozenset({"recall", "search", "context", "why", "get", "list"})
-"""Commands that only ask, which a running server of the store can run as well."""
+"""Read-only commands, which a running server of the store can run as well."""
 _OPTIONS = frozenset({"--store", "--namespace"})
 _WATCH = "--watch"
-"""Where it comes last, as our own configurations have it."""
+"""Recognised without a parser only as the last argument, where our own client configurations put it."""
 
 
 def main() -> NoReturn:
@@ -79,19 +79,19 @@ def main() -> NoReturn:
 
 
 def server_asked_for(arguments: Sequence[str]) -> Invocation | None:
-    """Return the run that such arguments ask for, None for all that need a parser: other options, wrong values."""
+    """Return the invocation of the MCP server, or None if the arguments need a parser: other options, wrong values."""
     if list(arguments[:1]) != ["mcp"]:
         return None
-    rest = list(arguments[1:])
-    watches = rest[-1:] == [_WATCH]
+    pairs = list(arguments[1:])
+    watches = pairs[-1:] == [_WATCH]
     if watches:
-        rest.pop()
-    names, values = rest[::2], rest[1::2]
+        pairs.pop()
+    names, values = pairs[::2], pairs[1::2]
     if len(names) != len(values) or len(set(names)) < len(names):
         return None
     if not _OPTIONS.issuperset(names) or any(value.startswith("-") or not value.strip() for value in values):
         return None
     from commonplace.cli.invocation import Invocation
 
-    given = dict(zip(names, values, strict=True))
-    return Invocation(store=given.get("--store"), namespace=given.get("--namespace"), watches=watches)
+    flags = dict(zip(names, values, strict=True))
+    return Invocation(store=flags.get("--store"), namespace=flags.get("--namespace"), watches=watches)

@@ -1,4 +1,4 @@
-"""The command `mcp`: serve agents over the Model Context Protocol, and configure their clients."""
+"""The command `mcp`: serve agents over the Model Context Protocol, and configure MCP clients."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def _print_config(name: str, invocation: Invocation) -> int:
     from commonplace.mcp.clients import CLIENTS, snippet
 
     client = CLIENTS[name]
-    place = client.place(Path.cwd(), Path.home())
+    file = client.place(Path.cwd(), Path.home())
     text = snippet(client, _command(invocation))
     if invocation.as_json:
-        print_json({"client": client.name, "path": str(place), "snippet": text})
+        print_json({"client": client.name, "path": str(file), "snippet": text})
         return SUCCESS
-    hint(f"For {client.title}, in {place}:")
+    hint(f"For {client.title}, in {file}:")
     say(text.rstrip("\n"))
     hint(f"{client.then} `commonplace mcp --install {client.name}` writes it for you.")
     return SUCCESS
@@ -68,52 +68,52 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
-    place = client.place(Path.cwd(), Path.home())
-    done: dict[str, Any] = {"client": name, "path": str(place), "changed": False, "backup": None}
+    file = client.place(Path.cwd(), Path.home())
+    report: dict[str, Any] = {"client": name, "path": str(file), "changed": False, "backup": None}
     try:
-        old = place.read_text("utf-8")
+        current = file.read_text("utf-8")
     except FileNotFoundError:
-        old = ""
+        current = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{place} cannot be read: {error}", remedy=f"correct it, or {by_hand(client)}") from error
-    new = changed(old, client, _command(invocation), name=str(place))
-    if new == old:
-        emit(invocation, done, f"The server is already configured for {client.title}: {place}")
+        raise UsageError(f"{file} cannot be read: {error}", remedy=f"correct it, or {by_hand(client)}") from error
+    updated = changed(current, client, _command(invocation), name=str(file))
+    if updated == current:
+        emit(invocation, report, f"The server is already configured for {client.title}: {file}")
         return SUCCESS
-    if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
-        raise StoreError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
+    if file.exists() and not file.stat().st_mode & 0o222:  # a rename would replace it all the same
+        raise StoreError(f"{file} is read-only", remedy=f"make it writable, or {by_hand(client)}")
     if not invocation.as_json:
-        before = str(place) if old else "/dev/null"
-        say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
+        origin = str(file) if current else "/dev/null"
+        say("\n".join(difflib.unified_diff(current.splitlines(), updated.splitlines(), origin, str(file), lineterm="")))
     if not is_agreed:
         options.refuse_unasked(invocation, "write the file")
         if not click.confirm("Write this?", default=True):
             hint("Nothing was written.")
             return FAILURE
-    if old:
-        # The old file is kept beside the new one, under a name that nothing has.
-        now = time.strftime("%Y%m%d-%H%M%S")
-        names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
-        backup = next(path for each in names if not (path := place.with_name(each)).exists())
+    if current:
+        # Keep the old file beside the new one, under an unused name.
+        timestamp = time.strftime("%Y%m%d-%H%M%S")
+        names = (f"{file.name}.{timestamp}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
+        backup = next(path for candidate in names if not (path := file.with_name(candidate)).exists())
         try:
-            shutil.copy2(place, backup)
+            shutil.copy2(file, backup)
         except OSError as error:
             raise StoreError(f"{backup} cannot be written: {error.strerror}", remedy=by_hand(client)) from error
-        done["backup"] = str(backup)
-    write_whole(place, new, by_hand(client), makes_parent=True)
-    done["changed"] = True
-    emit(invocation, done, [f"Written: {place}", f"The old one is kept: {done['backup']}" if old else Line("")])
+        report["backup"] = str(backup)
+    write_whole(file, updated, by_hand(client), makes_parent=True)
+    report["changed"] = True
+    emit(invocation, report, [f"Written: {file}", f"The old one is kept: {report['backup']}" if current else Line("")])
     if not invocation.as_json:
         hint(client.then)
     return SUCCESS
 
 
 def _command(invocation: Invocation) -> list[str]:
-    """Return the command line that starts this program as a server: by its full path, which needs no PATH."""
+    """Return the command line that starts this program as a server, by its full path: clients may lack the PATH."""
     import shutil
 
-    places = (Path(sys.argv[0]), Path(sys.executable).with_name(NAME), Path(shutil.which(NAME) or ""))
-    program = next((place for place in places if place.name == NAME and place.is_file()), None)
+    candidates = (Path(sys.argv[0]), Path(sys.executable).with_name(NAME), Path(shutil.which(NAME) or ""))
+    program = next((candidate for candidate in candidates if candidate.name == NAME and candidate.is_file()), None)
     if program is None:
         raise UsageError(f"the program {NAME!r} is not on the PATH", remedy="install commonplace, then try again")
     store = ["--store", str(Path(invocation.store).expanduser().absolute())] if invocation.store else []

@@ -32,9 +32,9 @@ _OUTCOMES: Final = {"added": "Remembered", "touched": "Remembered before; touche
 
 
 def _outcome(memory: Memory) -> rows.Line:
-    was_asked = memory.outcome == "touched" and not memory.notices  # else a duplicate of it was stored
-    done = "Touched" if was_asked else _OUTCOMES.get(memory.outcome, memory.outcome.capitalize())
-    return rows.Line(f"{done}: {memory.id} ({memory.tier})", "bold")
+    is_touch = memory.outcome == "touched" and not memory.notices  # with notices, a duplicate was remembered
+    verb = "Touched" if is_touch else _OUTCOMES.get(memory.outcome, memory.outcome.capitalize())
+    return rows.Line(f"{verb}: {memory.id} ({memory.tier})", "bold")
 
 
 def _version(memory: Memory) -> rows.Rows:
@@ -45,7 +45,7 @@ def _version(memory: Memory) -> rows.Rows:
 
 def _whole(memory: Memory) -> rows.Rows:
     last = f", last {rows.local_time(memory.last_used)}" if memory.last_used else ""
-    used = f"{rows.counted(memory.use_count, 'use')}{last}; strength {memory.strength:.1f}"
+    uses = f"{rows.counted(memory.use_count, 'use')}{last}; strength {memory.strength:.1f}"
     since = f"version {memory.version} since {rows.local_time(memory.updated_at)}"
     fields = {
         "id": memory.id,
@@ -53,7 +53,7 @@ def _whole(memory: Memory) -> rows.Rows:
         "at": rows.local_time(memory.at),
         "stored": f"{rows.local_time(memory.created_at)}, {since}",
         "expired": rows.local_time(memory.expired_at),
-        "retention": f"{memory.retention:.3f}; {used}",
+        "retention": f"{memory.retention:.3f}; {uses}",
         "category": memory.category,
         "tags": ", ".join(memory.tags),
         "entities": ", ".join(memory.entities),
@@ -73,12 +73,12 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
     if value is None:
         return None
     try:
-        found = json.loads(value)
+        document = json.loads(value)
     except ValueError as error:
         raise click.BadParameter(f"{value!r} is not JSON: {error}", param=parameter) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise click.BadParameter(f'{value!r} is not a JSON object; write {{"key": "value"}}', param=parameter)
-    return found
+    return document
 
 
 _fields = options.group(
@@ -93,7 +93,7 @@ _fields = options.group(
 _text, _id = click.argument("text", nargs=-1), click.argument("id")
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _without_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
@@ -116,11 +116,11 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     Example: commonplace remember "We chose Postgres for billing" --tag decision --source standup
     """
     loaded = invocation.settings()
-    content = options.read_text(text, file, loaded.memory.max_bytes)  # the store is closed while somebody types
+    content = options.read_text(text, file, loaded.memory.max_bytes)  # before the store is opened: somebody may type
     if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     with opened(invocation, loaded, create=True) as engine:
-        memory = engine.remember(content, force=force, **_given(values))
+        memory = engine.remember(content, force=force, **_without_unset(values))
     rows.emit(invocation, memory, _outcome(memory))
 
 
@@ -134,7 +134,7 @@ def update(engine: Engine, /, id: str, text: tuple[str, ...], file: Path | None,
     Example: commonplace update 3f2a "We moved billing to SQLite" --tag storage
     """
     content = options.read_text(text, file, engine.settings.memory.max_bytes) if text or file is not None else None
-    memory = engine.update(engine.resolve_id(id), content, **_given(values))
+    memory = engine.update(engine.resolve_id(id), content, **_without_unset(values))
     return memory, _outcome(memory)
 
 
@@ -145,13 +145,13 @@ def get(engine: Engine, /, id: str, as_of: str | None, versions: bool) -> rows.A
 
     Example: commonplace get 3f2a --versions
     """
-    whole = engine.resolve_id(id)
+    full_id = engine.resolve_id(id)
     if versions:
-        old = engine.versions(whole)
-        engine.log_use(whole)
-        return old, rows.listed(old, _version)
-    memory = engine.get(whole, as_of=as_of)
-    engine.log_use(whole)
+        history = engine.versions(full_id)
+        engine.log_use(full_id)
+        return history, rows.listed(history, _version)
+    memory = engine.get(full_id, as_of=as_of)
+    engine.log_use(full_id)
     return memory, _whole(memory)
 
 
@@ -172,20 +172,20 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
     is_filtered = any(value for name, value in values.items() if name != "limit")
     values["statuses"] = values["statuses"] or ("active", "promoted")
     with invocation.open() as engine:
-        found = engine.list(**values)
-        passed = values["offset"] + len(found)
-        is_more = len(found) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": passed})
+        memories = engine.list(**values)
+        next_offset = values["offset"] + len(memories)
+        is_more = len(memories) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": next_offset})
 
     def row(memory: Memory) -> rows.Row:
         status = "" if memory.status == "active" else memory.status
-        kept = f"retention {memory.retention:.2f}"
-        known = (memory.tier, status, rows.local_time(memory.at), kept, memory.source, rows.tagged(memory.tags))
-        return rows.Row(memory.id, known, memory.content)
+        retention = f"retention {memory.retention:.2f}"
+        details = (memory.tier, status, rows.local_time(memory.at), retention, memory.source, rows.tagged(memory.tags))
+        return rows.Row(memory.id, details, memory.content)
 
-    where = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
-    none = f"No memories{where}. Keep one with `commonplace remember`."
-    rows.emit(invocation, found, rows.listed(found, row, none="No such memories." if is_filtered else none))
-    notify((f"there are more; see them with --offset {passed}",) if is_more else (), invocation)
+    scope = f" in namespace {invocation.namespace!r}" if invocation.namespace else ""
+    empty = f"No memories{scope}. Keep one with `commonplace remember`."
+    rows.emit(invocation, memories, rows.listed(memories, row, none="No such memories." if is_filtered else empty))
+    notify((f"there are more; see them with --offset {next_offset}",) if is_more else (), invocation)
 
 
 @click.group(cls=Group)
@@ -194,9 +194,9 @@ def memory() -> None:
 
 
 def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]) -> rows.Answer:
-    # Each is looked up before any is changed: a wrong id among many leaves all as they were.
-    done = [act(id_) for id_ in [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]]
-    return done, map(_outcome, done)
+    # Look up all ids before changing any memory, so that a wrong id changes nothing.
+    memories = [act(id_) for id_ in [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]]
+    return memories, map(_outcome, memories)
 
 
 _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
@@ -237,15 +237,15 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
         raise click.UsageError("There are memories and an --answer; give one of them.")
     with opened(invocation) as engine:
         if given is not None:
-            done = engine.answer(given, "".join(ids), reason=reason, text=text)
-            rows.emit(invocation, done, rows.Line(f"{done['id']} settled: {done['answer']}", "green"))
+            settled = engine.answer(given, "".join(ids), reason=reason, text=text)
+            rows.emit(invocation, settled, rows.Line(f"{settled['id']} settled: {settled['answer']}", "green"))
         elif ids:
             rows.emit(invocation, *_for_each(engine, ids, engine.review))
         elif options.can_ask(invocation):
             _ask_all(engine, reason)
         else:
-            found = engine.questions()
-            rows.emit(invocation, found, _questions(found), value={"questions": [each.to_dict() for each in found]})
+            queue = engine.questions()
+            rows.emit(invocation, queue, _questions(queue), value={"questions": [item.to_dict() for item in queue]})
 
 
 _SIDES: Final = {"\x1b[D": "left", "1": "left", "\x1b[C": "right", "2": "right"}
@@ -256,10 +256,10 @@ def _question(question: Question) -> rows.Rows:
     yield rows.Line(question.question, "bold yellow")
     if question.why:
         yield rows.Line(question.why, "dim", 1)
-    for place, side in enumerate(question.sides):
-        name = ("left", "right")[place] if "left" in question.answers and place < 2 else f"{place + 1}."
-        known = filter(None, (rows.local_time(side.at), side.source, f"trust {side.trust:.2f}"))
-        yield rows.Row(f"{name} {' · '.join(known)}", (side.id,), side.text)
+    for position, side in enumerate(question.sides):
+        name = ("left", "right")[position] if "left" in question.answers and position < 2 else f"{position + 1}."
+        details = filter(None, (rows.local_time(side.at), side.source, f"trust {side.trust:.2f}"))
+        yield rows.Row(f"{name} {' · '.join(details)}", (side.id,), side.text)
 
 
 def _unasked(question: Question) -> rows.Rows:
@@ -268,35 +268,35 @@ def _unasked(question: Question) -> rows.Rows:
     yield rows.Line(f"commonplace review --answer {quote(question.id)} ANSWER", "dim")
 
 
-def _questions(found: Sequence[Question]) -> rows.Rows:
-    return rows.listed(found, _unasked, none="Nothing waits for you.")
+def _questions(questions: Sequence[Question]) -> rows.Rows:
+    return rows.listed(questions, _unasked, none="Nothing waits for you.")
 
 
 def _ask_all(engine: Engine, reason: str) -> None:
-    found = engine.questions()
-    if not found:
-        rows.print_rows(_questions(found))
-    for place, each in enumerate(found, 1):
-        keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in each.answers]
-        rows.print_rows([rows.Line(f"{place} of {len(found)}", "dim"), *_question(each)])
-        chosen = text = ""
-        while chosen not in (*each.answers, "later", "quit"):
+    questions = engine.questions()
+    if not questions:
+        rows.print_rows(_questions(questions))
+    for number, question in enumerate(questions, 1):
+        keys = [f"{key} {name}" for key, name in _KEYS.items() if key.isprintable() and name in question.answers]
+        rows.print_rows([rows.Line(f"{number} of {len(questions)}", "dim"), *_question(question)])
+        verdict = text = ""
+        while verdict not in (*question.answers, "later", "quit"):
             rows.print_rows([rows.Line("   ".join((*keys, "l later", "q quit")), "cyan")])
-            chosen = _KEYS.get(click.getchar(), "")
-        if chosen == "quit":
+            verdict = _KEYS.get(click.getchar(), "")
+        if verdict == "quit":
             return
-        if chosen == "later":
+        if verdict == "later":
             continue
-        if chosen == "edit":
+        if verdict == "edit":
             text = click.prompt("What is right (Enter leaves it as it was)", "", show_default=False)
             if not text.strip():
                 rows.print_rows([rows.Line("left as it was", "dim", 1)])
                 continue
         try:
-            done = engine.answer(each.id, chosen, reason=reason, text=text)
-            rows.print_rows([rows.Line(f"settled: {done['answer']}", "green", 1)])
+            settled = engine.answer(question.id, verdict, reason=reason, text=text)
+            rows.print_rows([rows.Line(f"settled: {settled['answer']}", "green", 1)])
         except (NotFoundError, UsageError) as error:
-            rows.print_rows([rows.Line(f"{error}", "red", 1)])  # the rest can still be answered
+            rows.print_rows([rows.Line(f"{error}", "red", 1)])  # the other questions can still be answered
 
 
 @ask(memory, _ids)
@@ -348,8 +348,8 @@ def link(
     def row(link: Mapping[str, Any]) -> str:
         return f"{link['source']} → {link['target']}  {link['type']} ({link['strength']:.2f})"
 
-    found = [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
-    return found, rows.listed(found, row, none="No links.")
+    forms = [{**asdict(edge), "created_at": iso(edge.created_at)} for edge in links]
+    return forms, rows.listed(forms, row, none="No links.")
 
 
 _OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
@@ -366,19 +366,19 @@ _PARTS: Final = (
 _MAX_TEXT: Final = 72
 
 
-def _gone(receipt: ForgetReceipt) -> str:
-    gone = rows.holdings(receipt.counts, _OWNERS) or "nothing"
+def _deleted(receipt: ForgetReceipt) -> str:
+    deleted = rows.holdings(receipt.counts, _OWNERS) or "nothing"
     derived = receipt.counts.get("derived", 0)
-    return f"{gone}, {derived:,} of them as copies of the others" if derived else gone
+    return f"{deleted}, {derived:,} of them as copies of the others" if derived else deleted
 
 
 def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> rows.Rows:
-    """Yield what was deleted, `whole` being the namespace if that was, and how it was verified, or what would go."""
+    """Yield what was or would be deleted and how it was verified; `whole` names a namespace that is deleted whole."""
     if not whole and not any(receipt.counts.values()):
         yield "Nothing to forget: nothing was archived that long ago."
         return
-    what = f"namespace {receipt.namespace!r} with {_gone(receipt)}" if whole else _gone(receipt)
-    yield rows.Line(f"{'Would forget' if receipt.dry_run else 'Forgot'} {what}", "bold")
+    subject = f"namespace {receipt.namespace!r} with {_deleted(receipt)}" if whole else _deleted(receipt)
+    yield rows.Line(f"{'Would forget' if receipt.dry_run else 'Forgot'} {subject}", "bold")
     if parts := rows.tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
         yield rows.Line(f"with {parts}", "dim", 1)
     for id_ in receipt.ids[: rows.MAX_LISTED]:
@@ -386,42 +386,42 @@ def _receipt(receipt: ForgetReceipt, whole: str, texts: Mapping[str, str]) -> ro
         yield rows.Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), level=1)
     yield from rows.more(len(receipt.ids))
     if receipt.dry_run:
-        yield from _left(receipt)
+        yield from _outside(receipt)
         return
     size = rows.size_text(sum(size for _, size in receipt.checked))
-    looked = f"Searched {rows.counted(len(receipt.checked), 'file')} of the store ({size})"
+    scan = f"Searched {rows.counted(len(receipt.checked), 'file')} of the store ({size})"
     if receipt.verified:
-        yield rows.Line(f"{looked}: nothing of it is left.", "green")
+        yield rows.Line(f"{scan}: nothing of it is left.", "green")
     else:
-        left = rows.tally([(len(receipt.found), "trace", "")])
-        parts_left = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
-        yield rows.Line(f"{looked}: {rows.joined(parts_left) or 'not verified'}.", "red" if receipt.found else "yellow")
-    yield from _undone(receipt)
-    yield from _left(receipt)
+        traces = rows.tally([(len(receipt.found), "trace", "")])
+        remains = [f"found {traces}"] * bool(traces) + ["some of it is still waiting"] * bool(receipt.waiting)
+        yield rows.Line(f"{scan}: {rows.joined(remains) or 'not verified'}.", "red" if receipt.found else "yellow")
+    yield from _unfinished(receipt)
+    yield from _outside(receipt)
     yield rows.Line(f"Receipt {receipt.id}", "dim")
 
 
-def _undone(receipt: ForgetReceipt, said: str = "") -> rows.Rows:
+def _unfinished(receipt: ForgetReceipt, prefix: str = "") -> rows.Rows:
     yield from rows.listed(
-        receipt.found, lambda left: rows.Line(f"{said}{left[0]}: {left[1]}", "red", 1), limit=rows.MAX_LISTED
+        receipt.found, lambda trace: rows.Line(f"{prefix}{trace[0]}: {trace[1]}", "red", 1), limit=rows.MAX_LISTED
     )
     yield from rows.listed(
-        receipt.waiting, lambda what: rows.Line(f"waiting: {what}", "yellow", 1), limit=rows.MAX_LISTED
+        receipt.waiting, lambda item: rows.Line(f"waiting: {item}", "yellow", 1), limit=rows.MAX_LISTED
     )
 
 
-def _left(receipt: ForgetReceipt) -> rows.Rows:
+def _outside(receipt: ForgetReceipt) -> rows.Rows:
     yield from map(rows.note, receipt.notices)
     title = "Not deleted, because it is outside the store:"
-    yield from rows.listed(receipt.outside, lambda what: rows.Line(what, "dim", 1), title, "dim", limit=rows.MAX_LISTED)
+    yield from rows.listed(receipt.outside, lambda copy: rows.Line(copy, "dim", 1), title, "dim", limit=rows.MAX_LISTED)
 
 
 def _past(receipt: ForgetReceipt) -> rows.Rows:
     proof = "verified" if receipt.verified else "waiting" if receipt.waiting else "not verified"
-    at = rows.local_time(datetime.fromtimestamp(receipt.at, UTC))
-    yield rows.Line(f"{at}  {_gone(receipt)}: {proof}", "" if receipt.verified else "yellow")
+    time = rows.local_time(datetime.fromtimestamp(receipt.at, UTC))
+    yield rows.Line(f"{time}  {_deleted(receipt)}: {proof}", "" if receipt.verified else "yellow")
     yield rows.Line(f"receipt {receipt.id}", "dim", 1)
-    yield from _undone(receipt, "still in ")
+    yield from _unfinished(receipt, "still in ")
 
 
 @command(None, options.dry_run, options.yes)
@@ -445,19 +445,19 @@ def forget(
 
     Example: commonplace forget --source standup --dry-run
     """
-    given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    selector: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     if receipts:
-        if ids or given or dry_run or yes:
+        if ids or selector or dry_run or yes:
             raise click.UsageError("--receipts lists past deletions; it takes no other option")
         with invocation.open() as engine:
-            found = engine.receipts()
-        rows.emit(invocation, found, rows.listed(found, _past, none="Nothing was forgotten in this namespace."))
+            deletions = engine.receipts()
+        rows.emit(invocation, deletions, rows.listed(deletions, _past, none="Nothing was forgotten in this namespace."))
         return SUCCESS
 
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
-        return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
+        return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **selector)
 
-    is_named = bool(ids or given)  # or else the engine says what there is to forget by
+    is_named = bool(ids or selector)  # otherwise the engine's error lists the selectors
     if is_named and not dry_run and not yes:
         options.refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
         _delete(invocation, act, dry_run=True)
@@ -497,21 +497,21 @@ def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) 
 def _delete(
     invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, dry_run: bool, whole: str = ""
 ) -> int:
-    """Delete, and print the receipt; or print what would go, with the beginning of each text, and change nothing."""
+    """Delete and print the receipt; a dry run prints what would be deleted, with the start of each text."""
     texts: dict[str, str] = {}
     with opened(invocation, is_long=not dry_run) as engine:
         receipt = act(engine, dry_run)
-        # What a memory or a part of the graph says; artifacts and documents are shown by their ids alone.
-        reads: tuple[Callable[[str], str], ...] = (
+        # Texts of memories and parts of the graph; artifacts and documents are shown only by their ids.
+        readers: tuple[Callable[[str], str], ...] = (
             lambda id_: engine.get(id_, touch=False).content,
             lambda id_: engine.graph.episode(id_).content,
             lambda id_: engine.graph.relation(id_).fact,
             lambda id_: engine.graph.entity(id_).name,
         )
         for id_ in receipt.ids[: rows.MAX_LISTED] if dry_run and not invocation.as_json else ():
-            for read in reads:
+            for reader in readers:
                 with suppress(NotFoundError):
-                    texts[id_] = read(id_)
+                    texts[id_] = reader(id_)
                     break
     rows.emit(invocation, receipt, _receipt(receipt, whole, texts), has_notices=True)
     return SUCCESS if dry_run or receipt.verified else FAILURE

@@ -1,4 +1,4 @@
-"""Options that several commands take, how their values are read, and texts from files and pipes."""
+"""Options shared by several commands, the parsing of their values, and reading texts from files and pipes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 ANY_FILE: Final = click.Path(path_type=Path, readable=False)
-"""Not checked here: the engine's message for an unreadable file has a remedy."""
+"""A path that click does not check: the engine's error for an unreadable file has a remedy."""
 STORED_TIERS: Final = TIERS[1:]
-"""Without ultra, which ends with its process: a command would forget its memory at once."""
+"""The tiers without ultra, whose memories end with their process: a command would forget them at once."""
 _PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
@@ -34,7 +34,7 @@ MAX_DURATION_S: Final = 366 * 86_400.0
 
 
 def group(*each: Decorator) -> Decorator:
-    """Return one decorator that adds several options, which help lists in this order."""
+    """Return one decorator that adds several options; help lists them in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(each):
@@ -45,12 +45,12 @@ def group(*each: Decorator) -> Decorator:
 
 
 def text(*names: str, help: str, metavar: str = "TEXT", many: bool = False, **extra: Any) -> Decorator:  # noqa: A002
-    """Return an option for a text, or any number of them, that must not be empty."""
+    """Return an option for a non-empty text, or any number of them."""
     return click.option(*names, metavar=metavar, multiple=many, callback=non_empty, help=help, **extra)
 
 
 def choice(*names: str, of: Sequence[str], help: str, many: bool = False, **extra: Any) -> Decorator:  # noqa: A002
-    """Return an option for one of some words, or any number of them; help shows its default."""
+    """Return an option for one of a set of words, or any number of them; help shows its default."""
     kind = click.Choice(of)
     return click.option(*names, type=kind, multiple=many, show_default="default" in extra, help=help, **extra)
 
@@ -62,7 +62,7 @@ def number(name: str, help: str, default: int | None = None, **extra: Any) -> De
 
 
 def globs(*names: str, help: str) -> Decorator:  # noqa: A002
-    """Return an option for globs, which must not be empty, nor all exclusions, which match nothing."""
+    """Return an option for non-empty globs that are not all exclusions, since those alone match nothing."""
 
     def check(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
         non_empty(context, parameter, value)
@@ -80,52 +80,52 @@ def golden(then: str) -> Decorator:
 
 
 def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002
-    """Return an option for a time, which is passed on as it is; without a zone it is local, as times are printed.
+    """Return an option for a time, passed on as text. A time without a zone is local, as times are printed.
 
     Args:
-        is_start: a day, month or year, also in words, means its start in the local time zone.
+        is_start: whether a day, month or year, also in words, means its start in the local time zone.
     """
 
     def read(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
         if value is None or not value.strip():
             return value
         is_partial = is_start and _PARTIAL_DATE.fullmatch(value.strip())
-        whole = f"{value.strip()}-01-01"[:10] if is_partial else value
+        full_date = f"{value.strip()}-01-01"[:10] if is_partial else value
         with suppress(ValueError, OverflowError):
-            moment = datetime.fromisoformat(whole.strip())
+            moment = datetime.fromisoformat(full_date.strip())
             if moment.tzinfo is None:
                 return moment.astimezone().isoformat()
         if is_start and not is_partial:
             from commonplace.dates.time import iso, moment_in_words
 
-            with suppress(UsageError):  # the command that uses it reports the fault
+            with suppress(UsageError):  # the command reports the fault
                 return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
-        return whole
+        return full_date
 
     return click.option(*names, metavar="TIME", callback=read, help=help)
 
 
 def limit(name: str = "limit", default: int = 20) -> Decorator:
-    """Return the option for how many results there are at most."""
+    """Return the option for the maximum number of results."""
     names = ("-n", "--limit", name)
     return click.option(*names, type=int, default=default, show_default=True, metavar="N", help="Maximum number.")
 
 
 def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Reject an empty value, which a shell passes for an unset variable."""
+    """Reject an empty value, which a shell passes for an empty or unset variable."""
     if any(not item.strip() for item in ([value] if isinstance(value, str) else value or ())):
         raise click.BadParameter("it is empty; give a value or leave the option out", param=parameter)
     return value
 
 
 def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
-    """Return a duration such as `30m`, `1h` or `1d` in seconds.
+    """Convert a duration such as `30m`, `1h` or `1d` to seconds.
 
     Raises:
-        click.BadParameter: it is none, or shorter than ten seconds or longer than a year.
+        click.BadParameter: the value is not a duration, or not from 10 seconds to 366 days.
     """
-    found = _DURATION.fullmatch(value.strip().lower())
-    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    match = _DURATION.fullmatch(value.strip().lower())
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if not MIN_DURATION_S <= seconds <= MAX_DURATION_S:
         raise click.BadParameter(f"{value!r} is not a duration from 10s to 366d, such as 30m or 1d", param=parameter)
     return seconds
@@ -150,12 +150,12 @@ place = group(
     text("--source", "sources", many=True, help="Only from this source."),
 )
 min_trust = click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust.")
-# None if it is not given: an empty list of phrasings is refused.
+# None if omitted: the engine rejects an empty list of phrasings.
 also = click.option(
     "--also",
     multiple=True,
     metavar="TEXT",
-    callback=lambda *given: non_empty(*given) or None,
+    callback=lambda *args: non_empty(*args) or None,
     help="The query in other words; up to four times.",
 )
 _RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: 0.30, or all hits if none reaches 0.50]"
@@ -175,32 +175,32 @@ forms = group(
 
 
 PIPE: Final = "-"
-"""In place of words or of a file's name: standard input."""
+"""Stands for standard input in place of words or a file name."""
 _LINE_END_BYTES: Final = 2
 
 
 def refuse_unasked(invocation: Invocation, purpose: str) -> None:
-    """Require --yes without a terminal to ask on; `purpose` says what --yes would allow."""
+    """Require --yes if there is no terminal for a question; `purpose` says what --yes would allow."""
     if not can_ask(invocation):
-        why = "--json never asks" if invocation.as_json else "Not a terminal"
-        raise click.UsageError(f"{why}: pass --yes to {purpose}.")
+        cause = "--json never asks" if invocation.as_json else "Not a terminal"
+        raise click.UsageError(f"{cause}: pass --yes to {purpose}.")
 
 
 def can_ask(invocation: Invocation) -> bool:
-    """Return whether a person can be asked: an agent's shell and a script have no terminal, and JSON never asks."""
+    """Return whether a person can be asked. An agent's shell and a script have no terminal, and JSON never asks."""
     return not invocation.as_json and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def read_text(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str | None:
-    """Return the words, a file's text, or standard input; None if there is none of them.
+    """Return the words, the text of a file, or standard input; None if there is none of these.
 
     Args:
-        max_bytes: the most that is read of a file or a pipe, without the end of its last line.
+        max_bytes: maximum size of a file or pipe, without its final newline.
 
     Raises:
-        NotFoundError: the file cannot be read.
-        UsageError: it is not UTF-8, not a regular file, or too large.
-        click.UsageError: there are words and a file.
+        NotFoundError: there is no such file.
+        UsageError: the input cannot be read, is too large or not UTF-8.
+        click.UsageError: both words and a file are given.
     """
     if words and file is not None:
         raise click.UsageError("there is a text and a --file; give one of them")
@@ -219,11 +219,11 @@ def read_text(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str 
 
 
 def read_bytes(file: Path | str, limit: int) -> tuple[str, bytes | None]:
-    """Return a name for a file or standard input, and its bytes, None if there are more than `limit`.
+    """Return the name and the bytes of a file or standard input; the bytes are None if there are more than `limit`.
 
     Raises:
         NotFoundError: there is no such file.
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     from commonplace.files import open_file
 

@@ -1,4 +1,4 @@
-"""Rows: how what a command found reads as text. One renderer prints them all, with rich."""
+"""Rows: the text form of a command's answer. One renderer, based on rich, prints them all."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 INDENT: Final = "   "
 MAX_LISTED: Final = 10
-"""How many items of a long list are shown; `--json` has all of them."""
+"""Number of items of a long list that are shown; `--json` prints all of them."""
 MAX_LINES: Final = 3
-"""Lines that are shown of a text."""
+"""Number of lines of a text that are shown."""
 _WORD: Final = re.compile(r"(?P<word>^\s*\S+|\S+)\s*")
 _MIN_WIDTH: Final = 40
 """Minimum width of running text, even on narrower terminals."""
 _MIN_SENTENCE: Final = 20
 _FIELD_WIDTH: Final = 12
 _MAX_WRAPPED: Final = 4000
-"""Characters of a text that are wrapped for its first lines: it may be a million long."""
+"""Number of characters that are wrapped for the first lines of a text, which may have a million."""
 
 
 class Line(NamedTuple):
-    """A sentence, wrapped to the terminal if it is indented or has a mark; a path or an id in it is never broken.
+    """A sentence, wrapped to the terminal if it has a level or `before`; paths and ids in it are never broken.
 
-    Without a text nothing is printed; an empty string, in its place, is a blank line.
+    A Line without text prints nothing; an empty string as a row prints a blank line.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Line(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An item of a list: its name, its properties (with a style if given as a pair), and the start of its text."""
+    """An item of a list: its name, its properties as texts or (text, style), and the start of its text."""
 
     name: str = ""
     known: Sequence[str | tuple[str, str]] = ()
@@ -67,7 +67,7 @@ class Row(NamedTuple):
     before: str = ""
 
     def print(self, target: Console) -> None:
-        parts = [(each, "dim") if isinstance(each, str) else each for each in self.known]
+        parts = [(prop, "dim") if isinstance(prop, str) else prop for prop in self.known]
         first, *rest = [
             styled(harmless_line(text), style=style) for text, style in ((self.name, "cyan"), *parts) if text
         ]
@@ -79,7 +79,7 @@ class Row(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The first lines of a text, or all, wrapped and indented."""
+    """The first lines of a text, or the whole text, wrapped and indented."""
 
     text: str
     level: int = 1
@@ -98,7 +98,7 @@ class Body(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Names, in a column, and their values; those without a value are left out."""
+    """A column of names with their values; names without a value are left out."""
 
     values: Mapping[str, str]
 
@@ -111,7 +111,7 @@ class Fields(NamedTuple):
 Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
 Shown: TypeAlias = "Rows | Row | Line | str"
 Answer: TypeAlias = "tuple[Any, Shown]"
-"""What a command found, as JSON has it, and the rows that people read, or the only one."""
+"""The answer of a command: the value that JSON prints, and the row or rows that people read."""
 
 
 def rows_of(shown: Shown) -> Rows:
@@ -132,33 +132,33 @@ def listed(
     is_numbered: bool = False,
     limit: int | None = None,
 ) -> Rows:
-    """Yield the rows of some things.
+    """Yield the rows of items.
 
     Args:
-        title: a line above them, in that style, indented one level less.
-        none: the line in their place if there are none.
-        level: is added to that of each row.
-        limit: how many are shown; a last line counts the others.
+        title: a line above the items, in `style`, indented one level less.
+        none: the line to print if there are no items.
+        level: added to the level of each row.
+        limit: maximum number of items shown; a last line counts the others.
     """
-    things = list(items)
-    if heading := title if things else none:
+    entries = list(items)
+    if heading := title if entries else none:
         yield Line(heading, style, max(0, level - 1))
-    for number, thing in enumerate(things[:limit], 1):
-        for place, row in enumerate(rows_of(view(thing))):
-            changes: dict[str, Any] = {"before": f"{number}. "} if is_numbered and not place else {}
+    for number, entry in enumerate(entries[:limit], 1):
+        for position, row in enumerate(rows_of(view(entry))):
+            changes: dict[str, Any] = {"before": f"{number}. "} if is_numbered and not position else {}
             if level and isinstance(row, Line | Row | Body):
                 changes["level"] = row.level + level
             yield row._replace(**changes) if changes else row  # type: ignore[union-attr]
     if limit is not None:
-        yield from more(len(things), level=max(1, level))
+        yield from more(len(entries), level=max(1, level))
 
 
 def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None, has_notices: bool = False) -> None:
-    """Print what a command found: its notices, then JSON or rows, which may be a generator.
+    """Print the answer of a command: its notices, then JSON or rows, which may be a generator.
 
     Args:
-        value: what JSON has in place of `found` itself.
-        has_notices: the rows show the notices.
+        value: the value that JSON prints instead of `found`.
+        has_notices: whether the rows already contain the notices.
     """
     notices = found.get("notices", ()) if isinstance(found, dict) else getattr(found, "notices", ())
     notify(() if has_notices else notices, invocation)
@@ -169,10 +169,10 @@ def emit(invocation: Invocation, found: Any, shown: Shown, *, value: Any = None,
 
 
 def emit_text(invocation: Invocation, found: Any, text: str, *nothing: str) -> None:
-    """Print a text that a model reads, as it is, after the notices of the result that it is a part of.
+    """Print the text of a result that a model reads, unchanged, after the notices of the result.
 
     Args:
-        nothing: notices in place of an empty text.
+        nothing: notices to print if the text is empty.
     """
     notify(found.notices, invocation)
     if invocation.as_json:
@@ -196,7 +196,7 @@ def print_rows(rows: Rows) -> None:
 
 
 def styled(*parts: str | tuple[str, str] | Text, style: str = "") -> Text:
-    """Return one text of plain and styled parts; rich is loaded here, when there is something to print."""
+    """Join plain and styled parts to one text; rich is loaded here, on the first output."""
     from rich.text import Text
 
     return Text.assemble(*parts, style=style)
@@ -206,7 +206,7 @@ DOT: Final = " · "
 
 
 def packed(pieces: Sequence[Text], between: str, width: int, level: int = 1) -> Iterator[Text]:
-    """Yield lines of pieces, one after the other on as few lines as they fit on; none is ever broken."""
+    """Yield the pieces on as few lines as possible, in order; no piece is broken."""
     line, *rest = pieces
     for piece in rest:
         if line.cell_len + len(between) + piece.cell_len > width:
@@ -218,28 +218,28 @@ def packed(pieces: Sequence[Text], between: str, width: int, level: int = 1) -> 
 
 
 def more(count: int, *, level: int = 1) -> Rows:
-    """Yield a line that counts the items of a list that were not shown, if any."""
+    """Yield a line that counts the items of a list beyond `MAX_LISTED`, if any."""
     if count > MAX_LISTED:
         yield Line(f"… {count - MAX_LISTED:,} more; --json lists all", "dim", level)
 
 
 def broken(sentence: str, width: int) -> list[str]:
-    """Return a sentence as lines that fit, as far as its words do."""
+    """Wrap a sentence to a width; only single longer words exceed it."""
     return [line.plain for line in wrapped(styled(harmless_line(sentence)), max(_MIN_SENTENCE, width))]
 
 
 def columns(width: int) -> int:
-    """Return how many columns running text gets below its heading, on a terminal of that width."""
+    """Return the number of columns for running text below a heading, on a terminal of this width."""
     return max(_MIN_WIDTH, width) - len(INDENT)
 
 
 def wrapped(text: Text, width: int) -> list[Text]:
-    """Return text as lines of that width; a longer word, such as a path, has a line of its own, whole."""
+    """Wrap text to a width; a longer word, such as a path, is kept whole on its own line."""
     from rich.console import Console
 
     lines: list[Text] = []
     for line in text.split("\n", allow_blank=True):
-        if line.cell_len > len(line):  # scripts of wide characters have no spaces: a line may end anywhere
+        if line.cell_len > len(line):  # scripts with wide characters have no spaces: a line may break anywhere
             lines += line.wrap(Console(width=width), width)
             continue
         starts = [0]
@@ -253,7 +253,7 @@ def wrapped(text: Text, width: int) -> list[Text]:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return `1 file`, `2 files`, `12,345 files`; a plural that is not made with an s is given."""
+    """Return `1 file`, `2 files`, `12,345 files`; `plural` is needed if it does not end in an added s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
@@ -269,29 +269,29 @@ _NOUNS: Final[Mapping[str, tuple[str, str]]] = {
     "relations": ("fact", ""),
     "issues": ("issue", ""),
 }
-"""What a store holds, in the order in which it is printed."""
+"""Nouns (singular, plural) of the contents of a store, in the order in which they are printed."""
 STORED: Final = tuple(name for name in _NOUNS if name != "in_process")
 
 
 def holdings(found: Any, names: Iterable[str] = STORED) -> str:
-    """Return `2 memories and 1 fact` of what a thing counts or lists under some names; "" for none of all."""
+    """Return a text such as `2 memories and 1 fact` from the counts or lists under `names` of a result, or ""."""
     values = {name: found.get(name) if isinstance(found, Mapping) else getattr(found, name, None) for name in names}
     counts = {name: value if isinstance(value, int) else len(value or ()) for name, value in values.items()}
     return tally((number, *_NOUNS[name]) for name, number in counts.items())
 
 
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
-    """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), leaving out zeros."""
+    """Return `2 memories, 1 link and 3 passages` from (number, singular, plural or ""), leaving out zeros."""
     return joined([counted(number, noun, plural) for number, noun, plural in counts if number])
 
 
 def joined(parts: Sequence[str]) -> str:
-    """Return parts as people enumerate them: `a`, `a and b`, `a, b and c`."""
+    """Join parts as an enumeration: `a`, `a and b`, `a, b and c`."""
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
 
 def memory_texts(engine: Engine, ids: Iterable[str]) -> dict[str, str]:
-    """Return the texts of memories by id, of those that are still there."""
+    """Return the texts of memories by id, leaving out memories that no longer exist."""
     texts: dict[str, str] = {}
     for id_ in ids:
         with suppress(NotFoundError):
@@ -300,7 +300,7 @@ def memory_texts(engine: Engine, ids: Iterable[str]) -> dict[str, str]:
 
 
 def size_text(size: float) -> str:
-    """Return a size as people write it, in powers of 1024."""
+    """Format a size in bytes with units of powers of 1024."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -309,13 +309,13 @@ def size_text(size: float) -> str:
 
 
 def local_time(moment: datetime | str | None) -> str:
-    """Return a time as people of this machine write it: local, to the minute; "" for none."""
+    """Format a time in the local time zone, to the minute; "" for none."""
     if not moment:
         return ""
     moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     try:
         return moment.astimezone().strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich
+    except (OverflowError, ValueError):  # conversion leaves the range of datetime on its first and last day
         return moment.strftime("%Y-%m-%d %H:%M")
 
 
@@ -325,10 +325,10 @@ def note(text: str) -> Line:
 
 
 def tagged(tags: Iterable[str]) -> str:
-    """Return tags as people write them: `#decision #billing`."""
+    """Format tags as `#decision #billing`."""
     return " ".join(f"#{tag}" for tag in tags)
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """Return `2 open, 1 closed` of counts by name, leaving out zeros."""
+    """Format counts by name as `2 open, 1 closed`, leaving out zeros."""
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)

@@ -52,13 +52,13 @@ def _show(
         rows.emit_text(invocation, result, result.to_text())
         return
 
-    shown = (_recalled if of_memories else _results)(result, receipts, has_stages=invocation.is_verbose)
+    answer_rows = (_recalled if of_memories else _results)(result, receipts, has_stages=invocation.is_verbose)
     if form == "brief":
-        shown = _brief(result)
+        answer_rows = _brief(result)
     elif form == "paths-only":
-        # The path of each file once, best first, or the id of what is in no file.
-        shown = dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
-    rows.emit(invocation, result, shown, value={**result.to_dict(), "why": receipts} if form == "why" else None)
+        # Distinct paths, best first; the owner's id if there is no file.
+        answer_rows = dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
+    rows.emit(invocation, result, answer_rows, value={**result.to_dict(), "why": receipts} if form == "why" else None)
 
 
 def _results(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: bool) -> rows.Rows:
@@ -74,9 +74,9 @@ def _results(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: b
         yield "\nResults:"
     for rank, hit in enumerate(result.hits, 1):
         yield from hit_rows(rank, hit, result.query)
-        yield from _grounds(rank, receipts, result)
+        yield from _explanation(rank, receipts, result)
     hint = f"Nothing relevant is indexed. {_TRY}; `commonplace index status` shows what is indexed."
-    yield from _missing(result, "\nNothing relevant found.", hint)
+    yield from _empty(result, "\nNothing relevant found.", hint)
     yield f"\nTotal latency: {result.latency_ms}ms"
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
@@ -88,17 +88,17 @@ def _recalled(result: SearchResult, receipts: Sequence[Receipt], *, has_stages: 
 
     if has_stages:
         yield from _stages(result)
-    places = {name: rank for rank, hit in enumerate(result.hits, 1) for name in (hit.id, hit.owner_id)}
+    ranks = {name: rank for rank, hit in enumerate(result.hits, 1) for name in (hit.id, hit.owner_id)}
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else rows.local_time(moment_of(hit.at))
         # A newer memory ranks before the older one even if its score is lower.
-        older = places.get(result.trace.moved.get(hit.id, ""))
+        older = ranks.get(result.trace.moved.get(hit.id, ""))
         newer = f"newer than {older}" if older else ""
-        known = (_rating(hit), newer, _older(hit, places), hit.tier, when, hit.source, rows.tagged(hit.tags))
-        yield rows.Row(hit.owner_id, known, before=f"{rank}. ")
+        properties = (_rating(hit), newer, _older(hit, ranks), hit.tier, when, hit.source, rows.tagged(hit.tags))
+        yield rows.Row(hit.owner_id, properties, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
-        yield from _grounds(rank, receipts, result)
-    yield from _missing(result, "No memory is about this.", f"{_TRY}.")
+        yield from _explanation(rank, receipts, result)
+    yield from _empty(result, "No memory is about this.", f"{_TRY}.")
     if result.hits:
         yield rows.Line(f"{rows.counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", "dim")
 
@@ -108,9 +108,9 @@ def _names(before: str, names: Sequence[str], style: str = "") -> rows.Rows:
     return rows.packed([rows.styled((before, style), first), *rest], " ", _room())
 
 
-def _missing(result: SearchResult, nothing: str, hint: str) -> rows.Rows:
+def _empty(result: SearchResult, title: str, hint: str) -> rows.Rows:
     if not result.hits:
-        yield rows.Line(nothing, "bold")
+        yield rows.Line(title, "bold")
         if result.trace.candidates:
             yield rows.Line(hint, "dim", 1)
     yield rows.Line(_held_back(result), "dim")
@@ -137,21 +137,21 @@ def _brief(result: SearchResult) -> rows.Rows:
 def _stages(result: SearchResult) -> rows.Rows:
     stages = {stage.name: stage for stage in result.stages}
 
-    def took(*names: str) -> str:
+    def duration(*names: str) -> str:
         ms = sum(stages[name].ms for name in names if name in stages)
         return f"{ms:.0f}ms" if ms >= 10 else f"{ms:.1f}ms"
 
     recall = [f"{label} {stages[name].candidates}" for name, label in _RECALL.items() if name in stages]
     if recall:
-        found = stages["signals"].candidates if "signals" in stages else 0
-        yield f"Stage 1 ({', '.join(recall)}): {rows.counted(found, 'candidate')} ({took('query', *_RECALL)})"
-    again = "" if recall else ", remembered from a moment ago"
-    ranking = took(*(name for name in stages if name != "query" and name not in _RECALL))
-    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {rows.counted(len(result.hits), 'result')} ({ranking})"
+        candidates = stages["signals"].candidates if "signals" in stages else 0
+        yield f"Stage 1 ({', '.join(recall)}): {rows.counted(candidates, 'candidate')} ({duration('query', *_RECALL)})"
+    source = "" if recall else ", remembered from a moment ago"
+    ranking = duration(*(name for name in stages if name != "query" and name not in _RECALL))
+    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{source}): {rows.counted(len(result.hits), 'result')} ({ranking})"
 
 
 def hit_rows(rank: int, hit: Hit, query: str) -> rows.Rows:
-    """Yield one numbered hit with the part of its text that matches, the matching words emphasised."""
+    """Yield one numbered hit with the matching part of its text, the matching words emphasised."""
     from commonplace.search.result import copies_named
 
     yield from rows.packed(_head(rank, hit), " ", _room())
@@ -174,38 +174,38 @@ def _rating(hit: Hit) -> str:
     return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
 
 
-def _older(hit: Hit, places: Mapping[str, int]) -> str:
+def _older(hit: Hit, ranks: Mapping[str, int]) -> str:
     newer = hit.superseded_by or ""
-    return f"{f'hit {places[newer]}' if newer in places else newer} may have replaced it" if newer else ""
+    return f"{f'hit {ranks[newer]}' if newer in ranks else newer} may have replaced it" if newer else ""
 
 
 def _room() -> int:
-    """Return how many columns a line may take: in a pipe, which wraps nothing, any number unless COLUMNS is set."""
+    """Return the number of columns of a line; in a pipe it is unlimited unless COLUMNS is set."""
     target, caller = console(), CALLER.get()
     environment = os.environ if caller is None else caller.environment
     return target.width if target.is_terminal or environment.get("COLUMNS") else _UNBOUND
 
 
 def _snippet(hit: Hit, query: str) -> rows.Rows:
-    """Yield the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
+    """Yield the matching part of a hit: lines of code are cut to the width, others are wrapped."""
     from commonplace.search.result import excerpt, is_code
 
-    chosen = excerpt(hit, query)
-    marked = rows.styled(chosen.text, style="dim")
-    for start, end in chosen.emphasis:
-        marked.stylize("bold not dim", start, end)
+    passage = excerpt(hit, query)
+    text = rows.styled(passage.text, style="dim")
+    for start, end in passage.emphasis:
+        text.stylize("bold not dim", start, end)
     width = rows.columns(_room())
-    for line in marked.split("\n"):
+    for line in text.split("\n"):
         if is_code(hit):
             line.truncate(width, overflow="ellipsis")
         for part in [line] if is_code(hit) else rows.wrapped(line, width):
             yield rows.styled(rows.INDENT) + part
 
 
-def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> rows.Rows:
+def _explanation(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> rows.Rows:
     for receipt in receipts[rank - 1 : rank]:
         yield rows.Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
-        added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
+        added = [f"{term.name} {term.standardised * term.weight:+.2f}" for term in receipt.signals if term.weight]
         if added:
             yield rows.Line(f"added: {', '.join(added)}", "dim", 1)
 
@@ -215,31 +215,31 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> rows.Rows:
 
     hit = result.hits[rank - 1]
     yield rows.Line(f"{location(hit)} {receipt.explain(rank, result.hits)}", "bold")
-    likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
-    yield rows.Line(f"{rows.INDENT}score {receipt.score:.2f}{likely}", "dim")
+    probability = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
+    yield rows.Line(f"{rows.INDENT}score {receipt.score:.2f}{probability}", "dim")
     for line in rows.wrapped(rows.styled(harmless(hit.text), style="dim"), rows.columns(_room()))[: rows.MAX_LINES]:
         yield rows.styled(rows.INDENT) + line
     yield ""
     if receipt.reranked_by:
         yield f"{rows.INDENT}re-ranked by {receipt.reranked_by}; it was candidate {receipt.first_rank} before"
         yield ""
-    names = max((len(share.name) for share in receipt.signals), default=0)
-    for share in receipt.signals:
-        weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
-        adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
-        yield f"{rows.INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}"
+    names = max((len(signal.name) for signal in receipt.signals), default=0)
+    for signal in receipt.signals:
+        weighting = f"  standardised {signal.standardised:+.2f} × weight {signal.weight:g}" if signal.weight else ""
+        evidence = f"  log-odds {signal.evidence:+.2f}" if signal.evidence else ""
+        yield f"{rows.INDENT}{signal.name:<{names}}{signal.value:>9.3f}{weighting}{evidence}"
     yield f"\n{rows.INDENT}words found: {', '.join(receipt.matched_terms) or 'none'}"
     yield f"{rows.INDENT}words missing: {', '.join(receipt.missing_terms) or 'none'}"
     title = f"\nLeft out ({rows.counted(len(receipt.rejected), 'candidate')}):"
 
-    def left_out(one: Rejected) -> rows.Line:
-        return rows.Line(f"{one.rank}. {one.reference} ({one.score:.2f}): {one.reason}", level=1)
+    def left_out(rejected: Rejected) -> rows.Line:
+        return rows.Line(f"{rejected.rank}. {rejected.reference} ({rejected.score:.2f}): {rejected.reason}", level=1)
 
     yield from rows.listed(receipt.rejected, left_out, title, limit=rows.MAX_LISTED)
 
 
 def _settings(invocation: Invocation, form: str | None, values: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings with those of the options, and which of these win over the strategy of an agent."""
+    """Return the settings with the options applied, and the options that override an agent's strategy."""
     if invocation.as_json and form in ("brief", "paths-only"):
         raise click.UsageError(f"--json prints whole hits: leave out --{form}, or --json")
     loaded = invocation.settings(
@@ -293,9 +293,9 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
     loaded, flags = _settings(invocation, form, values)
-    asked: dict[str, Any] = {name: value or None for name, value in values.items()}
+    filters: dict[str, Any] = {name: value or None for name, value in values.items()}
     with opened(invocation, loaded, is_long=True) as engine:
-        result = engine.search(" ".join(query), **asked, **flags)
+        result = engine.search(" ".join(query), **filters, **flags)
         engine.log_retrieval(result)
         if not values["as_of"]:
             engine.count_use(result.hits)
@@ -323,7 +323,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     if is_bare:
         from commonplace.engine.open import hidden_memories
 
-        with suppress(CommonplaceError):  # a damaged store of the user does not concern this search
+        with suppress(CommonplaceError):  # a damaged user store does not concern this search
             if hidden := hidden_memories(loaded):
                 count = rows.counted(len(hidden), "memory", "memories")
                 move = "`commonplace init --move-memories` moves them"
@@ -346,31 +346,31 @@ def why(invocation: Invocation, /, query: str, hits: tuple[str, ...], *, mark: V
 
     Example: commonplace why "when does a session expire" 2
     """
-    if len(hits) > 1:  # they are words of a query that was not quoted, as other commands take it
+    if len(hits) > 1:  # words of an unquoted query, which other commands accept
         raise UsageError("QUERY and HIT are one argument each", remedy=_QUOTE)
     loaded, flags = _settings(invocation, None, values)
-    asked: dict[str, Any] = {name: None if value == () else value for name, value in values.items()}
+    filters: dict[str, Any] = {name: None if value == () else value for name, value in values.items()}
     with invocation.open(loaded) as engine:
-        result = engine.search(query, **asked, **flags)
-        # A hit is named by an id, which may be abbreviated, a path or its rank; a path means the best of its hits.
+        result = engine.search(query, **filters, **flags)
+        # A hit is named by its rank, a path or an id, which may be abbreviated; a path means its best hit.
         ranks: dict[str | None, int] = {str(rank): rank for rank in range(1, len(result.hits) + 1)}
-        for rank, each in reversed(list(enumerate(result.hits, 1))):
-            ranks |= dict.fromkeys((each.id, each.owner_id, each.path), rank)
-        hit = hits[0] if hits else None
-        if hit is None or not ranks:
-            chosen = 1 if ranks else None
+        for rank, candidate in reversed(list(enumerate(result.hits, 1))):
+            ranks |= dict.fromkeys((candidate.id, candidate.owner_id, candidate.path), rank)
+        target = hits[0] if hits else None
+        if target is None or not ranks:
+            position = 1 if ranks else None
         else:
-            chosen = ranks.get(hit) or ranks.get(engine.resolve_id(hit))
-        if chosen is None:
-            message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"
+            position = ranks.get(target) or ranks.get(engine.resolve_id(target))
+        if position is None:
+            message = "nothing was found" if not result.hits else f"{target!r} is not among the {len(result.hits)} hits"
             remedy = "ask for more with --limit and --min-score 0"
             raise NotFoundError(message, remedy=f"{remedy}; {_QUOTE}" if hits else remedy)
-        receipt = engine.why(result, result.hits[chosen - 1].id)
+        receipt = engine.why(result, result.hits[position - 1].id)
         if mark is not None:
-            engine.mark(query, result.hits[chosen - 1].owner_id, mark)
-    said = () if mark is None else (_MARKED[mark],)
-    notify((*result.notices, *said), invocation)
-    rows.emit(invocation, receipt, _receipt(receipt, chosen, result))
+            engine.mark(query, result.hits[position - 1].owner_id, mark)
+    mark_notice = () if mark is None else (_MARKED[mark],)
+    notify((*result.notices, *mark_notice), invocation)
+    rows.emit(invocation, receipt, _receipt(receipt, position, result))
 
 
 _MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
@@ -400,32 +400,32 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     if stdin_json:
         return _answer_hook(invocation, task, given)
     with opened(invocation) as engine:
-        made = engine.context(" ".join(task), **given)
-        engine.log_retrieval(made, "context")
-    nothing = _NOTHING if made.task.strip() else _NOTHING_YET
-    rows.emit_text(invocation, made, made.text, _NO_ROOM if made.left_out else nothing)
+        result = engine.context(" ".join(task), **given)
+        engine.log_retrieval(result, "context")
+    empty_notice = _NOTHING if result.task.strip() else _NOTHING_YET
+    rows.emit_text(invocation, result, result.text, _NO_ROOM if result.left_out else empty_notice)
     return SUCCESS
 
 
-def _answer_hook(invocation: Invocation, task: tuple[str, ...], given: dict[str, Any]) -> int:
+def _answer_hook(invocation: Invocation, task: tuple[str, ...], filters: dict[str, Any]) -> int:
     from commonplace.formats.hooks import answer, has_content, parse_event
 
     try:
         if task:
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
         event = parse_event(_event(invocation))
-        # Before anything is opened: most of what people say to an agent is of this kind.
+        # Checked before anything is opened: most prompts are without content.
         if event.is_prompt and not has_content(event.prompt):
             return SUCCESS
         if event.directory:
-            # A server, which answers for others, stays where it is.
+            # Not chdir: a server answers for other processes and keeps its own directory.
             invocation.directory = directory = (invocation.directory or Path.cwd()) / event.directory
             try:
                 os.stat(f"{directory}/.")  # noqa: PTH116 - a path leaves out the dot, which asks whether it can be entered
             except (OSError, ValueError) as error:
-                why = error.strerror if isinstance(error, OSError) else "it is no path"
+                reason = error.strerror if isinstance(error, OSError) else "it is no path"
                 raise UsageError(
-                    f"the working directory of the event, {event.directory!r:.80}, cannot be entered: {why}",
+                    f"the working directory of the event, {event.directory!r:.80}, cannot be entered: {reason}",
                     remedy="pass the event as the client wrote it, from a directory that is there",
                 ) from error
         loaded = invocation.settings()
@@ -433,25 +433,25 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], given: dict[str,
             return SUCCESS
         from commonplace.settings.agents import strategy_name
 
-        agent = given.pop("agent") or strategy_name(event.agent, loaded.agents)
+        agent = filters.pop("agent") or strategy_name(event.agent, loaded.agents)
         with invocation.open(loaded) as engine:
             if event.loses_context and event.conversation:
                 engine.clear_injected(event.conversation)
             if event.is_compaction:
                 return SUCCESS
-            made = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **given)
-            engine.log_retrieval(made, "context")
-        notify(made.notices, invocation)
+            injection = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **filters)
+            engine.log_retrieval(injection, "context")
+        notify(injection.notices, invocation)
     except (CommonplaceError, OSError) as error:
         if isinstance(error, StoreMissingError) and invocation.store is None:
             return SUCCESS
         report(error, invocation, FAILURE)
         return FAILURE
 
-    if made.text and event.takes_text and not invocation.as_json:
-        say(made.text)
-    elif made.text:
-        print_json(answer(event, made.text), indent=None)
+    if injection.text and event.takes_text and not invocation.as_json:
+        say(injection.text)
+    elif injection.text:
+        print_json(answer(event, injection.text), indent=None)
     return SUCCESS
 
 

@@ -1,4 +1,4 @@
-"""The commands `serve` and `token`: an HTTP server of a store, and who may use it."""
+"""The commands `serve`, `ui` and `token`: the HTTP server of a store, its page, and its access tokens."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ def serve(invocation: Invocation, /, host: str, port: int, path: Path | None, **
     """
     from commonplace.server.run import Address
 
-    def ready(where: str) -> None:
+    def ready(url: str) -> None:
         if invocation.as_json:
-            print_json({"address": where}, indent=None)
+            print_json({"address": url}, indent=None)
             return
-        console(stderr=True).print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
+        console(stderr=True).print(f"Serving {invocation.settings().store.path} on {url}", style="bold")
         hint("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C")
-        # What tokens there are is looked up with the first request: the engine is a third of a resting server's memory.
-        first = "Only this machine is answered, without a token until the store has one (`commonplace token create`)."
-        ours = f"{first} For other machines give --host too."
-        any_machine = "Every machine is answered that sends a token of the store (`commonplace token list`)."
-        hint(ours if address.is_local else any_machine)
+        # Tokens are not looked up here: that opens the engine, which is a third of an idle server's memory.
+        base = "Only this machine is answered, without a token until the store has one (`commonplace token create`)."
+        local_hint = f"{base} For other machines give --host too."
+        remote_hint = "Every machine is answered that sends a token of the store (`commonplace token list`)."
+        hint(local_hint if address.is_local else remote_hint)
 
     address = Address(host, port, path)
     _run(invocation, address, ready, allowed_hosts=given["allowed_host"], per_minute=given["rate_limit"])
@@ -95,10 +95,10 @@ def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
 
 
 def _open(link: str) -> None:
-    """Open a link in the user's browser, meanwhile: one that runs in a terminal is left alone.
+    """Open a link in the user's browser, in a thread; a browser that runs in the terminal is not started.
 
-    The browser gets a file that leads there, which only this user can read: anybody can read the arguments of a
-    process, and the link lets its reader in.
+    The browser gets a file with a redirect to the link, which only this user can read: the link grants access, and
+    anybody can read the arguments of a process.
     """
     try:
         browser = webbrowser.get()
@@ -113,44 +113,44 @@ def _open(link: str) -> None:
     Thread(target=browser.open, args=(Path(name).as_uri(),), daemon=True).start()
 
 
-def _run(invocation: Invocation, address: Address, report: Callable[[str], None], **options: Any) -> None:
+def _run(invocation: Invocation, address: Address, report: Callable[[str], None], **server_options: Any) -> None:
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import run
 
     loaded, listener = invocation.settings(), Listener()
     invocation.refuse_mistyped(loaded)
 
-    def opened() -> Engine:
+    def open_engine() -> Engine:
         engine = invocation.open(loaded, create=True)
-        listener.begin(loaded, lambda: engine)  # where there was no store before
+        listener.begin(loaded, lambda: engine)  # for a store that did not exist before; otherwise it has begun
         return engine
 
     @contextmanager
-    def serving(where: str, engine: Callable[[], Engine]) -> Iterator[None]:
+    def serving(url: str, engine: Callable[[], Engine]) -> Iterator[None]:
         def open_early() -> None:
             with suppress(CommonplaceError):  # the first page reports it
-                engine().consolidation_runs(1)  # loads most of what Home asks for
+                engine().consolidation_runs(1)  # loads most of what the page Home needs
 
         opening = Thread(target=open_early, daemon=True)
         if invocation.has_store(loaded):
             listener.begin(loaded, engine)
-            if "has_page" in options:
+            if "has_page" in server_options:
                 opening.start()  # meanwhile the browser starts
-        report(where)
+        report(url)
         try:
             yield
-        finally:  # before the engine is closed, which both may still use
+        finally:  # the engine is closed later: the thread and the listener may still use it
             if opening.ident is not None:
                 opening.join()
             listener.end()
 
     run(
-        opened,
+        open_engine,
         address,
         log=directory_of(loaded.store.path) / LOGS / "access.jsonl",
         serving=serving,
         waits_for_database=address_of(loaded.store.path) is not None,
-        **options,
+        **server_options,
     )
 
 
@@ -175,18 +175,18 @@ def create(invocation: Invocation, /, **given: Any) -> None:
     """
     loaded = invocation.settings()
     names = given["namespaces"] or (loaded.store.namespace,)
-    scopes = [scope for each in given["scopes"] for scope in each.split(",")]
+    scopes = [scope for group in given["scopes"] for scope in group.split(",")]
     with invocation.open(loaded, create=True) as engine:
-        made = engine.tokens.create(names, scopes, given["expires"])
-    emit(invocation, made, made.secret)
-    if not invocation.as_json:  # standard output is the token's alone, for `TOKEN=$(…)`
+        created = engine.tokens.create(names, scopes, given["expires"])
+    emit(invocation, created, created.secret)
+    if not invocation.as_json:  # standard output has only the token, for `TOKEN=$(…)`
         hint("Shown once: keep it where only its user can read it.")
-        hint(_about(made.token))
+        hint(_about(created.token))
 
 
-def _about(one: Token) -> str:
-    ends = f" until {local_time(one.expires_at)}" if one.expires_at else ", never expires"
-    return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)}{ends}"
+def _about(record: Token) -> str:
+    ends = f" until {local_time(record.expires_at)}" if record.expires_at else ", never expires"
+    return f"{', '.join(record.scopes)} in {', '.join(record.namespaces)}{ends}"
 
 
 @ask(token, name="list")
@@ -195,9 +195,9 @@ def list_(engine: Engine, /) -> Answer:
 
     Example: commonplace token list
     """
-    found = engine.tokens.all()
-    rows = listed(found, lambda each: Row(each.id, (_about(each),)), none="There is no token.")
-    return {"tokens": found}, rows
+    tokens = engine.tokens.all()
+    rows = listed(tokens, lambda record: Row(record.id, (_about(record),)), none="There is no token.")
+    return {"tokens": tokens}, rows
 
 
 @ask(token, click.argument("id"))
@@ -206,5 +206,5 @@ def revoke(engine: Engine, /, id: str) -> Answer:  # noqa: A002 - the name of th
 
     Example: commonplace token revoke 9cf90c15a945
     """
-    gone = engine.tokens.revoke(id)
-    return gone, Line(f"Revoked {gone.id}", "bold")
+    revoked = engine.tokens.revoke(id)
+    return revoked, Line(f"Revoked {revoked.id}", "bold")

@@ -48,7 +48,7 @@ def show(invocation: Invocation, /) -> None:
                 section = key.section
                 yield Line(f"[{section}]", "bold")
             origin, value = loaded.origin(key), loaded.value(key)
-            # A text is written as JSON does, which is TOML too.
+            # A JSON string is valid TOML too.
             text = '"auto"' if value is None else json.dumps(plain(value), ensure_ascii=False)
             style = "" if origin == "default" else "cyan"
             yield styled((f"{key.name} = {text}", style), (f"  # {harmless_line(origin)}", "dim"))

@@ -42,8 +42,8 @@ def validate(invocation: Invocation, /, file: Path) -> int:
         print_json({"valid": verdict.is_valid, **plain(verdict)})
     elif verdict.is_valid:
         tasks = counted(len(verdict.tasks), "task")
-        named = f"{verdict.name} (Open Agent Spec {verdict.version})"
-        say(harmless_line(f"{named} is valid, with {tasks}: {', '.join(verdict.tasks)}"))
+        title = f"{verdict.name} (Open Agent Spec {verdict.version})"
+        say(harmless_line(f"{title} is valid, with {tasks}: {', '.join(verdict.tasks)}"))
         for note in verdict.notes:
             say(harmless_line(f"note: {note}"), err=True)
     else:
@@ -68,50 +68,50 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
     """
     from commonplace.specs import REQUEST_CODES
 
-    done = commonplace.run_spec(file, task, _input(given), settings=invocation.settings())
-    code = done.get("code")
+    result = commonplace.run_spec(file, task, _input(given), settings=invocation.settings())
+    code = result.get("code")
     if invocation.as_json:
-        print_json(done)
+        print_json(result)
     elif code is not None:
-        where = f", task {done['task']}" if "task" in done else ""
-        say(f"error: {harmless_line(done['error'])} ({code} at {done['stage']}{harmless_line(where)})", err=True)
+        location = f", task {result['task']}" if "task" in result else ""
+        say(f"error: {harmless_line(result['error'])} ({code} at {result['stage']}{harmless_line(location)})", err=True)
     else:
-        for each in () if quiet else (*done.get("chain", {}).values(), done):
-            name = harmless_line(each["task"])
+        for task_run in () if quiet else (*result.get("chain", {}).values(), result):
+            name = harmless_line(task_run["task"])
             if invocation.is_verbose:
-                model = harmless_line(f"{each['engine']} {each['model']}")
-                say(f"{name} on {model}, asked:\n{each['prompt']}\n", err=True)
-                say(f"answered:\n{each['raw_output']}\n", err=True)
-            if "degraded_reason" in each:
-                reason = harmless_line(each["degraded_reason"])
+                model = harmless_line(f"{task_run['engine']} {task_run['model']}")
+                say(f"{name} on {model}, asked:\n{task_run['prompt']}\n", err=True)
+                say(f"answered:\n{task_run['raw_output']}\n", err=True)
+            if "degraded_reason" in task_run:
+                reason = harmless_line(task_run["degraded_reason"])
                 say(f"note: {name} ran on our own re-ranker, as {reason}", err=True)
-        if isinstance(done["output"], str):
-            say(done["output"])
+        if isinstance(result["output"], str):
+            say(result["output"])
         else:
-            print_json(done["output"])
+            print_json(result["output"])
     if code is None:
         return SUCCESS
     return WRONG_USE if code in REQUEST_CODES and Path(file).exists() else FAILURE
 
 
-def _input(given: str) -> dict[str, Any]:
-    text, wrong = given, ""
-    if not given.lstrip().startswith(("{", "[")):
+def _input(source: str) -> dict[str, Any]:
+    text, fault = source, ""
+    if not source.lstrip().startswith(("{", "[")):
         try:
-            name, data = options.read_bytes(given, MAX_INPUT_BYTES)
+            name, data = options.read_bytes(source, MAX_INPUT_BYTES)
             text = "" if data is None else data.decode("utf-8-sig")
-            wrong = f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit" if data is None else ""
+            fault = f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit" if data is None else ""
         except UnicodeDecodeError as error:
-            wrong = f"{name} is not UTF-8: {error.reason} at byte {error.start}"
+            fault = f"{name} is not UTF-8: {error.reason} at byte {error.start}"
         except (CommonplaceError, ValueError) as error:
-            wrong = f"{given!r:.200} is neither a JSON object nor a file that can be read: {error.args[0]}"
-    if not wrong:
+            fault = f"{source!r:.200} is neither a JSON object nor a file that can be read: {error.args[0]}"
+    if not fault:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            wrong = f"it is not JSON: {fault_of(error)}"
+            fault = f"it is not JSON: {fault_of(error)}"
         else:
             if isinstance(value, dict):
                 return value
-            wrong = f"it must be a JSON object, not {type(value).__name__}"
-    raise click.BadParameter(wrong, param_hint="--input")
+            fault = f"it must be a JSON object, not {type(value).__name__}"
+    raise click.BadParameter(fault, param_hint="--input")

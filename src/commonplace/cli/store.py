@@ -64,34 +64,34 @@ def init(
     if invocation.store is None:
         project = directory.expanduser().absolute()
         invocation.store = str(project / STORE_NAME)
-        above = find_project(project.parent)
-        outer = above / STORE_NAME if above is not None and (above / STORE_NAME).is_dir() else None
+        ancestor = find_project(project.parent)
+        outer = ancestor / STORE_NAME if ancestor is not None and (ancestor / STORE_NAME).is_dir() else None
     loaded = invocation.settings()
     store = loaded.store.path
     address = address_of(store)
     if address is not None:
-        existed = not make_on_server(address, grant_to, partitions or 0)
+        already_existed = not make_on_server(address, grant_to, partitions or 0)
     elif grant_to or partitions:
         option = "--grant-to" if grant_to else "--partitions"
         raise UsageError(f"{option} is for a store in PostgreSQL", remedy="name one with --store postgresql://…")
     else:
-        existed = (directory_of(store) / DATABASE).is_file()
+        already_existed = (directory_of(store) / DATABASE).is_file()
     is_lost = anew and make_anew(directory_of(store))
     with invocation.open(loaded, create=True) as engine:
-        taken = engine.sync().added if is_lost else 0
+        imported = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
     if outer is not None:
         notify((f"from here downward this store is used, not {outer}",), invocation)
     hides = None if outer is None else str(outer)
-    value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
+    value = {"store": store, "created": not already_existed, "hides": hides, "moved": moved, "taken_in": imported}
     value |= {"granted_to": grant_to} if grant_to else {}
-    shown = [f"There is already a store at {store}; what it holds was left as it is."]
-    if not existed:
-        shown = [f"Created {store}", "Next: commonplace index build, or commonplace remember TEXT"]
-        shown[1:1] = [f"Imported {rows.counted(taken, 'memory', 'memories')} from its pages"] if taken else []
-    shown += [f"The role {grant_to} may read and write it."] if grant_to else []
-    shown += [f"Moved {rows.counted(moved, 'memory', 'memories')} here from your user store."] if moved else []
-    rows.emit(invocation, value, shown)
+    lines = [f"There is already a store at {store}; what it holds was left as it is."]
+    if not already_existed:
+        lines = [f"Created {store}", "Next: commonplace index build, or commonplace remember TEXT"]
+        lines[1:1] = [f"Imported {rows.counted(imported, 'memory', 'memories')} from its pages"] if imported else []
+    lines += [f"The role {grant_to} may read and write it."] if grant_to else []
+    lines += [f"Moved {rows.counted(moved, 'memory', 'memories')} here from your user store."] if moved else []
+    rows.emit(invocation, value, lines)
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
@@ -107,35 +107,35 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return 0
     if not texts:
         return 0
-    found = (
+    message = (
         f"your user store, {user_store()}, holds {rows.counted(len(texts), 'memory', 'memories')} not found from here"
     )
     if not is_agreed and not invocation.as_json and sys.stdin.isatty():
         for text in texts[:3]:
             say(f"  {harmless_line(text[:80])}", err=True)
-        is_agreed = click.confirm(f"{found[0].upper()}{found[1:]}. Move them here?", err=True)
+        is_agreed = click.confirm(f"{message[0].upper()}{message[1:]}. Move them here?", err=True)
     if not is_agreed:
-        notify((f"{found}; `commonplace init --move-memories` moves them here",), invocation)
+        notify((f"{message}; `commonplace init --move-memories` moves them here",), invocation)
         return 0
-    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as here:
-        return move_hidden_memories(here, loaded, progress)
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        return move_hidden_memories(engine, loaded, progress)
 
 
 def _imported(report: ImportReport, source: Path) -> rows.Rows:
-    sorts = {sort: getattr(report, sort) for sort in rows.STORED}
+    kinds = {kind: getattr(report, kind) for kind in rows.STORED}
     outcomes = {
-        name: rows.holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES
+        name: rows.holdings({kind: getattr(counts, name) for kind, counts in kinds.items()}) for name in _OUTCOMES
     }
-    done = "Would import" if report.is_dry_run else "Imported"
-    yield rows.Line(f"{done} {outcomes['added'] or 'nothing new'} from {source} ({report.format})", "bold")
+    verb = "Would import" if report.is_dry_run else "Imported"
+    yield rows.Line(f"{verb} {outcomes['added'] or 'nothing new'} from {source} ({report.format})", "bold")
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
             yield rows.Line(f"{words}: {outcomes[name]}", "", 1)
     # Either all conflicts were replaced, or all were skipped.
-    yield from rows.listed(report.conflicts, lambda each: rows.Line(each, "", 2), limit=rows.MAX_LISTED)
+    yield from rows.listed(report.conflicts, lambda conflict: rows.Line(conflict, "", 2), limit=rows.MAX_LISTED)
     if report.problems:
         yield rows.Line(f"{rows.counted(len(report.problems), 'problem')}:", "yellow", 1)
-        yield from rows.listed(report.problems, lambda each: rows.Line(str(each), "yellow", 2), limit=rows.MAX_LISTED)
+        yield from rows.listed(report.problems, lambda fault: rows.Line(str(fault), "yellow", 2), limit=rows.MAX_LISTED)
     yield from rows.listed(report.notices, rows.note, limit=rows.MAX_LISTED)
     if report.is_dry_run:
         yield rows.Line("Nothing was written.", "dim", 1)
@@ -150,7 +150,7 @@ for _command in (forget_namespace, gc):
     store.add_command(_command)
 
 
-@ask(store, is_long=True, fails=lambda found: not found["healthy"])
+@ask(store, is_long=True, fails=lambda answer: not answer["healthy"])
 @click.option("--no-mend", is_flag=True, help="Only examine and report; change nothing.")
 @click.option("--secrets", is_flag=True, help="Also replace stored secrets with placeholders.")
 def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> rows.Answer:
@@ -162,22 +162,22 @@ def doctor(engine: Engine, /, no_mend: bool, secrets: bool) -> rows.Answer:
 
     Example: commonplace doctor --secrets
     """
-    found, place = engine.doctor(mend=not no_mend, secrets=secrets), engine.settings.store.path
+    report, path = engine.doctor(mend=not no_mend, secrets=secrets), engine.settings.store.path
 
     def shown() -> rows.Rows:
-        yield f"Store: {place}"
-        for part in found.checked:
-            findings = [finding for finding in found.findings if finding.part == part]
+        yield f"Store: {path}"
+        for part in report.checked:
+            findings = [finding for finding in report.findings if finding.part == part]
             if not findings:
                 yield rows.Line(f"  {part}: ok", "green")
-            for each in findings:
-                fate = "repaired" if each.mended else f"not repaired: {each.remedy}"
-                yield rows.Line(f"  {part}: {each.problem} ({fate})", "yellow" if each.mended else "red")
-            # What is mended in the store may still be open elsewhere.
-            for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
+            for fault in findings:
+                fate = "repaired" if fault.mended else f"not repaired: {fault.remedy}"
+                yield rows.Line(f"  {part}: {fault.problem} ({fate})", "yellow" if fault.mended else "red")
+            # A secret mended in the store may still be exposed elsewhere.
+            for remedy in dict.fromkeys(fault.remedy for fault in findings if fault.mended and part == "secrets"):
                 yield rows.Line(f"  {part}: now {remedy}", "yellow")
 
-    return {"store": place, "healthy": found.is_healthy, **asdict(found)}, shown()
+    return {"store": path, "healthy": report.is_healthy, **asdict(report)}, shown()
 
 
 _file = click.argument("file", type=options.ANY_FILE)
@@ -196,7 +196,7 @@ def backup(engine: Engine, /, file: Path) -> rows.Answer:
     return report, [
         rows.Line(f"Backed up to {report.path} ({rows.size_text(report.size)})", "bold"),
         rows.Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1),
-        *(rows.Line(f"note: {each}", "yellow", 1) for each in report.notices),
+        *(rows.Line(f"note: {notice}", "yellow", 1) for notice in report.notices),
     ]
 
 
@@ -209,17 +209,17 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
 
     Example: commonplace restore ~/backups/billing.zip --replace
     """
-    place = Path(invocation.settings().store.path)
+    target = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
-        report = commonplace.restore(file, place, replace=replace, progress=progress)
+        report = commonplace.restore(file, target, replace=replace, progress=progress)
     pages = f", with {rows.counted(report.files, 'Markdown page')}" if report.files else ""
-    when = f"As it was on {rows.local_time(report.backed_up_at)}, change {report.change:,}{pages}"
-    shown = [
+    state = f"As it was on {rows.local_time(report.backed_up_at)}, change {report.change:,}{pages}"
+    lines = [
         rows.Line(f"Restored {report.directory} from {file}", "bold"),
-        rows.Line(f"{when}; the next search builds the index.", "dim", 1),
+        rows.Line(f"{state}; the next search builds the index.", "dim", 1),
         rows.Line(f"The store that was there is kept at {report.kept}" if report.kept else "", "", 1),
     ]
-    rows.emit(invocation, report, shown)
+    rows.emit(invocation, report, lines)
 
 
 @command(store, _file)
@@ -232,7 +232,7 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     Example: commonplace export memories.jsonl --kind memory
     """
     is_stream = str(file) == "-"
-    # On a terminal, bars would be drawn among the lines.
+    # Bars would be drawn among the exported lines on a terminal.
     bars = nullcontext() if is_stream else progress_bars(invocation)
     with bars as progress, invocation.open(progress=progress) as engine:
         report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
@@ -240,16 +240,16 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
         return
     has_old = report.versions > report.memories
     versions = f"{rows.counted(report.versions, 'version')} of the memories, " if has_old else ""
-    shown = [
+    lines = [
         rows.Line(f"Exported {rows.holdings(report) or 'nothing'} to {report.path}", "bold"),
         rows.Line(f"{versions}{rows.counted(report.lines + 1, 'line')}, {rows.size_text(report.size)}", "dim", 1),
         rows.Line(f"sha256 {report.sha256}", "dim", 1),
     ]
-    rows.emit(invocation, report, shown)
+    rows.emit(invocation, report, lines)
 
 
 class _Format(click.Option):
-    """An option whose help names all formats, which are loaded only for that help."""
+    """An option whose help names all formats; they are loaded only for the help."""
 
     def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - the name is click's
         from commonplace.exchange.read import FORMATS
@@ -310,30 +310,30 @@ def logs(engine: Engine, /, since: str | None) -> rows.Answer:
 
     Example: commonplace store logs --since yesterday
     """
-    found = engine.retrievals(since)
-    if found.first is None or found.last is None:
-        return found, "No search is logged."
-    first, last = rows.local_time(found.first), rows.local_time(found.last)
+    summary = engine.retrievals(since)
+    if summary.first is None or summary.last is None:
+        return summary, "No search is logged."
+    first, last = rows.local_time(summary.first), rows.local_time(summary.last)
 
     def shown() -> rows.Rows:
-        yield f"{rows.counted(found.searches, 'search', 'searches')} from {first} to {last}"
-        yield f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}"
-        for method, took in found.methods.items():
-            yield rows.Line(f"{method}: {took.searches:,}, p50 {took.p50_ms:.0f}ms, p95 {took.p95_ms:.0f}ms", "bold")
-            stages = ", ".join(f"{name} {ms:.1f}ms" for name, ms in took.stages.items())
+        yield f"{rows.counted(summary.searches, 'search', 'searches')} from {first} to {last}"
+        yield f"Found nothing: {summary.nothing:.0%}, degraded: {summary.degraded:.0%}"
+        for method, stats in summary.methods.items():
+            yield rows.Line(f"{method}: {stats.searches:,}, p50 {stats.p50_ms:.0f}ms, p95 {stats.p95_ms:.0f}ms", "bold")
+            stages = ", ".join(f"{name} {ms:.1f}ms" for name, ms in stats.stages.items())
             yield rows.Line(stages or "no stages", "dim", 1)
-        if found.agents:
-            yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
-        after = f"after {found.followed:.0%} of the searches that found something"
-        yield f"Then opened or touched: {rows.counted(found.uses, 'use')}, {after}"
+        if summary.agents:
+            yield "By agent: " + ", ".join(f"{name} {number:,}" for name, number in summary.agents.items())
+        after = f"after {summary.followed:.0%} of the searches that found something"
+        yield f"Then opened or touched: {rows.counted(summary.uses, 'use')}, {after}"
         yield from rows.listed(
-            found.most_found, lambda one: rows.Line(f"{one.searches:,}  {one.path}", level=1), "Found most often:"
+            summary.most_found, lambda item: rows.Line(f"{item.searches:,}  {item.path}", level=1), "Found most often:"
         )
 
-    return found, shown()
+    return summary, shown()
 
 
-@ask(store, options.golden("a miss exits with 1"), fails=lambda found: bool(found.failed))
+@ask(store, options.golden("a miss exits with 1"), fails=lambda report: bool(report.failed))
 def health(engine: Engine, /, golden: Path | None) -> rows.Answer:
     """Find duplicates, contradictions and stale memories.
 
@@ -341,10 +341,10 @@ def health(engine: Engine, /, golden: Path | None) -> rows.Answer:
 
     Example: commonplace health --golden golden.jsonl
     """
-    found = engine.health(golden)
-    said = (each for each in found.findings if each.kind != "contradiction")
-    texts = rows.memory_texts(engine, (id_ for each in said for id_ in each.ids))
-    return found, _health(found, texts)
+    report = engine.health(golden)
+    findings = (finding for finding in report.findings if finding.kind != "contradiction")
+    texts = rows.memory_texts(engine, (id_ for finding in findings for id_ in finding.ids))
+    return report, _health(report, texts)
 
 
 _HEADINGS: Final = {
@@ -355,20 +355,20 @@ _HEADINGS: Final = {
     "orphan": "Left alone",
     "junk": "Perhaps worth nothing",
 }
-"""What a kind of finding is called, in the order in which they are printed."""
+"""Headings of the kinds of findings, in the order in which they are printed."""
 
 
-def _health(found: Health, texts: Mapping[str, str]) -> rows.Rows:
-    archived = found.statuses.get("archived", 0)
+def _health(report: Health, texts: Mapping[str, str]) -> rows.Rows:
+    archived = report.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
-    yield rows.Line(f"{rows.counted(found.memories, 'memory', 'memories')}{apart}", "bold")
-    for name, counts in {"tiers": found.tiers, "status": found.statuses, "pending issues": found.pending}.items():
+    yield rows.Line(f"{rows.counted(report.memories, 'memory', 'memories')}{apart}", "bold")
+    for name, counts in {"tiers": report.tiers, "status": report.statuses, "pending issues": report.pending}.items():
         text = rows.counts_text(counts)
         yield rows.Line(f"{name}: {text}" if text else "", "", 1)
-    if most := max(found.retention.values(), default=0):
+    if peak := max(report.retention.values(), default=0):
         yield rows.Line("retention of what is active:", "", 1)
-        for end, number in found.retention.items():
-            yield rows.Line(f"      to {end} {number:>7,} {'█' * round(30 * number / most)}", "" if number else "dim")
+        for bound, number in report.retention.items():
+            yield rows.Line(f"      to {bound} {number:>7,} {'█' * round(30 * number / peak)}", "" if number else "dim")
 
     def shown(finding: Finding) -> rows.Rows:
         yield rows.Row(", ".join(finding.ids), (finding.why,))
@@ -376,15 +376,15 @@ def _health(found: Health, texts: Mapping[str, str]) -> rows.Rows:
         yield rows.Line(finding.command, "dim", 1)
 
     for kind, heading in _HEADINGS.items():
-        findings = [each for each in found.findings if each.kind == kind]
+        findings = [entry for entry in report.findings if entry.kind == kind]
         yield from rows.listed(findings, shown, f"\n{heading}: {len(findings):,}", "bold", limit=rows.MAX_LISTED)
-    if not found.findings:
+    if not report.findings:
         yield rows.Line("\nNothing to look at.", "green")
-    for answer in found.failed:
+    for answer in report.failed:
         missing = ", ".join(name for name in answer.relevant if name not in answer.found)
-        wrong = [f"does not find {missing}"] if missing else []
-        wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
-        yield rows.Line(f"golden query {answer.query!r} {' and '.join(wrong)}", "red", 1)
-    if found.golden and not found.failed:
-        queries = rows.counted(len(found.golden), "golden query", "golden queries")
+        faults = [f"does not find {missing}"] if missing else []
+        faults += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
+        yield rows.Line(f"golden query {answer.query!r} {' and '.join(faults)}", "red", 1)
+    if report.golden and not report.failed:
+        queries = rows.counted(len(report.golden), "golden query", "golden queries")
         yield rows.Line(f"{queries}: each finds its expected results", "green", 1)

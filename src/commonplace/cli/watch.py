@@ -1,4 +1,4 @@
-"""Follow a project's files, and repeat work, until the process is asked to stop."""
+"""Watch a project's files, and repeat work, until the process is asked to stop."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _log = logging.getLogger(__name__)
 
 
 class ProjectWatch:
-    """Watches the project of an engine in a thread; where another process does already, it takes over from that one."""
+    """Watches the project of an engine in a thread; if another process already does, it takes over when it ends."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._watch: Watch | None = None
         self._thread: threading.Thread | None = None
 
     def begin(self, engine: Engine) -> None:
-        """Start watching; without a project it only logs a warning."""
+        """Start watching; without a project, only log a warning."""
         if engine.project is None:
             _log.warning("nothing is watched: the store %s belongs to no project", engine.directory)
             return
@@ -47,9 +47,9 @@ class ProjectWatch:
         self._thread.start()
 
     def end(self) -> None:
-        """Stop watching; call it before the engine is closed."""
+        """Stop watching. Call it before the engine is closed."""
         self._stopped.set()
-        with self._turn:
+        with self._lock:
             if self._watch is not None:
                 self._watch.stop()
         if self._thread is not None:
@@ -59,7 +59,7 @@ class ProjectWatch:
         while not self._stopped.is_set():
             try:
                 with engine.index(engine.project or ".", watch=True) as watch:
-                    with self._turn:
+                    with self._lock:
                         self._watch = watch
                         if self._stopped.is_set():
                             return
@@ -80,21 +80,21 @@ class ProjectWatch:
 def repeat(
     work: Callable[[], object], every_s: float, wait: Callable[[float], bool], now: Callable[[], float] = time.monotonic
 ) -> None:
-    """Do the work now and then every `every_s` seconds, measured between starts; missed runs are skipped.
+    """Do the work at once, and again every `every_s` seconds, measured between starts; missed runs are skipped.
 
     Args:
-        wait: waits at most this many seconds, and returns whether to stop.
+        wait: waits at most the given number of seconds, and returns whether to stop.
     """
     while True:
-        begun = now()
+        started = now()
         work()
-        if wait(max(0.0, begun + every_s - now())):
+        if wait(max(0.0, started + every_s - now())):
             return
 
 
 @contextmanager
 def until_stopped() -> Iterator[Callable[[float], bool]]:
-    """Give a way to wait until SIGINT or SIGTERM comes, which end the wait and not the work that is under way."""
+    """Yield a function that waits for SIGINT or SIGTERM; the signals end the wait but not the work in progress."""
     stop = threading.Event()
     with _signals_to(lambda *_: stop.set()):
         yield stop.wait
@@ -102,45 +102,45 @@ def until_stopped() -> Iterator[Callable[[float], bool]]:
 
 @contextmanager
 def _signals_to(handler: Callable[..., Any]) -> Iterator[None]:
-    before = {each: signal.signal(each, handler) for each in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for each, former in before.items():
-            signal.signal(each, former)
+        for number, previous_handler in previous.items():
+            signal.signal(number, previous_handler)
 
 
 POLLING = "watchfiles is not installed: polling every few seconds. Install commonplace[watch] for instant updates."
 
 
 def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool, indexed: Callable[[], None]) -> None:
-    """Index a directory and print a line for each run, until SIGINT or SIGTERM comes.
+    """Index a directory and print a line for each run, until SIGINT or SIGTERM.
 
     Args:
-        indexed: called after the first run that succeeds.
+        indexed: called after the first successful run.
     """
     from commonplace.cli.app import report
     from commonplace.cli.index import print_reports
 
-    shown: list[Progress] = []
+    displays: list[Progress] = []
 
-    def progress(what: str, done: int, total: int) -> None:
-        for show in shown:
-            show(what, done, total)
+    def progress(stage: str, done: int, total: int) -> None:
+        for display in displays:
+            display(stage, done, total)
 
     with (
-        # SIGINT and SIGTERM leave the block at once, also out of a run: what it has written are whole files.
+        # SIGINT and SIGTERM leave the block at once, even during a run: it writes only whole files.
         suppress(KeyboardInterrupt),
         _signals_to(signal.default_int_handler),
-        # What has nothing to do all day leaves the work to processes that end.
+        # A process that mostly idles leaves heavy work to short-lived processes.
         invocation.open(loaded, create=True, progress=progress, low_memory=True) as engine,
         engine.index(place, watch=True, force=force) as runs,
     ):
-        # Bars are redrawn all the time, so they go when the first run is done.
+        # Bars are redrawn all the time, so they are removed after the first run.
         with progress_bars(invocation) as bars:
-            shown += [] if bars is None else [bars]
+            displays += [] if bars is None else [bars]
             first = next(runs, None)
-        shown.clear()
+        displays.clear()
         is_indexed = False
         for run in () if first is None else chain([first], runs):
             if run.error is not None:

@@ -1,6 +1,4 @@
-"""Consolidation: five background agents that archive stale memories, merge duplicates, promote and link; the ledger
-records each change.
-"""
+"""Consolidation: five background agents archive, merge, promote and link memories. The ledger records every change."""
 
 from commonplace.consolidation.base import ConsolidationAgent, PlannedAgent
 from commonplace.consolidation.cluster import ClusterDetector

@@ -18,27 +18,27 @@ from commonplace.types import Link, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, Issue, IssueSelection
 
 CONSOLIDATED_FROM: Final = "consolidated_from"
-"""The type of the links from a merged memory to those that it was made of."""
+"""Type of the links from a merged memory to its sources."""
 
 
 class SemanticMerge(PlannedAgent[MergeResult]):
-    """Merges what issues of the ledger name. An item is the id of an issue; nothing is merged that none names."""
+    """Merges the memories that a ledger issue names. An item is the id of an issue; without one nothing is merged."""
 
     name: ClassVar[Agent] = "merge"
     takes_issues: ClassVar[bool] = True
 
     def scan(self) -> list[str]:
-        """Return the open issues with the label `consolidation:merge`, the most cohesive group first, ties by age."""
+        """Return the ids of the open issues labelled `consolidation:merge`, most cohesive group first, ties by age."""
         label = f"{AGENT_LABEL}{self.name}"
-        found = self._runtime.issues.selected(IssueSelection(agents=(self.name,), statuses=("open",)))
-        # Ids of issues are random: what was filed at one moment is ordered by what it names.
-        found.sort(key=lambda each: (-(stated_share(each, "cohesion") or 0.0), each.created_at, each.memory_ids))
-        return [issue.id for issue in found if label in issue.labels]
+        issues = self._runtime.issues.selected(IssueSelection(agents=(self.name,), statuses=("open",)))
+        # Issue ids are random, so issues filed at the same moment are ordered by the memories that they name.
+        issues.sort(key=lambda filed: (-(stated_share(filed, "cohesion") or 0.0), filed.created_at, filed.memory_ids))
+        return [issue.id for issue in issues if label in issue.labels]
 
     def plan(self, item: str) -> Plan[MergeResult]:
-        """Return how the memories that an issue names become one."""
+        """Return the plan for merging the memories that an issue names."""
         issue, memories = self._named_by(item)
-        # What an issue says of memories that were changed since is worth nothing.
+        # The figures in an issue are void if one of its memories has changed since it was filed.
         is_stale = any(memory.created_at > issue.created_at for memory in memories)
         cohesion = None if is_stale else stated_share(issue, "cohesion")
         stated = None if is_stale else stated_share(issue, "confidence")
@@ -47,9 +47,9 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         merged = text_merge.merge(text_merge.sources_of(memories), self._runtime.likeness)
         confidence = text_merge.confidence_of(cohesion, len(memories), merged.conflicts)
         if stated is not None:
-            # What the issue says holds, whoever filed it, unless the texts contradict each other.
+            # The issue's confidence applies, whoever filed it, unless the texts contradict each other.
             confidence = min(stated, confidence) if merged.conflicts else stated
-        taken = 0  # so many ids of this merge are other memories'
+        taken = 0  # number of this merge's ids that other memories have
         while (
             self._runtime.store.memory(self._runtime.namespace, text_merge.merged_id(issue.memory_ids, taken))
             is not None
@@ -67,23 +67,23 @@ class SemanticMerge(PlannedAgent[MergeResult]):
             success=True,
         )
         trusts = [memory.record.trust for memory in memories]
-        settled = linked_pairs(self._runtime, issue.memory_ids, SETTLED, judged=True)
-        is_settled = any(pair <= set(issue.memory_ids) for pair in settled)
+        settled_pairs = linked_pairs(self._runtime, issue.memory_ids, SETTLED, judged=True)
+        is_settled = any(pair <= set(issue.memory_ids) for pair in settled_pairs)
         needs_a_person = bool(merged.conflicts) or is_settled or min(trusts) < MIN_TRUST_TO_PROMOTE <= max(trusts)
         is_done = not needs_a_person and self.confidence_config.decide(confidence) != "wait"
 
         def write() -> MemoryWrite:
-            # Relative dates in the words are meant as of the source that they came from.
+            # A relative date in the text is resolved as of its source's own time.
             return replace(self._runtime.write_of(owner, record), dates=text_merge.dates_of(memories))
 
-        # Made before the transaction, which nobody is to wait for while a model answers.
+        # Made before the transaction, so that nobody waits for it while a model answers.
         ready = write() if is_done else None
 
-        def apply(acts: ChangeRecorder) -> MergeResult:
-            acts.add(ready or write())
+        def apply(recorder: ChangeRecorder) -> MergeResult:
+            recorder.add(ready or write())
             for memory in memories:
-                acts.link(Link(id_, memory.owner.id, CONSOLIDATED_FROM, 1.0, acts.now))
-                acts.archive(memory)
+                recorder.link(Link(id_, memory.owner.id, CONSOLIDATED_FROM, 1.0, recorder.now))
+                recorder.archive(memory)
             return result
 
         return Plan(

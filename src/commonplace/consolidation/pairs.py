@@ -2,7 +2,7 @@
 
 Names and tags that very many memories share (hubs), such as the speakers of a conversation, are ignored.
 
-A pair is one number, a code: first · n + second, the first row before the second.
+A pair is encoded as one number, its code: first · n + second, where first < second are rows and n is their number.
 
 Clusters are single-linkage: the maximum spanning forest of the pairs decides them (Gower and Ross, "Minimum spanning
 trees and single linkage cluster analysis", 1969). A group above the size limit is split at its weakest links;
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from commonplace.ranking.arrays import within
 
 Calibrated = Callable[[NDArray[Any]], NDArray[Any]]
-"""Maps cosines to similarities, 0–1, and never a higher one to a lower similarity."""
+"""Monotonic function from cosines to similarities, 0–1."""
 Codes = NDArray[np.int64]
 Action = Literal["merge", "link", "ignore"]
 
 LINKED: Final = 0.40
-"""The least similarity that joins, and the least cohesion of a group whose members are linked."""
+"""Similarity from which two memories are linked, and cohesion from which the members of a group are."""
 MERGED: Final = 0.75
-"""The least cohesion of a group whose members are merged."""
+"""Cohesion from which the members of a group are merged."""
 MIN_GROUP: Final = 2
 MAX_GROUP: Final = 10
 
@@ -42,19 +42,19 @@ CLUSTER_IDS: Final = UUID("1f3b0f0a-2c0e-5d6b-8d53-6f0f5c1e7a94")
 
 _ROWS_AT_ONCE: Final = 2_048
 _MAX_PAIRS: Final = 4_000_000
-"""So many pairs are held before those go that decide nothing."""
+"""Number of pairs held before they are reduced to their spanning forest."""
 _BILLION: Final = 10**9
 _DECIMALS: Final = 6
-"""Of a cohesion: how sums are rounded differs between machines behind them."""
+"""Decimals of a cohesion; beyond them rounding differs between machines."""
 
 
 def cluster_id(members: Sequence[str]) -> str:
-    """Return the id of a group, the same in whatever order its members are given."""
+    """Return the id of a group, independent of the order of its members."""
     return str(uuid5(CLUSTER_IDS, json.dumps(sorted(members))))
 
 
 def size_factor(size: int) -> float:
-    """Return by how much the size of a group makes it surer or less sure."""
+    """Return the factor of a group's size in its confidence."""
     if size <= MIN_GROUP:
         return 0.8
     if size <= 5:
@@ -63,21 +63,21 @@ def size_factor(size: int) -> float:
 
 
 def action_of(cohesion: float) -> Action:
-    """Return what is to be done with a group."""
+    """Return the action for a group."""
     if cohesion >= MERGED:
         return "merge"
     return "link" if cohesion >= LINKED else "ignore"
 
 
 def similarities(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[list[float]]:
-    """Return the similarity of each to each, 0–1, of vectors of unit length, float32, shape (n, d)."""
+    """Return the pairwise similarities, 0–1, of vectors of unit length, float32, shape (n, d)."""
     cosines = np.clip(vectors @ vectors.T, -1, 1)
-    found: list[list[float]] = np.clip(calibrated(cosines), 0, 1).astype(np.float64).tolist()
-    return found
+    values: list[list[float]] = np.clip(calibrated(cosines), 0, 1).astype(np.float64).tolist()
+    return values
 
 
 def cohesion(similarities: Sequence[Sequence[float]]) -> float:
-    """Return the mean similarity of all pairs of two or more."""
+    """Return the mean similarity of all pairs, given the matrix of two or more items."""
     pairs = [row[other] for one, row in enumerate(similarities) for other in range(one + 1, len(row))]
     return round(min(1.0, fsum(pairs) / len(pairs)), _DECIMALS)
 
@@ -87,11 +87,11 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
     least = min_cosine(calibrated, LINKED)
     codes, cosines = np.empty(0, np.int64), np.empty(0, np.float32)
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        for more, their_cosines in _alike_tiles(vectors, top, least):
-            codes, cosines = np.concatenate([codes, more]), np.concatenate([cosines, their_cosines])
+        for tile_codes, tile_cosines in _alike_tiles(vectors, top, least):
+            codes, cosines = np.concatenate([codes, tile_codes]), np.concatenate([cosines, tile_cosines])
             if len(codes) > _MAX_PAIRS:
                 codes, cosines = strongest_forest(codes, cosines, len(vectors))
-    # What the forest, strongest pair first, joins without growing too large.
+    # Join the pairs of the forest, strongest first, unless the result would be too large.
     parts: dict[int, list[int]] = {}
     part_of: dict[int, int] = {}
     closed: set[int] = set()
@@ -102,7 +102,7 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
                 part_of[row], parts[row] = row, [row]
         one, other = sorted(part_of[row] for row in pair)
         if one in closed or other in closed or len(parts[one]) + len(parts[other]) > MAX_GROUP:
-            # Both sides stay as they are: whatever they would take in later is less like them than what had no room.
+            # Both groups are final: later pairs are weaker than the one for which there was no room.
             closed |= {one, other}
             continue
         for row in parts[other]:
@@ -112,10 +112,10 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
 
 
 def min_cosine(calibrated: Calibrated, similarity: float) -> float:
-    """Return the least cosine with at least that similarity, to nine decimals, above 1 where none has."""
+    """Return the least cosine with at least that similarity, to nine decimals; 2 if there is none."""
     cosines = range(-_BILLION, _BILLION + 1)
-    place = bisect_left(cosines, True, key=lambda each: bool(calibrated(np.array([each / _BILLION]))[0] >= similarity))
-    return cosines[place] / _BILLION if place < len(cosines) else 2.0
+    index = bisect_left(cosines, True, key=lambda step: bool(calibrated(np.array([step / _BILLION]))[0] >= similarity))
+    return cosines[index] / _BILLION if index < len(cosines) else 2.0
 
 
 def strongest_forest(codes: Codes, cosines: NDArray[np.float32], count: int) -> tuple[Codes, NDArray[np.float32]]:
@@ -124,21 +124,21 @@ def strongest_forest(codes: Codes, cosines: NDArray[np.float32], count: int) -> 
     first, second = np.divmod(codes[order], max(count, 1))
     tree = np.arange(count)
     ranks = np.arange(len(order))
-    taken = [np.empty(0, np.int64)]
+    chosen_ranks = [np.empty(0, np.int64)]
     while len(ranks):
         best = np.full(count, len(order))
         np.minimum.at(best, tree[first[ranks]], ranks)
         np.minimum.at(best, tree[second[ranks]], ranks)
         chosen = np.unique(best[best < len(order)])
-        taken.append(chosen)
+        chosen_ranks.append(chosen)
         tree = _joined(tree, tree[first[chosen]], tree[second[chosen]])
         ranks = ranks[tree[first[ranks]] != tree[second[ranks]]]
-    kept = order[np.sort(np.concatenate(taken))]
-    return codes[kept], cosines[kept]
+    rows = order[np.sort(np.concatenate(chosen_ranks))]
+    return codes[rows], cosines[rows]
 
 
 def _joined(tree: Codes, ones: Codes, others: Codes) -> Codes:
-    """Return the number of each row's tree, where trees were joined: the least of them."""
+    """Return the number of each row's tree after joining trees; a joined tree takes the least of their numbers."""
     parent = np.arange(len(tree))
     while True:
         lower = np.minimum(parent[ones], parent[others])
@@ -151,28 +151,28 @@ def _joined(tree: Codes, ones: Codes, others: Codes) -> Codes:
 
 
 def _alike_tiles(
-    vectors: NDArray[np.float32], top: int, least: float, most: int | None = None
+    vectors: NDArray[np.float32], top: int, least: float, max_per_row: int | None = None
 ) -> Iterator[tuple[Codes, NDArray[np.float32]]]:
-    """Yield the pairs that begin with some rows, from `top` on, and have that cosine, with it: a tile at a time.
+    """Yield the pairs whose first row is in the block from `top` and whose cosine is at least `least`, tile by tile.
 
     Args:
-        most: of one row in one tile, where much is alike.
+        most: number of pairs of a row to which a tile with very many pairs is limited.
     """
     for left in range(top, len(vectors), _ROWS_AT_ONCE):
         tile = vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
         if left == top:
             tile[np.tri(len(tile), dtype=np.bool_)] = -2.0
-        places = np.flatnonzero(tile >= least)
-        if most is not None and len(places) > most * sum(tile.shape):
-            is_alike = tile >= np.maximum(np.partition(tile, -most, axis=1)[:, -most, None], least)
-            # Much may be exactly the same, and it is all the same which of it is taken.
-            places = np.flatnonzero(is_alike & (np.cumsum(is_alike, axis=1, dtype=np.int16) <= most))
-        first, second = np.divmod(places, tile.shape[1])
-        yield (first + top) * len(vectors) + second + left, tile.ravel()[places]
+        positions = np.flatnonzero(tile >= least)
+        if max_per_row is not None and len(positions) > max_per_row * sum(tile.shape):
+            is_alike = tile >= np.maximum(np.partition(tile, -max_per_row, axis=1)[:, -max_per_row, None], least)
+            # Many cosines may be equal, and it does not matter which of them are chosen.
+            positions = np.flatnonzero(is_alike & (np.cumsum(is_alike, axis=1, dtype=np.int16) <= max_per_row))
+        first, second = np.divmod(positions, tile.shape[1])
+        yield (first + top) * len(vectors) + second + left, tile.ravel()[positions]
 
 
 MIN_CONFIDENCE: Final = 0.3
-"""Below it nothing is written."""
+"""Confidence below which no link is written."""
 NAMES_WEIGHT: Final = 0.6
 NAMES_ENOUGH: Final = 3
 TAGS_WEIGHT: Final = 0.4
@@ -182,25 +182,25 @@ LIKENESS_WEIGHT: Final = 0.9
 MIN_HUB_SIZE: Final = 20
 MAX_PER_NAME: Final = 200
 HUB_SHARE: Final = 0.01
-"""What more than a hundredth share is a hub, if that is more than 20; what more than 200 share always is."""
+"""Share of the rows above which a word is a hub if more than 20 rows have it; a word of more than 200 always is."""
 
 MAX_PER_ROW: Final = 5
-"""So many pairs of one row are returned, the surest: else all of a topic would be linked with all of it."""
+"""Maximum number of pairs returned for one row, the surest ones; without it all of a topic would be linked."""
 MAX_PAIRS: Final = 1_000
-"""So many pairs are returned in all."""
+"""Maximum number of pairs returned in all."""
 _MAX_HELD: Final = 1_000_000
-"""The surest so many candidates are held; what is dropped has its turn in a later scan."""
+"""Number of candidates held, the surest ones; a dropped one has its turn in a later scan."""
 _ROWS_WEIGHED: Final = 256
-"""At a time: each of their names is shared by 200 rows at most, so that their pairs take some megabytes."""
+"""Number of rows weighed at a time; at most 200 rows share a name, so their pairs take a few megabytes."""
 _MAX_SIMILAR: Final = 10
-"""Of one row in one tile, where much is alike."""
+"""Number of similar pairs of a row to which a tile with very many of them is limited."""
 
 _UNSURE: Final = 1.0
-"""The rank of pairs that are not sure enough; others have their confidence, negative."""
+"""Rank of pairs below `MIN_CONFIDENCE`; the rank of any other pair is its negative confidence."""
 
 
 class Waiting(NamedTuple):
-    """What waits for somebody: how many pairs of each row, and how sure a pair has to be not to wait."""
+    """Pairs that wait for approval: their number by row, and the confidence `below` which a pair waits."""
 
     pairs: Mapping[int, int] = MappingProxyType({})
     below: float = 1.0
@@ -210,36 +210,36 @@ _NOTHING_WAITS: Final = Waiting()
 
 
 def confidence(names: Any, tags: Any, similarity: Any) -> Any:
-    """Return how sure it is that pairs are related, 0–1, for single numbers or arrays of them.
+    """Return the confidence, 0–1, that pairs are related, for single numbers or arrays.
 
     Args:
-        names, tags: how many they share.
+        names, tags: numbers of shared names and tags.
     """
     words = NAMES_WEIGHT * np.minimum(1.0, names / NAMES_ENOUGH) + TAGS_WEIGHT * np.minimum(1.0, tags / TAGS_ENOUGH)
     return np.minimum(1.0, np.maximum(words, LIKENESS_WEIGHT * similarity))
 
 
 def strength(names: tuple[Collection[str], Collection[str]], tags: tuple[Collection[str], Collection[str]]) -> float:
-    """Return how strongly two are linked, 0–1, by the names and the tags of both."""
+    """Return the strength of a link, 0–1, from the names and the tags of both memories."""
     return 0.7 * jaccard(*names) + 0.3 * jaccard(*tags)
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:
-    """Return the share of what two have in common among what either has; 0 where neither has anything."""
+    """Return the Jaccard index of two collections; 0 if both are empty."""
     either = len(set(one) | set(other))
     return len(set(one) & set(other)) / either if either else 0.0
 
 
 def counts_likeness(are_turns: bool, names: int, tags: int) -> bool:
-    """Return whether it counts that two are alike: of two turns of conversations only where they share a name or a tag.
+    """Return whether the similarity of a pair counts; that of two turns does only if they share a name or a tag.
 
-    Small talk is alike ("Thanks, I will!") and has nothing to do with each other.
+    Unrelated small talk is similar ("Thanks, I will!").
     """
     return not are_turns or names + tags > 0
 
 
 def hubs(rows: Sequence[Collection[str]]) -> frozenset[str]:
-    """Return what so many rows share that it says nothing."""
+    """Return the hubs: words that too many rows share to carry information."""
     most = min(MAX_PER_NAME, max(MIN_HUB_SIZE, int(len(rows) * HUB_SHARE)))
     counts = Counter(word for words in rows for word in set(words))
     return frozenset(word for word, count in counts.items() if count > most)
@@ -255,19 +255,19 @@ def pairs(
     doubles: Sequence[Collection[str]] = (),
     waiting: Waiting = _NOTHING_WAITS,
 ) -> list[tuple[int, int]]:
-    """Return the pairs of rows that share a name or are alike by 0.40, the first row before the second.
+    """Return the pairs of rows that share a name or have a similarity of 0.40 or more, first row before second.
 
-    The surest come first, ties by rows, at most 5 with one row and 1,000 in all. Those less sure than 0.3 come last,
+    The surest come first, ties by rows, at most 5 per row and 1,000 in all. Pairs with confidence below 0.3 come last,
     by rows.
 
     Args:
-        names, tags: of each row, without hubs.
+        names, tags: those of each row, without hubs.
         vectors: of unit length, float32, shape (n, d).
-        known: pairs that are left out, the first row before the second.
+        known: pairs to leave out, first row before second.
         turns: rows that are turns of conversations; see `counts_likeness`.
-        doubles: of each row, a key for a name that is a part of another of its names: who shares that shares one
-            name less.
-        waiting: what was found before; it counts among the 5 with one row, but takes no place from what will not wait.
+        doubles: for each row, keys of names that are part of another of its names; each key that two rows share
+            reduces their number of shared names by one.
+        waiting: pairs that wait already; they count towards the 5 per row of pairs that would wait too.
     """
     count = len(names)
     by_names, by_tags, by_doubles = Sharing(names), Sharing(tags), Sharing(doubles or [()] * count)
@@ -278,77 +278,77 @@ def pairs(
     def weighed(
         begin: int, end: int, alike: Codes, similarity: NDArray[np.float32]
     ) -> tuple[Codes, NDArray[np.float64]]:
-        """Return the candidates whose first row is one of these, and their ranks: the surest has the lowest.
+        """Return the candidates whose first row is from `begin` up to, not including, `end`, and their ranks.
 
         Args:
-            alike: pairs that are alike enough to count, ascending, and their similarities.
+            alike, similarity: codes of the pairs that are similar enough to count, ascending, and their similarities.
         """
         by_name, in_names = by_names.between(begin, end)
         in_names = in_names - looked_up(by_name, *by_doubles.between(begin, end))
-        here = slice(*np.searchsorted(alike, [begin * count, end * count]))
-        codes = np.union1d(by_name, alike[here])
+        span = slice(*np.searchsorted(alike, [begin * count, end * count]))
+        codes = np.union1d(by_name, alike[span])
         codes = codes[~within(codes, left_out)]
-        named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, *by_tags.between(begin, end))
-        likeness = looked_up(codes, alike[here], similarity[here])
-        likeness[is_turn[codes // count] & is_turn[codes % count] & (named + tagged == 0)] = 0.0
-        # Rounded, so that what is equally sure is a tie on every machine.
-        sure = np.round(confidence(named, tagged, likeness), 9)
+        name_counts, tag_counts = looked_up(codes, by_name, in_names), looked_up(codes, *by_tags.between(begin, end))
+        likeness = looked_up(codes, alike[span], similarity[span])
+        likeness[is_turn[codes // count] & is_turn[codes % count] & (name_counts + tag_counts == 0)] = 0.0
+        # Rounded, so that equal confidences are ties on every machine.
+        sure = np.round(confidence(name_counts, tag_counts, likeness), 9)
         ranks = np.where(sure < MIN_CONFIDENCE, _UNSURE, -sure)
-        is_candidate = (named > 0) | (likeness >= LINKED)
+        is_candidate = (name_counts > 0) | (likeness >= LINKED)
         return codes[is_candidate], ranks[is_candidate]
 
     least = min_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
     codes, ranks = np.zeros(0, np.int64), np.zeros(0)
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        tiles = [np.concatenate(each) for each in zip(*_alike_tiles(vectors, top, least, _MAX_SIMILAR), strict=True)]
+        tiles = [np.concatenate(part) for part in zip(*_alike_tiles(vectors, top, least, _MAX_SIMILAR), strict=True)]
         order = np.argsort(tiles[0])
         alike, similarity = tiles[0][order], calibrated(tiles[1][order])
         end = min(top + _ROWS_AT_ONCE, count)
         for begin in range(top, end, _ROWS_WEIGHED):
-            more, their_ranks = weighed(begin, min(begin + _ROWS_WEIGHED, end), alike, similarity)
-            codes, ranks = np.concatenate([codes, more]), np.concatenate([ranks, their_ranks])
+            new_codes, new_ranks = weighed(begin, min(begin + _ROWS_WEIGHED, end), alike, similarity)
+            codes, ranks = np.concatenate([codes, new_codes]), np.concatenate([ranks, new_ranks])
             if len(codes) > 2 * _MAX_HELD:
-                kept = np.lexsort((codes, ranks))[:_MAX_HELD]
-                codes, ranks = codes[kept], ranks[kept]
+                best = np.lexsort((codes, ranks))[:_MAX_HELD]
+                codes, ranks = codes[best], ranks[best]
     return _surest(codes, ranks, count, waiting)
 
 
 def _surest(codes: Codes, ranks: NDArray[np.float64], count: int, waiting: Waiting) -> list[tuple[int, int]]:
-    """Return the candidates of the lowest ranks, but not too many of one row, nor in all."""
+    """Return the candidates of the lowest ranks, limited to `MAX_PER_ROW` per row and `MAX_PAIRS` in all."""
     order = np.lexsort((codes, ranks))
-    taken, found, are_acted_on = Counter[int](), list[tuple[int, int]](), True
+    per_row, result, are_acted_on = Counter[int](), list[tuple[int, int]](), True
     for code, rank in zip(codes[order].tolist(), ranks[order].tolist(), strict=True):
         if are_acted_on and rank > -max(waiting.below, MIN_CONFIDENCE):
-            taken.update(waiting.pairs)
+            per_row.update(waiting.pairs)
             are_acted_on = False
         one, other = divmod(code, count)
-        if taken[one] < MAX_PER_ROW and taken[other] < MAX_PER_ROW:
-            found.append((one, other))
-            taken.update((one, other))
-            if len(found) == MAX_PAIRS:
+        if per_row[one] < MAX_PER_ROW and per_row[other] < MAX_PER_ROW:
+            result.append((one, other))
+            per_row.update((one, other))
+            if len(result) == MAX_PAIRS:
                 break
-    return found
+    return result
 
 
 class Sharing:
-    """Which pairs of rows share a word.
+    """Index of the pairs of rows that share words.
 
     Args:
-        words: of each row.
+        words: the words of each row.
     """
 
     def __init__(self, words: Sequence[Collection[str]]) -> None:
-        self._words = [set(some) for some in words]
+        self._words = [set(row_words) for row_words in words]
         rows: dict[str, list[int]] = defaultdict(list)
-        for row, some in enumerate(self._words):
-            for word in some:
+        for row, row_words in enumerate(self._words):
+            for word in row_words:
                 rows[word].append(row)
-        self._rows = {word: np.array(some) for word, some in rows.items() if len(some) > 1}
+        self._rows = {word: np.array(sharing) for word, sharing in rows.items() if len(sharing) > 1}
 
     def between(self, begin: int, end: int) -> tuple[Codes, Codes]:
-        """Return the pairs whose first row is from `begin` up to, not including, `end`, and how many words each shares.
+        """Return the pairs whose first row is from `begin` up to, not including, `end`, and their shared word counts.
 
-        The pairs ascend.
+        The pairs are in ascending order.
         """
         codes = [np.zeros(0, np.int64)]
         for row in range(begin, end):
@@ -359,8 +359,8 @@ class Sharing:
 
 
 def looked_up(codes: Codes, known: Codes, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each code among the known ones, which ascend; 0 where it is not among them."""
+    """Return the value of each code, 0 for a code that is not in `known`, which is ascending."""
     if not len(known):
         return np.zeros(len(codes), values.dtype)
-    place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    return np.where(known[place] == codes, values[place], 0)
+    position = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+    return np.where(known[position] == codes, values[position], 0)

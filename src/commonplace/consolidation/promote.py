@@ -1,4 +1,4 @@
-"""The promotion agent: write memories that are used often to the vault and keep them in long-term memory."""
+"""The promotion agent: write often-used memories to the vault and move them to the long-term tier."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from commonplace.types import MemoryRecord, StoredMemory
 from commonplace.types.ledger import Agent
 
 SCORE: Final = 0.65
-"""Retention, before it is clamped to 1, that is worth keeping for good …"""
+"""Retention, before clamping to 1, from which a memory of `MIN_AGE_S` and `MIN_USES` meets `score_threshold`."""
 MIN_AGE_S: Final = DAY_S
 MIN_USES: Final = 2
-"""… in a memory that is as old, and was used so often: every fresh one has it otherwise."""
+"""Fewest uses, besides the age `MIN_AGE_S`, for `score_threshold`: every fresh memory has the retention for it."""
 USES: Final = 5
 USES_WITHIN_S: Final = 14 * DAY_S
-"""So many uses, so soon after its creation, are worth it too."""
+"""Time since its creation within which a memory must have `USES` uses to meet `use_count_threshold`."""
 REVIEWS: Final = 3
 REVIEWED: Final = "review_count_threshold"
 STRENGTH: Final = 1.5
-"""By which fading memories are proposed; enough where somebody takes the proposal up."""
+"""Strength that suffices to promote a memory that meets no criterion but has been proposed, as fading ones are."""
 
 SURE: Final = 0.95
 LESS_SURE: Final = 0.8
-"""Confidence where two criteria or more are met, and where one is."""
+"""Confidence if two or more criteria are met (`SURE`), and if fewer are (`LESS_SURE`)."""
 
 
 class LTMPromoter(PlannedAgent[PromotionResult]):
-    """Moves memories into the vault that were used or reviewed often, or are still present after a day.
+    """Promotes memories that were used or reviewed often, or whose retention is still high after a day.
 
-    What is promoted has the status `promoted` and the tier `long`, which does not fade, and is found as before. What is
-    trusted less than 0.5 is never promoted.
+    A promoted memory has the status `promoted` and the tier `long`, which does not fade; searches find it as before.
+    Memories with trust below 0.5 are never promoted.
     """
 
     name: ClassVar[Agent] = "promote"
 
     def scan(self) -> list[str]:
-        """Return the ids of the active memories that meet a criterion, those that meet most first, then by score."""
+        """Return the ids of the active memories that meet a criterion: most criteria first, then highest retention."""
         now = self._runtime.now()
         with self._runtime.store.snapshot():
             busy = self._runtime.issues.named(self.name, ("in_progress", "blocked"))
-            found = [
+            candidates = [
                 (-len(met), -self._runtime.retention.raw(memory.record, now), memory.owner.id)
                 for memory in self._runtime.memories()
                 if memory.owner.id not in busy and (met := self.criteria(memory.record, now))
             ]
-        return [id_ for *_, id_ in sorted(found)]
+        return [id_ for *_, id_ in sorted(candidates)]
 
     def plan(self, item: str) -> Plan[PromotionResult]:
-        """Return how a memory is promoted."""
+        """Return the plan for promoting a memory."""
         memory, now = self._active(item), self._runtime.now()
         record = memory.record
         if record.trust < MIN_TRUST_TO_PROMOTE:
@@ -75,16 +75,16 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         path = vault.path_of(self._note(memory, met)) if vault else ""
         result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
 
-        def promote(acts: ChangeRecorder) -> PromotionResult:
-            # The note first: without its memory promoted it is found again by the memory's id, and used.
+        def promote(recorder: ChangeRecorder) -> PromotionResult:
+            # The note is written first: if the promotion fails, the next one finds it by the memory's id and uses it.
             path, sha256 = vault.write(self._note(memory, met)) if vault else ("", "")
-            kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=path)
-            acts.revise(memory, kept)
+            promoted = replace(record, status="promoted", tier="long", promoted_at=recorder.now, vault_path=path)
+            recorder.revise(memory, promoted)
             if path:
-                acts.page(item, path, sha256)
+                recorder.page(item, path, sha256)
             return result.model_copy(update={"vault_path": path})
 
-        # What was said in a conversation is used again and again as soon as one asks about it.
+        # Turns wait for a person: they gather many uses as soon as somebody asks about the conversation.
         waits = bool(memory.owner.session) and REVIEWED not in met
         score = self._runtime.retention.raw(record, now)
         return Plan(
@@ -106,10 +106,10 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         )
 
     def criteria(self, record: MemoryRecord, now: float) -> tuple[str, ...]:
-        """Return the criteria that an active memory meets, none where it is not trusted."""
+        """Return the criteria that an active memory meets, none if its trust is too low."""
         if record.trust < MIN_TRUST_TO_PROMOTE:
             return ()
-        # How many uses were surely soon enough after the creation: where the last one was, all were.
+        # Count the uses known to be early enough: if the last one is, all are; else those whose time is stored.
         end = record.born_at + USES_WITHIN_S
         uses = record.use_count if record.last_used <= end else sum(use <= end for use in record.uses)
         is_settled = now - record.born_at >= MIN_AGE_S and record.use_count >= MIN_USES
@@ -121,7 +121,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         return tuple(name for name, is_met in met.items() if is_met)
 
     def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
-        """Return the note of a memory, without secrets that an older release may have kept."""
+        """Return the note of a memory, redacted, as an older release may have stored secrets in it."""
         record = memory.record
         content = redact(record.content).text
         entities = tuple(dict.fromkeys(redact(name).text for name in record.entities or names_in(content)))

@@ -26,8 +26,8 @@ RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
 _MAX_LISTED: Final = 5
 
 
-class _Seen:
-    """What the memories name, and which names and tags say nothing: hubs, and in turns whoever speaks."""
+class _Labels:
+    """The names and tags of memories, without those that carry no information: hubs, and in turns the speakers."""
 
     def __init__(self, runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> None:
         self._names = Names(runtime.store, runtime.namespace)
@@ -44,63 +44,63 @@ class _Seen:
 
 
 class RelationshipDiscovery(PlannedAgent[RelationResult]):
-    """Links pairs of active memories that share names, or that are alike by 0.40, and that no link joins yet.
+    """Links pairs of active memories that share names or have a similarity of 0.40 or more, and are not linked yet.
 
-    An item is `idA:idB`, sorted; a JSON array of the two ids where one of them holds a colon. Names and tags that more
-    than a hundredth of the memories share, and more than 20, count as if they were not there.
+    An item is `idA:idB`, sorted, or a JSON array of the two ids if one of them contains a colon. Names and tags shared
+    by more than 1 % of the memories, and by more than 20, are ignored, as are those that more than 200 share.
     """
 
     name: ClassVar[Agent] = "relations"
 
-    _seen: _Seen | None = None
+    _labels: _Labels | None = None
 
     def scan(self) -> list[str]:
-        """Return the pairs that may be related, the surest first, ties by id.
+        """Return the pairs that may be related, highest confidence first, ties by id.
 
-        At most 5 with one memory and 1,000 in all: what is left comes in a later run. Proposals that wait count among
-        the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.
+        At most 5 pairs per memory and 1,000 in all; the others come in a later run. Waiting proposals count towards the
+        5 of pairs that would wait too. Pairs with confidence below 0.3 come last; nothing is written for them.
         """
         store, namespace = self._runtime.store, self._runtime.namespace
         with store.snapshot():
             memories = self._runtime.memories()
-            seen = self._seen = _Seen(self._runtime, memories)
+            labels = self._labels = _Labels(self._runtime, memories)
             vectors = vectors_of(self._runtime, memories)
-            # The pairs that are linked, derived from each other, or named together by an unfinished issue.
-            apart = {(link.source, link.target) for link in store.links(namespace) if _joins(link)}
-            apart |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
+            # Exclude pairs that are linked, derived from each other, or named together by an unfinished issue.
+            related = {(link.source, link.target) for link in store.links(namespace) if _joins(link)}
+            related |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
             for issue in self._unfinished("relations", "merge", "cluster"):
-                apart |= set(combinations(issue.memory_ids, 2))
+                related |= set(combinations(issue.memory_ids, 2))
             waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue.memory_ids)
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
-        places = [sorted((rows[one], rows[other])) for one, other in apart if one in rows and other in rows]
-        known = {(first, second) for first, second in places}
-        waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
-        named = [seen.named(memory) for memory in memories]
-        found = pairs.pairs(
-            [each.keys() for each in named],
-            [seen.tags(memory) for memory in memories],
+        row_pairs = [sorted((rows[one], rows[other])) for one, other in related if one in rows and other in rows]
+        excluded = {(first, second) for first, second in row_pairs}
+        waiting_rows = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
+        named = [labels.named(memory) for memory in memories]
+        candidates = pairs.pairs(
+            [names.keys() for names in named],
+            [labels.tags(memory) for memory in memories],
             vectors,
             self._runtime.calibrated,
-            known,
+            excluded,
             [row for row, memory in enumerate(memories) if memory.owner.session],
-            [_doubles(each) for each in named],
-            pairs.Waiting(waits, self.confidence_config.log_threshold),
+            [_partial_names(names) for names in named],
+            pairs.Waiting(waiting_rows, self.confidence_config.log_threshold),
         )
-        return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
+        return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in candidates]
 
     def plan(self, item: str) -> Plan[RelationResult]:
-        """Return how two memories are linked."""
+        """Return the plan for linking two memories."""
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])
         if any({link.source, link.target} == {*ids} and _joins(link) for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
-        seen = self._seen = self._seen or _Seen(self._runtime, self._runtime.memories())
-        named = seen.named(first), seen.named(second)
-        tags = seen.tags(first), seen.tags(second)
+        labels = self._labels = self._labels or _Labels(self._runtime, self._runtime.memories())
+        named = labels.named(first), labels.named(second)
+        tags = labels.tags(first), labels.tags(second)
         vectors = vectors_of(self._runtime, [first, second])
         similarity = float(self._runtime.calibrated(vectors[:1] @ vectors[1])[0])
-        names = _whole(named[0][form] for form in named[0].keys() & named[1].keys())
+        names = _whole_names(named[0][form] for form in named[0].keys() & named[1].keys())
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
         in_tags = sorted(tags[0] & tags[1])
@@ -124,11 +124,11 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             confidence=confidence,
         )
 
-        def link(acts: ChangeRecorder) -> RelationResult:
-            if any({each.source, each.target} == {*ids} and _joins(each) for each in acts.change.links(ids[:1])):
+        def link(recorder: ChangeRecorder) -> RelationResult:
+            if any({edge.source, edge.target} == {*ids} and _joins(edge) for edge in recorder.change.links(ids[:1])):
                 raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
-            # The formula gives 0 to two that share neither names nor tags: these are linked because they are alike.
-            acts.link(Link(ids[0], ids[1], RELATED, strength or similarity, acts.now))
+            # The formula gives 0 if two memories share neither names nor tags; these are linked for their similarity.
+            recorder.link(Link(ids[0], ids[1], RELATED, strength or similarity, recorder.now))
             return result
 
         return Plan(
@@ -156,19 +156,19 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
 
 
 def _joins(link: Link) -> bool:
-    """Return whether two memories need no other link; a question that a rule asks says nothing of how they relate."""
+    """Return whether a link makes another one needless; a rule's link does so only if it is a supersession."""
     return link.origin != RULE or link.type == SUPERSEDES
 
 
 def item_of_pair(one: str, other: str) -> str:
-    """Return the item that two memories are, in whatever order they are given."""
+    """Return the item for two memories, the same in either order."""
     ids = sorted((one, other))
     is_plain = ":" not in "".join(ids) and not ids[0].startswith("[")
     return ":".join(ids) if is_plain else json.dumps(ids)
 
 
 def pair_of(item: str) -> tuple[str, str]:
-    """Return the ids that an item names, sorted; refuse what does not name two."""
+    """Return the two ids that an item names, sorted; raise a `UsageError` unless there are two different ones."""
     ids = listed_ids(item) or item.split(":")
     if len(ids) != 2 or not all(isinstance(id_, str) and id_ for id_ in ids) or ids[0] == ids[1]:
         raise UsageError(
@@ -179,24 +179,24 @@ def pair_of(item: str) -> tuple[str, str]:
 
 
 def relation_id(one: str, other: str) -> str:
-    """Return the id of the relation of two memories, the same in whatever order they are given."""
+    """Return the id of the relation between two memories, the same in either order."""
     name = "\n".join(f"{len(id_)}:{id_}" for id_ in sorted((one, other)))
     return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
 
 
-def _whole(names: Iterable[str]) -> list[str]:
-    """Return names, sorted, without those that are a part of another: `Terraform` in `Terraform state` is no second."""
-    known = sorted(names)
-    return [name for name in known if not any(_is_part(name, other) for other in known)]
+def _whole_names(names: Iterable[str]) -> list[str]:
+    """Return names, sorted, without those that are part of another, as `Terraform` is of `Terraform state`."""
+    ordered = sorted(names)
+    return [name for name in ordered if not any(_is_part(name, other) for other in ordered)]
 
 
-def _doubles(named: Named) -> set[str]:
-    """Return a key for each name that is a part of another one here: of several the first, which is near enough."""
-    found = set()
+def _partial_names(named: Named) -> set[str]:
+    """Return a key for each name that is part of another: the name and the first of these others, sorted by form."""
+    doubles = set()
     for form, name in named.items():
         wholes = [other for other, whole in named.items() if _is_part(name, whole)]
-        found |= {f"{form}\n{min(wholes)}"} if wholes else set()
-    return found
+        doubles |= {f"{form}\n{min(wholes)}"} if wholes else set()
+    return doubles
 
 
 def _is_part(name: str, whole: str) -> bool:
@@ -208,10 +208,10 @@ def _tags(memory: StoredMemory) -> set[str]:
 
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
-    said = []
-    for what, words in (("both name", names), ("both are tagged", tags)):
-        more = len(words) - _MAX_LISTED
+    reasons = []
+    for label, words in (("both name", names), ("both are tagged", tags)):
+        hidden = len(words) - _MAX_LISTED
         if words:
-            said.append(f"{what} {', '.join(words[:_MAX_LISTED])}" + (f" and {more} more" if more > 0 else ""))
-    shared = f"{'; '.join([*said, 'their texts are similar'])} by {similarity:.2f}."
+            reasons.append(f"{label} {', '.join(words[:_MAX_LISTED])}" + (f" and {hidden} more" if hidden > 0 else ""))
+    shared = f"{'; '.join([*reasons, 'their texts are similar'])} by {similarity:.2f}."
     return shared[0].upper() + shared[1:]

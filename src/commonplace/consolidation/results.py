@@ -1,6 +1,6 @@
-"""Results of the agents, as the contract has them: an instance is valid exactly when the contract's schema accepts it.
+"""Results of the agents in the contract's form: an instance is valid exactly when the contract's schema accepts it.
 
-The format `uuid` is an annotation, as in JSON Schema by default: ids given by callers are kept verbatim and need not be
+The format `uuid` is only an annotation, as in JSON Schema by default: callers' ids are kept verbatim and need not be
 UUIDs.
 """
 
@@ -17,20 +17,20 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Result(BaseModel):
-    """What one item came to.
+    """The result of one item.
 
     Attributes:
-        beads_issue_id: the issue of the ledger about it, None where there is none.
+        beads_issue_id: id of its ledger issue, None if there is none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    if TYPE_CHECKING:  # each model has it as its last field
+    if TYPE_CHECKING:  # every model declares it as its last field
         beads_issue_id: str | None = None
 
 
 class DecayResult(Result):
-    """What fading makes of a memory: its retention, 0–1, how urgent that is, and what is to be done."""
+    """The result for a fading memory: its retention (`score`), 0–1, the urgency, and the action to take."""
 
     memory_id: Id
     score: Share
@@ -40,7 +40,7 @@ class DecayResult(Result):
 
 
 class ClusterResult(Result):
-    """Memories that say alike. `cohesion` is their mean similarity in pairs, calibrated to 0–1."""
+    """A group of similar memories. `cohesion` is their mean pairwise similarity, calibrated to 0–1."""
 
     cluster_id: Id
     memory_ids: Annotated[list[Id], Field(min_length=2)]
@@ -51,13 +51,13 @@ class ClusterResult(Result):
 
 
 class MergeResult(Result):
-    """A memory made of others, which are archived. `content_diff` is a unified diff of their texts and the new one."""
+    """A memory merged from others, which are archived. `content_diff` is a unified diff from their texts to its own."""
 
     new_memory_id: Id
     source_ids: Annotated[list[Id], Field(min_length=2)]
     relation_ids: list[Id]
     content_diff: str
-    # A number without a fraction is an integer: to JSON Schema 3.0 is one.
+    # A float without a fraction is an integer, as in JSON Schema, where 3.0 is one.
     entities_preserved: Annotated[
         int, Field(ge=0), BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n)
     ]
@@ -66,7 +66,7 @@ class MergeResult(Result):
 
 
 class PromotionResult(Result):
-    """A memory that is kept for good, with the note in the vault, relative to the store's directory."""
+    """A memory promoted to long-term; `vault_path`, relative to the store's directory, is its note in the vault."""
 
     memory_id: Id
     vault_path: str = ""

@@ -1,4 +1,4 @@
-"""Run the agents in order and report the outcome; check golden queries and roll back a run that breaks one."""
+"""Run the agents in order, report what became of each result, and list past runs and their changes."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ from commonplace.types.ledger import AGENTS, Agent, Issue, IssueSelection
 
 NOTE: Final = "consolidation run"
 KEPT: Final = 1_000
-"""So many runs are remembered; of an older one it is known what can be undone."""
+"""Number of runs whose reports are kept; of older runs only the changes are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRun(View):
-    """A run, and what of it can be undone.
+    """A consolidation run, and how much of it can be undone.
 
     Attributes:
-        run: its UUID, which `undo_consolidation` takes.
-        at: when it began; where only its changes are known, when it made the first.
-        agents: those that ran; where only its changes are known, those whose issues it did.
-        applied, undone, standing: how many changes it made, and how many of them were undone, or are applied and
-            can be undone; what was forgotten is in neither.
-        proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it still
-            runs, was stopped, or is older than what is remembered.
-        errors: how many items it could not process; None as for `proposed`.
-        before, after: how many memories of each tier, archived ones and links there were when it began and ended; empty
-            as `proposed` is None.
+        run: the run's UUID, which `undo_consolidation` takes.
+        at: when it began, or, if only its changes are known, when it made the first.
+        agents: the agents that ran, or, if only its changes are known, those whose issues it applied.
+        applied, undone, standing: numbers of changes made, of changes undone, and of changes that are still applied and
+            can be undone; forgotten changes are in none of them.
+        proposed: number of issues it filed or found waiting; None if only its changes are known: the run is still
+            going, was stopped, or is older than the runs kept.
+        errors: number of items it could not process; None as for `proposed`.
+        before, after: numbers of memories by tier, of archived ones and of links, at the beginning and the end; empty
+            where `proposed` is None.
     """
 
     run: str
@@ -73,33 +73,33 @@ class ConsolidationRun(View):
     after: Mapping[str, int] = field(default_factory=dict)
 
 
-def _counters(runtime: ConsolidationRuntime) -> dict[str, int]:
-    """Return how many live memories of each tier, archived ones and links there are."""
-    found: Counter[str] = Counter()
+def _count_state(runtime: ConsolidationRuntime) -> dict[str, int]:
+    """Return the numbers of live memories by tier, of archived ones and of links."""
+    counts: Counter[str] = Counter()
     for (tier, status), count in runtime.store.count_tiers(runtime.namespace).items():
-        found["archived" if status == "archived" else tier] += count
-    return {**found, "links": runtime.store.count_links(runtime.namespace)}
+        counts["archived" if status == "archived" else tier] += count
+    return {**counts, "links": runtime.store.count_links(runtime.namespace)}
 
 
 def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
-    """Return the last runs that changed, proposed or failed at anything, the latest first."""
+    """Return the last runs that changed, proposed or failed at anything, latest first."""
     ledger = runtime.store.ledger(runtime.namespace)
-    changed = {each.run: each for each in ledger.runs()}
+    changed = {summary.run: summary for summary in ledger.runs()}
     notes = {note.id: note for note in runtime.store.notes(runtime.namespace, NOTE)}
-    began = {run: each.at for run, each in changed.items()} | {run: note.at for run, note in notes.items()}
-    found = []
-    for run in sorted(began, key=lambda run: (-began[run], run))[:limit]:
+    started = {run: summary.at for run, summary in changed.items()} | {run: note.at for run, note in notes.items()}
+    runs = []
+    for run in sorted(started, key=lambda run: (-started[run], run))[:limit]:
         applied, undone = (changed[run].applied, changed[run].undone) if run in changed else (0, 0)
         if run in notes:
-            known = json.loads(notes[run].body)
+            values = json.loads(notes[run].body)
         else:
-            # None where another program keeps the issues.
-            issues = tuple(each.issue for each in ledger.reversals(run=run))
-            at_work = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))} if issues else set()
-            known = {"agents": [agent for agent in AGENTS if agent in at_work], "applied": applied}
-        known |= {"undone": undone, "standing": applied - undone, "agents": tuple(known["agents"])}
-        found.append(ConsolidationRun(run=run, at=moment_of(began[run]), **known))
-    return found
+            # Empty if another program keeps the issues.
+            issues = tuple(reversal.issue for reversal in ledger.reversals(run=run))
+            active = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))} if issues else set()
+            values = {"agents": [agent for agent in AGENTS if agent in active], "applied": applied}
+        values |= {"undone": undone, "standing": applied - undone, "agents": tuple(values["agents"])}
+        runs.append(ConsolidationRun(run=run, at=moment_of(started[run]), **values))
+    return runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class ConsolidationChange(View):
     """A change made by a run.
 
     Attributes:
-        issue: by which it was made, which `undo_consolidation` takes.
-        title, agent, why: of the issue; "" where another program keeps the issues.
-        memory_ids: the memories that it changed, made or archived.
-        undone_at: None while it is applied.
-        acts: what was done, in order: `what` is "made", "archived", "changed", "linked" or "wrote", then the memory's
-            `id`, and what belongs to it: `changed`, by field the value before and after, `target` and `type` of a link,
-            the `path` of a note.
+        issue: id of the change's issue, which `undo_consolidation` takes.
+        title, agent, why: those of the issue; "" if another program keeps the issues.
+        memory_ids: ids of the memories that it changed, created or archived.
+        undone_at: None while the change is applied.
+        acts: the acts in order. Each has `what` ("made", "archived", "changed", "linked" or "wrote"), the memory's
+            `id`, and its details: `changed` (the values before and after by field), `target` and `type` of a link,
+            or the `path` of a note.
     """
 
     issue: str
@@ -134,58 +134,58 @@ _ACTS: Final = {
     LINK: "linked",
     PAGE: "wrote",
 }
-"""What was done, by what undoes it."""
+"""Names of acts by the step that undoes them."""
 
 
 def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange]:
-    """Return the changes of a run, in the order in which they were made.
+    """Return the changes of a run, oldest first.
 
     Raises:
         NotFoundError: there is no such run.
     """
     ledger = runtime.store.ledger(runtime.namespace)
-    made = ledger.reversals(run=run)
-    if not made and not is_run(runtime, run):
+    reversals = ledger.reversals(run=run)
+    if not reversals and not is_run(runtime, run):
         raise NotFoundError(f"there is no run {run!r:.80}", remedy="see `commonplace consolidate runs`")
-    issues = {issue.id: issue for issue in ledger.issues(IssueSelection(ids=tuple(each.issue for each in made)))}
-    found, shown = [], ("id", "target", "type", "path", "changed")
-    for each in made:
-        issue = issues.get(each.issue, Issue(each.issue, ""))
+    issues = {issue.id: issue for issue in ledger.issues(IssueSelection(ids=tuple(row.issue for row in reversals)))}
+    entries, shown = [], ("id", "target", "type", "path", "changed")
+    for reversal in reversals:
+        issue = issues.get(reversal.issue, Issue(reversal.issue, ""))
         acts = (
             {"what": _ACTS[step["do"]], **{name: step[name] for name in shown if name in step}}
-            for step in reversed(json.loads(each.steps))
+            for step in reversed(json.loads(reversal.steps))
         )
-        found.append(
+        entries.append(
             ConsolidationChange(
                 issue=issue.id,
                 title=issue.title,
                 agent=issue.agent,
-                why=_why(issue),
-                at=moment_of(each.at),
-                memory_ids=each.memory_ids,
-                undone_at=None if each.undone_at is None else moment_of(each.undone_at),
+                why=_reason(issue),
+                at=moment_of(reversal.at),
+                memory_ids=reversal.memory_ids,
+                undone_at=None if reversal.undone_at is None else moment_of(reversal.undone_at),
                 acts=tuple(acts),
             )
         )
-    return found
+    return entries
 
 
-def _why(issue: Issue) -> str:
+def _reason(issue: Issue) -> str:
     return str(split_notes(issue.notes)[0].get("why", ""))
 
 
 def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:
-    """Return whether an id is of a run that is remembered."""
+    """Return whether an id is that of a run whose report is kept."""
     return any(note.id == id_ for note in runtime.store.notes(runtime.namespace, NOTE))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of an item.
+    """What becomes of a result.
 
     Attributes:
-        decision: it is applied, waits as an issue for somebody who says so, or is left as it is.
-        why: the reason of what waits, without words of a memory.
+        decision: applied, waiting as an issue for approval, or left as it is.
+        why: the reason for waiting, without any of a memory's content.
     """
 
     decision: Literal["applied", "waiting", "left"]
@@ -197,12 +197,12 @@ class RunReport:
     """The result of a run of agents.
 
     Attributes:
-        run: the UUID under which what it applied can be undone.
-        results: by agent, in the order in which they ran.
-        skipped: how many items came to nothing.
-        applied: how many changes were made, each of which can be undone; in a dry run, how many would be.
-        lost: the golden queries that the run lost, for which everything that it had applied was undone again.
-        outcomes: by agent, what became of each of the results when all agents had run, or would.
+        run: the UUID under which the run's changes can be undone.
+        results: results by agent, in the order in which the agents ran.
+        skipped: number of items without a result.
+        applied: number of changes made, each of which can be undone; in a dry run, of changes that would be made.
+        lost: golden queries that the run broke; if any, all its changes have been undone.
+        outcomes: by agent, the outcome of each result after all agents have run; in a dry run, the predicted one.
     """
 
     run: str
@@ -215,13 +215,13 @@ class RunReport:
     outcomes: Mapping[Agent, tuple[Outcome, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, whose results are those of the contract."""
+        """Return the JSON form; the results have the contract's form."""
         values: dict[str, Any] = {
             "dry_run": self.dry_run,
-            "results": {agent: [each.model_dump() for each in found] for agent, found in self.results.items()},
-            "errors": [{"agent": each.agent, "item": each.item, "error": each.error} for each in self.errors],
+            "results": {agent: [result.model_dump() for result in results] for agent, results in self.results.items()},
+            "errors": [{"agent": error.agent, "item": error.item, "error": error.error} for error in self.errors],
             "skipped": self.skipped,
-            "outcomes": {agent: [asdict(each) for each in found] for agent, found in self.outcomes.items()},
+            "outcomes": {agent: [asdict(outcome) for outcome in outcomes] for agent, outcomes in self.outcomes.items()},
             "applied": self.applied,
             "run": self.run,
         }
@@ -230,10 +230,10 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run was asked for; see `Engine.consolidate`.
+    """Options of a run; see `Engine.consolidate`.
 
     Attributes:
-        issue: the only one that is processed, by the agent whose it is; "" lets the agents look for work.
+        issue: id of the only issue to process, by the one agent in `agents`; "" lets the agents look for work.
     """
 
     agents: tuple[Agent, ...] = AGENTS
@@ -245,7 +245,7 @@ class RunOptions:
 
 
 def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
-    """Return agents by their names, in the order in which they run; None is all of them.
+    """Return agents by name, in the order in which they run; None means all.
 
     Raises:
         UsageError: there is no such agent.
@@ -272,57 +272,57 @@ def agent_of(name: Agent, book: Book, options: RunOptions) -> PlannedAgent[Any]:
 
 
 def process(book: Book, issue: str, options: RunOptions) -> RunReport:
-    """Do what an issue proposes, by the agent whose it is.
+    """Apply an issue by its agent.
 
     Raises:
-        NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
-        UsageError: it is of no agent, or asks for nothing that an agent does.
+        NotFoundError: there is no such issue, it is not open, or one of its memories no longer exists.
+        UsageError: the issue belongs to no agent, or asks for something that no agent can do.
     """
-    found = book.consolidation_runtime().issues.get(issue)
-    if found.agent not in AGENTS:
+    stored = book.consolidation_runtime().issues.get(issue)
+    if stored.agent not in AGENTS:
         raise UsageError(
             f"issue {issue!r:.80} is of no agent of consolidation",
             remedy="name one that `commonplace ledger list --agent` shows",
         )
-    return run(book, replace(options, agents=agents_of(found.agent), issue=issue))
+    return run(book, replace(options, agents=agents_of(stored.agent), issue=issue))
 
 
 def run(book: Book, options: RunOptions) -> RunReport:
-    """Run agents in their order, and write down what the run came to, if anything.
+    """Run agents in their order, and store a note of the run if it did anything.
 
-    The failure of an item, or of a whole agent's scan, does not stop the others. A dry run acts on a private copy.
+    A failed item, or the failure of an agent's scan, does not stop the others. A dry run acts on a private copy.
     """
     runtime = book.consolidation_runtime()
     is_own_ledger = runtime.external is None
     if options.dry_run:
         with runtime.dry_run() as copied:
-            # On a copy the agents act for real, so that each sees what those before it did; there no rate limit holds.
+            # On the copy the agents really act, so that each sees the changes of those before it, without a rate limit.
             report = _act(copied, replace(options, rate_limit=0, dry_run=False), is_own_ledger=is_own_ledger)
-            # No issue that was filed on the copy is named; a failure is about its memories.
-            known = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
+            # An issue filed on the copy is not reported: a failure of it names its memories instead.
+            existing = {issue.id for issue in runtime.issues.selected()} if report.errors else set()
             errors = []
             for failure in report.errors:
                 filed = copied.store.ledger(copied.namespace).issue(failure.item)
-                is_new = filed is not None and filed.id not in known
+                is_new = filed is not None and filed.id not in existing
                 errors.append(replace(failure, item=json.dumps(filed.memory_ids)) if filed and is_new else failure)
-            found = {agent: tuple(with_issue(each, None) for each in some) for agent, some in report.results.items()}
-            return replace(report, dry_run=True, results=found, errors=tuple(errors))
-    begun_at, before = runtime.now(), _counters(runtime)
+            bare = {agent: tuple(with_issue(item, None) for item in items) for agent, items in report.results.items()}
+            return replace(report, dry_run=True, results=bare, errors=tuple(errors))
+    begun_at, before = runtime.now(), _count_state(runtime)
     report = _act(runtime, options, is_own_ledger=is_own_ledger)
-    changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
-    named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
+    reversals = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
+    issue_ids = {result.beads_issue_id for results in report.results.values() for result in results} - {None}
     counts = {
         "applied": report.applied,
-        "proposed": len(named - {each.issue for each in changed}),
+        "proposed": len(issue_ids - {reversal.issue for reversal in reversals}),
         "errors": len(report.errors),
     }
     if any(counts.values()):
-        body = {"agents": list(options.agents), "before": before, "after": _counters(runtime), **counts}
-        kept = runtime.store.notes(runtime.namespace, NOTE)
+        body = {"agents": list(options.agents), "before": before, "after": _count_state(runtime), **counts}
+        notes = runtime.store.notes(runtime.namespace, NOTE)
         with runtime.store.change_memories(runtime.namespace) as change:
             change.put(Note(NOTE, report.run, begun_at, json.dumps(body, sort_keys=True)))
-            for old in kept[: max(0, len(kept) + 1 - KEPT)]:
-                change.drop(Note, kind=NOTE, id=old.id)
+            for note in notes[: max(0, len(notes) + 1 - KEPT)]:
+                change.drop(Note, kind=NOTE, id=note.id)
     return report
 
 
@@ -355,14 +355,14 @@ def _report(
     errors: tuple[Failure, ...] = (),
     skipped: int = 0,
 ) -> RunReport:
-    applied = {each.issue for each in runtime.store.ledger(runtime.namespace).reversals(run=run)}
-    named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
-    waits = runtime.issues.selected(IssueSelection(statuses=("open",))) if named else ()
-    of_issue: dict[str | None, Outcome] = {None: Outcome("left"), **dict.fromkeys(applied, Outcome("applied"))}
-    of_issue |= {issue.id: Outcome("waiting", _why(issue)) for issue in waits if issue.id in named}
+    applied = {reversal.issue for reversal in runtime.store.ledger(runtime.namespace).reversals(run=run)}
+    filed = {result.beads_issue_id for agent_results in results.values() for result in agent_results} - applied - {None}
+    waiting = runtime.issues.selected(IssueSelection(statuses=("open",))) if filed else ()
+    by_issue: dict[str | None, Outcome] = {None: Outcome("left"), **dict.fromkeys(applied, Outcome("applied"))}
+    by_issue |= {issue.id: Outcome("waiting", _reason(issue)) for issue in waiting if issue.id in filed}
     outcomes = {
-        agent: tuple(of_issue.get(each.beads_issue_id, Outcome("waiting")) for each in found)
-        for agent, found in results.items()
+        agent: tuple(by_issue.get(result.beads_issue_id, Outcome("waiting")) for result in agent_results)
+        for agent, agent_results in results.items()
     }
     return RunReport(run, False, results, errors, skipped, len(applied), outcomes=outcomes)
 
@@ -372,9 +372,9 @@ class ConsolidationStatus(View):
     """What is pending for the agents.
 
     Attributes:
-        agents: by agent, how many issues are `pending`, `in_progress` and `blocked`.
-        total_pending: how many issues of these agents are pending.
-        rate_limit_remaining: how many operations may follow within a minute; None where there is no limit.
+        agents: by agent, the numbers of issues that are `pending`, `in_progress` and `blocked`.
+        total_pending: number of pending issues of these agents.
+        rate_limit_remaining: number of operations still allowed in the current minute; None if there is no limit.
     """
 
     agents: Mapping[str, Mapping[str, int]]
@@ -383,13 +383,13 @@ class ConsolidationStatus(View):
 
 
 def status_of(runtime: ConsolidationRuntime, agent: str | None, rate_limit: int) -> ConsolidationStatus:
-    """Return what waits for one agent, or for all."""
-    counted, columns = runtime.issues.counts(), {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}
+    """Return what is pending for one agent, or for all."""
+    by_agent, columns = runtime.issues.counts(), {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}
     agents: dict[str, Mapping[str, int]] = {
-        name: {column: counted.get(name, {}).get(status, 0) for status, column in columns.items()}
+        name: {column: by_agent.get(name, {}).get(status, 0) for status, column in columns.items()}
         for name in AGENTS
         if agent in (None, name)
     }
     pending = sum(counts["pending"] for counts in agents.values())
-    left = window.remaining(runtime.store.ledger(runtime.namespace), runtime.now(), rate_limit)
-    return ConsolidationStatus(agents, pending, left)
+    remaining = window.remaining(runtime.store.ledger(runtime.namespace), runtime.now(), rate_limit)
+    return ConsolidationStatus(agents, pending, remaining)

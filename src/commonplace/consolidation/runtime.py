@@ -1,4 +1,4 @@
-"""What agents share: the memories of one namespace, the ledger, models and settings."""
+"""The runtime that agents share (one namespace's memories, ledger, models, settings), and the contract's functions."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRuntime:
-    """What an agent works with.
+    """The store, ledger, models and settings of an agent.
 
     Attributes:
-        directory: the store's.
-        vault: the notes of what was promoted; None where the store has no directory.
-        now, sleep: seconds since the epoch; waits for so many seconds.
-        write_of: makes passages and vectors of a memory's words.
-        stamp: the embedder of these vectors.
-        calibrated: maps cosines of that embedder's vectors to similarity, 0–1.
-        likeness: the similarity of each of some sentences to each, 0–1, by that embedder.
+        directory: the store's directory.
+        vault: the notes of promoted memories; None if the store has no directory.
+        now, sleep: returns seconds since the epoch; waits for a number of seconds.
+        write_of: makes the passages and vectors of a memory's content.
+        stamp: returns the embedder of these vectors.
+        calibrated: maps cosines of that embedder's vectors to similarities, 0–1.
+        likeness: returns the pairwise similarities, 0–1, of sentences, by that embedder.
         actor: who acts, for the ledger.
-        external: the ledger where another program keeps it, else None.
-        progress: called with the agent at work, how many of its items are done, and of how many.
-        after: lets Markdown and the index follow what was written.
-        max_bytes: of a memory's content.
+        external: the ledger if another program keeps it, else None.
+        progress: called with the agent's name, the number of items processed and the total.
+        after: called after a write, to update Markdown and the index.
+        max_bytes: maximum size of a memory's content.
     """
 
     store: Store
@@ -74,23 +74,23 @@ class ConsolidationRuntime:
     max_bytes: int
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
-        """Return this: agents take it in place of an engine."""
+        """Return self, so that a runtime can take an engine's place."""
         return self
 
     def memories(self, status: Status = "active", tiers: tuple[Tier, ...] = ()) -> list[StoredMemory]:
-        """Return the live memories with a status, by id."""
-        found = self.store.memories(self.namespace, Selection(tiers=tiers, statuses=(status,), order="id"))
-        return [each for each in found if each.expired_at is None]
+        """Return the live memories with a status, ordered by id."""
+        rows = self.store.memories(self.namespace, Selection(tiers=tiers, statuses=(status,), order="id"))
+        return [memory for memory in rows if memory.expired_at is None]
 
     def pace(self, rate_limit: int) -> RateLimiter:
-        """Return what writes within a rate limit, in operations a minute."""
+        """Return a limiter of writes to `rate_limit` operations per minute."""
         return RateLimiter(self.store, self.namespace, self.now, self.sleep, rate_limit)
 
     @contextmanager
     def dry_run(self) -> Iterator[ConsolidationRuntime]:
-        """Give a private copy of the memories and the ledger, until the block ends.
+        """Yield a runtime over a private copy of the memories and the ledger, for the duration of the block.
 
-        What agents do on it is what they would do here: a prediction that followed rules of its own would err.
+        Agents run on it with the same code as in a real run; a separate prediction could differ from it.
         """
         with self.store.scratch_copy() as store:
             if self.external is not None:
@@ -108,14 +108,14 @@ class ConsolidationRuntime:
 
 
 class Book(Protocol):
-    """What agents are opened over: an engine, or what it gives them."""
+    """An object that agents can be opened over: an engine, or a runtime."""
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
-        """Return what agents work with."""
+        """Return the runtime for agents."""
 
 
 def runtime_of(book: Book | None) -> ConsolidationRuntime:
-    """Return what agents of an engine, or of the default store, work with."""
+    """Return the runtime of an engine, or of the default store if there is none."""
     if book is None:
         return commonplace.open().consolidation_runtime()
     return book.consolidation_runtime()
@@ -129,11 +129,11 @@ class ConfidenceConfig:
     """Thresholds on confidence, 0–1.
 
     Attributes:
-        auto_threshold: from here on an agent acts.
-        log_threshold: from here on it acts and records the details; below, it files an issue and waits.
+        auto_threshold: confidence from which an agent acts.
+        log_threshold: confidence from which it acts and records the details; below, it files an issue and waits.
 
     Raises:
-        UsageError: they are no numbers from 0 to 1, or out of order.
+        UsageError: a threshold is not a number from 0 to 1, or `log_threshold` is above `auto_threshold`.
     """
 
     auto_threshold: float = 0.9
@@ -150,7 +150,7 @@ class ConfidenceConfig:
             )
 
     def decide(self, confidence: float) -> Decision:
-        """Return what to do at a confidence."""
+        """Return the decision for a confidence."""
         if confidence >= self.auto_threshold:
             return "auto"
         return "log" if confidence >= self.log_threshold else "wait"
@@ -165,15 +165,15 @@ def create_consolidation_issue(
     *,
     book: Book | None = None,
 ) -> str:
-    """File an issue and return its id; where an unfinished one of the same agent names the same memories, return that.
+    """File an issue and return its id; if an unfinished one of the same agent names the same memories, return that.
 
     Args:
-        action: one word: what is to be done.
-        extra_data: what the notes say besides; JSON.
+        action: what to do, one word.
+        extra_data: further JSON values for the notes.
 
     Raises:
-        NotFoundError: a memory is not there.
-        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+        NotFoundError: a memory does not exist.
+        UsageError: there is no such agent or urgency, no memory is named, or `extra_data` is not JSON.
     """
     return runtime_of(book).issues.create(agent, memory_ids, action, urgency, extra_data)
 
@@ -181,7 +181,7 @@ def create_consolidation_issue(
 def query_consolidation_issues(
     agent: str | None = None, status: str = "open", urgency: str | None = None, *, book: Book | None = None
 ) -> list[dict[str, Any]]:
-    """Return the issues that pass every filter, the oldest first: id, title, notes, labels, status and more.
+    """Return the issues that match every filter, oldest first: id, title, notes, labels, status and more.
 
     Raises:
         UsageError: there is no such agent, status or urgency.
@@ -190,7 +190,7 @@ def query_consolidation_issues(
 
 
 def claim_issue(issue_id: str, *, book: Book | None = None) -> bool:
-    """Take an open issue to work on; return False where others did, or it is blocked or closed.
+    """Claim an open issue; return False if others claimed it, or it is blocked or closed.
 
     Raises:
         NotFoundError: there is no such issue.
@@ -222,32 +222,32 @@ def block_issue(issue_id: str, error: str, *, book: Book | None = None) -> None:
 class Scale:
     """Map the cosine of two stored vectors to a similarity, 0–1, that compares across embedders.
 
-    It is a line through knots, cosines and the similarities that they mean, both ascending; level outside of them.
-    A similarity is the lower quartile of human judgements for sentence pairs with that cosine, not the mean: a wrong
-    merge costs more than a missed one. The scales are fitted on STS-B by `scripts/ranking/fit_similarity.py`.
+    The scale interpolates linearly between knots, pairs of a cosine and a similarity, both ascending, and is constant
+    outside them. A similarity is the lower quartile, not the mean, of human judgements for sentence pairs with that
+    cosine: a wrong merge costs more than a missed one. `scripts/ranking/fit_similarity.py` fits the scales on STS-B.
     """
 
     cosines: tuple[float, ...]
     similarities: tuple[float, ...]
 
     def __call__(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the similarities, 0–1, of cosines of any shape; what is not a number is like nothing."""
-        known = np.where(np.isnan(cosines), -1.0, cosines)
-        return np.interp(known, self.cosines, self.similarities).astype(np.float32)
+        """Return the similarities, 0–1, of cosines of any shape; NaN counts as cosine -1."""
+        numbers = np.where(np.isnan(cosines), -1.0, cosines)
+        return np.interp(numbers, self.cosines, self.similarities).astype(np.float32)
 
 
 KNOTS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 1.0)
-"""Cosines at which scales are fitted: close together where merging is decided. Equal vectors are alike by 1."""
+"""Cosines at which scales are fitted, densest where merging is decided. Equal vectors have similarity 1."""
 
 _MINILM: Final = Scale(KNOTS, (0.0, 0.0, 0.0, 0.08, 0.16, 0.24, 0.32, 0.45, 0.6, 0.68, 0.72, 0.76, 0.88, 1.0))
 BY_EMBEDDER: Final[Mapping[str, Scale]] = {
     "static": Scale(KNOTS, (0.0, 0.0, 0.0, 0.04, 0.12, 0.2, 0.32, 0.44, 0.56, 0.64, 0.707, 0.76, 0.92, 1.0)),
     "minilm": _MINILM,
-    # It counts the words that two texts share; nobody needs to be asked what that means.
+    # Its cosine measures shared words directly, so it needs no human judgements.
     "hashing": Scale((0.0, 1.0), (0.0, 1.0)),
 }
 
 
 def scale_of(embedder: str) -> Scale:
-    """Return the scale of an embedder; an unknown one is taken for a sentence transformer, as MiniLM is."""
+    """Return the scale of an embedder; an unknown one is assumed to be a sentence transformer like MiniLM."""
     return BY_EMBEDDER.get(embedder, _MINILM)

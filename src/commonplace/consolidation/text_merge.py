@@ -5,7 +5,7 @@ contradict each other are all kept, each with its date, and so are sentences wit
 sources are of different days.
 
 No threshold on cosine separates "deploy on Monday" from "deploy on Friday", or "likes" from "does not like", so
-differences are compared word by word. A false conflict asks a person; a missed one mixes true with outdated.
+differences are compared word by word. A false conflict asks a person; a missed one mixes true with outdated facts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
 Conflict = Literal["negation", "number", "time", "name", "word", "order"]
 
 MIN_SHARED: Final = 0.5
-"""Sentences that share less of their content words speak of different things, and contradict nothing."""
+"""Share of the shorter sentence's content words below which two sentences differ in subject and cannot conflict."""
 _MAX_KEY_LENGTH: Final = 3
 _MIN_SAME_SHARE: Final = 0.5
 
@@ -54,7 +54,7 @@ _NUMERALS: Final = {
     for number, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve".split(),
     )
-    if word != "one"  # mostly no number: "one of them"
+    if word != "one"  # rarely a number: "one of them"
 } | {
     word: str(10 * number)
     for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety hundred".split(), 2)
@@ -66,20 +66,20 @@ _ORDINALS: Final = {
 _OPPOSITES: Final = frozenset(frozenset(pair.split("/")) for pair in entries(Path(__file__).with_name("opposites.txt")))
 _NO_NAMES: Final = frozenset("i i'm i've i'll i'd".split())
 _LETTERED: Final = re.compile(r"(?<![^\W_])[^\W\d_]{2,}[-_][^\W\d_](?![^\W_])")
-"""One of several things that differ by a letter: db-a, node_b."""
+"""Name of one of several things that differ by a letter: db-a, node_b."""
 _ROLES: Final = frozenset("from to into onto by before after over under above below behind than via".split())
-"""What follows one of these has another role than what follows another one, whichever comes first in the sentence."""
+"""Words that give the content word after them a role, wherever in the sentence they occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What counts of a sentence.
+    """The features of a sentence that are compared.
 
     Attributes:
-        words: folded, in order, without those of times.
-        stems: of its content words, without times, numbers and negations.
-        times: what it speaks of, seconds since the epoch, half-open.
-        names: words with a capital that do not begin the sentence, and words with a letter behind a hyphen.
+        words: folded words in order, without those of times.
+        stems: stems of the content words, without times, numbers and negations.
+        times: the times mentioned, half-open intervals in seconds since the epoch.
+        names: capitalised words that do not begin the sentence, and words ending in a hyphen or underscore and letter.
     """
 
     words: tuple[str, ...]
@@ -91,23 +91,23 @@ class Statement:
 
 
 def read_statement(text: str, at: datetime) -> Statement:
-    """Return what counts of a sentence that was said at an aware time."""
+    """Return the statement of a sentence that was said at an aware time."""
     plain = unified(text)
-    found = mentions(plain, now=at)
-    rest = without(plain, found) if found else plain
-    folded = fold(rest)
-    written = [word.removesuffix("'s") for word in _WORD.findall(rest)]
-    words = tuple(fold(word) for word in written)
-    numbers = frozenset(_NUMBER.findall(rest)) | {
-        known[w] for w in words for known in (_NUMERALS, _ORDINALS) if w in known
+    dates = mentions(plain, now=at)
+    undated = without(plain, dates) if dates else plain
+    folded = fold(undated)
+    raw_words = [word.removesuffix("'s") for word in _WORD.findall(undated)]
+    words = tuple(fold(word) for word in raw_words)
+    numbers = frozenset(_NUMBER.findall(undated)) | {
+        numerals[w] for w in words for numerals in (_NUMERALS, _ORDINALS) if w in numerals
     }
-    names = frozenset(fold(word) for word in written[1:] if word[:1].isupper() and fold(word) not in _NO_NAMES)
-    names |= frozenset(map(fold, _LETTERED.findall(rest)))
+    names = frozenset(fold(word) for word in raw_words[1:] if word[:1].isupper() and fold(word) not in _NO_NAMES)
+    names |= frozenset(map(fold, _LETTERED.findall(undated)))
     stems = frozenset(analyse(_NUMBER.sub(" ", _NEGATION.sub(" ", folded))))
     return Statement(
         words=words,
         stems=stems,
-        times=frozenset((each.since, each.until) for each in found),
+        times=frozenset((date.since, date.until) for date in dates),
         numbers=numbers,
         names=names,
         is_negated=len(_NEGATION.findall(folded)) % 2 == 1,
@@ -115,19 +115,19 @@ def read_statement(text: str, at: datetime) -> Statement:
 
 
 def conflict(one: Statement, other: Statement) -> Conflict | None:
-    """Return in what two different sentences contradict each other, None where they do not; symmetric.
+    """Return how two different sentences contradict each other, None if they do not; symmetric.
 
-    Sentences that share at least half of the content words of the shorter one contradict each other where just one is
-    negated, where each has a number, a name or a time that the other has not (a time that overlaps none of the
-    other's), or where each has another content word, or one of two opposites, in the same place of otherwise the same
-    words, or where they say who does what to whom with the same words the other way round. What only one of them says
-    is more, and contradicts nothing.
+    Sentences that share at least half of the content words of the shorter one contradict each other if just one is
+    negated; if each has a number, a name or a time that the other lacks (a time that overlaps none of the other's); if
+    each has a different content word, or one of two opposites, in the same place among otherwise equal words; or if
+    they use the same words with exchanged roles (who does what to whom). What only one of them says is an addition,
+    not a contradiction.
     """
     fewest = min(len(one.stems - one.names), len(other.stems - other.names))
     shared = len(one.stems & other.stems)
     if shared < MIN_SHARED * fewest or (not shared and len(one.stems | other.stems) > 1):
         return None
-    # The plainest comes first.
+    # The plainest kind comes first.
     if one.is_negated != other.is_negated:
         return "negation"
     if one.numbers - other.numbers and other.numbers - one.numbers:
@@ -136,21 +136,21 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
         return "time"
     if one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names):
         return "name"
-    # Both ways round: what difflib aligns may depend on which comes first.
+    # Check both ways round: difflib's alignment may depend on which comes first.
     if _is_replaced(one.words, other.words) or _is_replaced(other.words, one.words):
         return "word"
-    return "order" if _are_turned(one, other) else None
+    return "order" if _are_reordered(one, other) else None
 
 
 def contradiction(one: Statement, other: Statement) -> Conflict | None:
-    """Return in what two sentences contradict each other for sure: as `conflict`, but "slices" for "cuts" is none."""
+    """Return as `conflict` how two sentences surely contradict each other: "slices" for "cuts" does not count."""
     kind = conflict(one, other)
     return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
 
 
-def _has_own_time(some: frozenset[tuple[float, float]], rest: frozenset[tuple[float, float]]) -> bool:
-    """Return whether one of some times overlaps none of the rest, of which there are any."""
-    return bool(rest) and any(all(until <= begin or end <= since for begin, end in rest) for since, until in some)
+def _has_own_time(times: frozenset[tuple[float, float]], others: frozenset[tuple[float, float]]) -> bool:
+    """Return whether one of the times overlaps none of the others; False if there are no others."""
+    return bool(others) and any(all(until <= begin or end <= since for begin, end in others) for since, until in times)
 
 
 def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -162,53 +162,53 @@ def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
             mine, theirs = ones[begin:end], others[first:last]
             if _are_opposite(mine, theirs):
                 return True
-            # Both hold a content word, and none that the other's sentence has somewhere.
-            own, other = _stems(mine), _stems(theirs)
-            if own and other and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones)):
+            # Both sides have content words, and none of them occurs anywhere in the other sentence.
+            left, right = _stems(mine), _stems(theirs)
+            if left and right and left.isdisjoint(_stems(others)) and right.isdisjoint(_stems(ones)):
                 return True
     return False
 
 
 def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Return whether a word of the one is where its opposite is in the other, with as many words before it."""
+    """Return whether a word and its opposite are at the same position in the two sequences."""
     return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
 
 
-def _are_turned(one: Statement, other: Statement) -> bool:
-    """Return whether the same content words have an order that moving one phrase does not explain."""
+def _are_reordered(one: Statement, other: Statement) -> bool:
+    """Return whether equal content words are in an order that moving one phrase does not explain."""
     ones, others = _content(one), _content(other)
     if ones == others or sorted(ones) != sorted(others):
         return False
     mine, theirs = _roles(one.words), _roles(other.words)
     if any(mine[role].isdisjoint(theirs[role]) for role in mine.keys() & theirs.keys()):
         return True  # "from Redis to Kafka", "from Kafka to Redis"
-    begin = next(place for place, pair in enumerate(zip(ones, others, strict=True)) if pair[0] != pair[1])
+    begin = next(index for index, pair in enumerate(zip(ones, others, strict=True)) if pair[0] != pair[1])
     pairs = zip(reversed(ones), reversed(others), strict=True)
-    end = len(ones) - next(place for place, pair in enumerate(pairs) if pair[0] != pair[1])
-    between, then = ones[begin:end], others[begin:end]
-    return not any(between[cut:] + between[:cut] == then for cut in range(1, len(between)))
+    end = len(ones) - next(index for index, pair in enumerate(pairs) if pair[0] != pair[1])
+    segment, other_segment = ones[begin:end], others[begin:end]
+    return not any(segment[cut:] + segment[:cut] == other_segment for cut in range(1, len(segment)))
 
 
-def _content(said: Statement) -> list[str]:
-    """Return the stems of the content words in order; "A" is one where it is a name."""
+def _content(statement: Statement) -> list[str]:
+    """Return the stems of the content words in order; a name counts even if it is a stop word, such as "A"."""
     return [
         stem
-        for word in said.words
-        for stem in ([word] if word in said.names else [] if word in STOP_WORDS else analyse(word))
+        for word in statement.words
+        for stem in ([word] if word in statement.names else [] if word in STOP_WORDS else analyse(word))
     ]
 
 
 def _roles(words: tuple[str, ...]) -> dict[str, set[str]]:
-    """Return the content words that follow each of the words of `_ROLES`."""
-    found: dict[str, set[str]] = {}
+    """Return the stems of the content words that follow each of the words in `_ROLES`."""
+    by_role: dict[str, set[str]] = {}
     role = ""
     for word in words:
         if word in _ROLES:
             role = word
         elif role and (stems := _stems((word,))):
-            found.setdefault(role, set()).update(stems)
+            by_role.setdefault(role, set()).update(stems)
             role = ""
-    return found
+    return by_role
 
 
 def _stems(words: tuple[str, ...]) -> frozenset[str]:
@@ -217,31 +217,31 @@ def _stems(words: tuple[str, ...]) -> frozenset[str]:
 
 if TYPE_CHECKING:
     Likeness = Callable[[Sequence[str]], NDArray[Any]]
-    """Returns the similarity of each of n texts to each, 0–1, float32, shape (n, n)."""
+    """Returns the pairwise similarities of n texts, 0–1, float32, shape (n, n)."""
 
 
 Doubt = Conflict | Literal["length"]
 
 SAID_AGAIN: Final = 0.9
-"""The least similarity of two sentences of which one says what the other says."""
+"""Similarity from which a sentence restates another, if it adds at most one content word, or no more than it omits."""
 SAID_IN_THE_SAME_WORDS: Final = 0.75
-"""The same of two whose content words are the same, in whatever order."""
+"""Similarity from which a sentence restates another that has all its content words and at most one more."""
 _MAX_UNITS: Final = 400
-"""The sentences of so many texts are compared by their vectors, each of which takes milliseconds."""
+"""Number of sentences above which restatements are not looked for: each sentence takes milliseconds to embed."""
 
 MAX_COMPARED: Final = 40_000
-"""Of pairs of sentences: two texts of 200 sentences each. Longer ones are documents, whose merge a person looks at."""
+"""Maximum number of sentence pairs compared, as of two texts of 200 each; a person reviews merges of longer texts."""
 
 _BEGIN: Final = r"(?<![^\s(\[\"'])"
 _END: Final = r"(?![^\s,;:.!?)\]\"'])"
-"""Where words may begin and end within others: not behind a hyphen, which may be a minus, nor before a percent sign."""
-_ELSEWHERE: Final = datetime.fromisoformat("1931-08-19T00:00:00+00:00")
-"""A date by which relative dates ("yesterday") are recognised: as of it they mean another day."""
+"""Boundaries of a phrase within a text: not after a hyphen, which may be a minus, nor before a percent sign."""
+_OTHER_DAY: Final = datetime.fromisoformat("1931-08-19T00:00:00+00:00")
+"""Reference date for recognising relative dates ("yesterday"): as of it they mean another day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text that is merged, and when it was said, aware."""
+    """A text to merge, and when it was said, an aware time."""
 
     id: str
     text: str
@@ -250,11 +250,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What was made of some texts.
+    """A merged text.
 
     Attributes:
-        conflicts: how many pairs of sentences contradict each other, by what they differ in; "length" means texts
-            that are too long for all their sentences to be compared.
+        conflicts: number of contradicting pairs of sentences by kind; "length" means that the texts are too long for
+            all their sentences to be compared.
     """
 
     text: str
@@ -262,8 +262,8 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A unit of a source, what counts of it, and whether its dates are relative."""
+class _Part:
+    """A unit of a source with its statement, and whether its dates are relative."""
 
     unit: Unit
     at: datetime
@@ -273,124 +273,124 @@ class _Said:
 
 
 def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged:
-    """Return one text for several, the same in whatever order they are given.
+    """Return one text merged from several, independent of their order.
 
     Args:
-        likeness: finds the sentences that say in other words what another source says, to be left out; without it all
-            sentences are kept that are not the same.
+        likeness: finds sentences that restate in other words what another source says, which are left out; without it
+            only equal sentences are left out.
     """
     ordered = sorted(sources, key=_longest_first)
-    said = [_read(source) for source in ordered]
-    disputed, counted = _disputed(said)
-    longest = said[0]
+    texts = [_read(source) for source in ordered]
+    disputed, conflicts = _disputed(texts)
+    longest = texts[0]
     of_one_day = len({source.at.date() for source in sources}) == 1
-    is_undated = of_one_day or not any(each.is_relative for each in longest)
-    known = {each.key for each in longest}
-    again = _said_again(said, disputed, likeness) if likeness is not None else frozenset()
-    is_contained = not any(place == 0 for place, _ in again) and all(
-        each.key in known or (place, each.key) in again or _is_within(each, longest)
-        for place, other in enumerate(said[1:], 1)
-        for each in other
+    is_undated = of_one_day or not any(part.is_relative for part in longest)
+    keys = {part.key for part in longest}
+    restated = _restated(texts, disputed, likeness) if likeness is not None else frozenset()
+    is_contained = not any(index == 0 for index, _ in restated) and all(
+        part.key in keys or (index, part.key) in restated or _is_within(part, longest)
+        for index, other in enumerate(texts[1:], 1)
+        for part in other
     )
     if is_contained and is_undated and not disputed:
-        return Merged(ordered[0].text, counted)
-    fresh = [[each for each in some if (place, each.key) not in again] for place, some in enumerate(said)]
-    return Merged(_together(fresh, disputed, of_one_day=of_one_day), counted)
+        return Merged(ordered[0].text, conflicts)
+    remaining = [[part for part in text if (index, part.key) not in restated] for index, text in enumerate(texts)]
+    return Merged(_join(remaining, disputed, of_one_day=of_one_day), conflicts)
 
 
 def contradictions(
     sources: Sequence[Source], pairs: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], Counter[Doubt]]:
-    """Return in what pairs of texts, by id, contradict each other that say nearly the same; others are left out.
+    """Return the pairs of texts, by id, that contradict each other, with the kinds of their contradictions.
 
-    They do where at least half of what the shorter one says contradicts the other.
+    Two texts do if at least half of the sentences of the shorter one surely contradict the other.
     """
     texts = {source.id: _read(source) for source in sources}
-    found = {}
+    results = {}
     for pair in pairs:
-        said = [texts[id_] for id_ in pair]
-        disputed, counted = _disputed(said, contradiction)
-        sizes = [sum(not each.unit.is_heading for each in some) for some in said]
+        both = [texts[id_] for id_ in pair]
+        disputed, counts = _disputed(both, contradiction)
+        sizes = [sum(not part.unit.is_heading for part in parts) for parts in both]
         shorter = sizes.index(min(sizes))
-        if disputed and 2 * sum(place == shorter for place, _ in disputed) >= sizes[shorter]:
-            found[pair] = counted
-    return found
+        if disputed and 2 * sum(index == shorter for index, _ in disputed) >= sizes[shorter]:
+            results[pair] = counts
+    return results
 
 
 def diff(sources: Sequence[Source], merged: str, name: str) -> str:
     """Return a unified diff from the texts of the sources, one after the other, to the merged text."""
     ordered = sorted(sources, key=_longest_first)
     before = [line for source in ordered for line in source.text.splitlines()]
-    named = ", ".join(source.id for source in ordered)
-    return "\n".join(unified_diff(before, merged.splitlines(), named, name, lineterm=""))
+    label = ", ".join(source.id for source in ordered)
+    return "\n".join(unified_diff(before, merged.splitlines(), label, name, lineterm=""))
 
 
 def _longest_first(source: Source) -> tuple[int, datetime, str]:
     return -len(source.text), source.at, source.id
 
 
-def _read(source: Source) -> list[_Said]:
-    said = []
+def _read(source: Source) -> list[_Part]:
+    parts = []
     for unit in units_of(source.text):
-        dates = [(each.since, each.until) for each in mentions(unit.said, now=source.at)]
-        elsewhere = [(each.since, each.until) for each in mentions(unit.said, now=_ELSEWHERE)] if dates else []
-        # "Yesterday" of another day is another day.
+        dates = [(mention.since, mention.until) for mention in mentions(unit.said, now=source.at)]
+        elsewhere = [(mention.since, mention.until) for mention in mentions(unit.said, now=_OTHER_DAY)] if dates else []
+        # "Yesterday" said on another day means another day.
         key = unit.key if dates == elsewhere else f"{unit.key}\n{dates}"
-        said.append(_Said(unit, source.at, key, read_statement(unit.said, source.at), dates != elsewhere))
-    return said
+        parts.append(_Part(unit, source.at, key, read_statement(unit.said, source.at), dates != elsewhere))
+    return parts
 
 
 def _disputed(
-    said: Sequence[Sequence[_Said]], judge: Callable[[Statement, Statement], Conflict | None] = conflict
+    texts: Sequence[Sequence[_Part]], judge: Callable[[Statement, Statement], Conflict | None] = conflict
 ) -> tuple[set[tuple[int, str]], Counter[Doubt]]:
-    """Return the units, by source and key, that contradict one of another source, and the kinds of contradiction."""
-    found: set[tuple[int, str]] = set()
-    counted: Counter[Doubt] = Counter()
+    """Return the units, by source and key, that contradict one of another source, and the counts of the kinds."""
+    disputed: set[tuple[int, str]] = set()
+    counts: Counter[Doubt] = Counter()
     compared = 0
-    for (place, some), (behind, more) in combinations(enumerate(said), 2):
-        ones, others = _differing(some, more), _differing(more, some)
+    for (index, text), (other_index, other_text) in combinations(enumerate(texts), 2):
+        ones, others = _differing(text, other_text), _differing(other_text, text)
         compared += len(ones) * len(others)
         if compared > MAX_COMPARED:
-            counted["length"] += 1
+            counts["length"] += 1
             break
         for one, other in product(ones, others):
             if (kind := judge(one.statement, other.statement)) is not None:
-                counted[kind] += 1
-                found |= {(place, one.key), (behind, other.key)}
-    return found, counted
+                counts[kind] += 1
+                disputed |= {(index, one.key), (other_index, other.key)}
+    return disputed, counts
 
 
-def _said_again(
-    said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], likeness: Likeness
+def _restated(
+    texts: Sequence[Sequence[_Part]], disputed: set[tuple[int, str]], likeness: Likeness
 ) -> frozenset[tuple[int, str]]:
-    """Return the sentences, by source and key, of which another source says everything in other words."""
+    """Return the sentences, by source and key, that another source restates completely in other words."""
     units = [
-        (place, each)
-        for place, some in enumerate(said)
-        for each in {each.key: each for each in some}.values()
-        if each.unit.is_prose and not each.unit.is_heading and (place, each.key) not in disputed
+        (index, part)
+        for index, text in enumerate(texts)
+        for part in {part.key: part for part in text}.values()
+        if part.unit.is_prose and not part.unit.is_heading and (index, part.key) not in disputed
     ]
-    if len({place for place, _ in units}) < 2 or len(units) > _MAX_UNITS:
+    if len({index for index, _ in units}) < 2 or len(units) > _MAX_UNITS:
         return frozenset()
-    alike = likeness([each.unit.said for _, each in units])
-    kept: list[int] = []
-    again: set[int] = set()
-    for row, (place, each) in enumerate(units):
-        others = [known for known in kept if units[known][0] != place and known not in again]
-        if any(_adds_nothing(each, units[known][1], alike[row][known]) for known in others):
-            again.add(row)
+    alike = likeness([part.unit.said for _, part in units])
+    kept_rows: list[int] = []
+    restated: set[int] = set()
+    for row, (index, part) in enumerate(units):
+        candidates = [other for other in kept_rows if units[other][0] != index and other not in restated]
+        if any(_adds_nothing(part, units[other][1], alike[row][other]) for other in candidates):
+            restated.add(row)
             continue
-        again |= {known for known in others if _adds_nothing(units[known][1], each, alike[row][known])}
-        kept.append(row)
-    return frozenset((units[row][0], units[row][1].key) for row in again)
+        restated |= {other for other in candidates if _adds_nothing(units[other][1], part, alike[row][other])}
+        kept_rows.append(row)
+    return frozenset((units[row][0], units[row][1].key) for row in restated)
 
 
-def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
-    """Return whether a sentence says no more than another one, and nothing else."""
+def _adds_nothing(part: _Part, other: _Part, similarity: float) -> bool:
+    """Return whether a sentence says nothing that another one does not say."""
     if similarity < SAID_IN_THE_SAME_WORDS:
         return False
-    one, two = each.statement, other.statement
-    # The same numbers, names and times, and both or none is negated.
+    one, two = part.statement, other.statement
+    # Equal numbers, names and times, and both or neither negated.
     have_same_marks = (
         (one.numbers, one.times, one.is_negated) == (two.numbers, two.times, two.is_negated)
         and one.names <= two.names.union(two.words)
@@ -398,71 +398,71 @@ def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
     )
     if not have_same_marks or conflict(one, two) is not None:
         return False
-    own, theirs = one.stems - two.stems, two.stems - one.stems
+    extra, missing = one.stems - two.stems, two.stems - one.stems
     if similarity >= SAID_AGAIN:
-        return len(own) <= max(1, len(theirs))
-    return not own and len(theirs) <= 1
+        return len(extra) <= max(1, len(missing))
+    return not extra and len(missing) <= 1
 
 
-def _differing(some: Sequence[_Said], others: Sequence[_Said]) -> list[_Said]:
-    """Return what only one of two sources says, without headings."""
-    known = {each.key for each in others}
-    return [each for each in some if each.key not in known and not each.unit.is_heading]
+def _differing(parts: Sequence[_Part], others: Sequence[_Part]) -> list[_Part]:
+    """Return the units of one source that are not in the other, without headings."""
+    keys = {other.key for other in others}
+    return [part for part in parts if part.key not in keys and not part.unit.is_heading]
 
 
-def _is_within(each: _Said, longest: Sequence[_Said]) -> bool:
-    """Return whether a unit occurs in the same words within one of a text."""
-    if not each.unit.is_prose:
-        return any(each.key in other.unit.text for other in longest)
-    within = re.compile(_BEGIN + re.escape(each.unit.key) + _END)
-    return not each.is_relative and any(within.search(other.unit.key) for other in longest)
+def _is_within(part: _Part, longest: Sequence[_Part]) -> bool:
+    """Return whether a unit occurs literally within a unit of a text."""
+    if not part.unit.is_prose:
+        return any(part.key in other.unit.text for other in longest)
+    within = re.compile(_BEGIN + re.escape(part.unit.key) + _END)
+    return not part.is_relative and any(within.search(other.unit.key) for other in longest)
 
 
-def _together(said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], *, of_one_day: bool) -> str:
-    known: set[str] = set()
-    written: list[Unit] = []
-    for place, units in enumerate(said):
-        fresh = list(_fresh(units, known))
-        for number, each in enumerate(fresh):
-            is_dated = (place, each.key) in disputed or (each.is_relative and not of_one_day)
-            unit = each.unit
+def _join(texts: Sequence[Sequence[_Part]], disputed: set[tuple[int, str]], *, of_one_day: bool) -> str:
+    keys: set[str] = set()
+    output: list[Unit] = []
+    for index, parts in enumerate(texts):
+        new_parts = list(_new_parts(parts, keys))
+        for position, part in enumerate(new_parts):
+            is_dated = (index, part.key) in disputed or (part.is_relative and not of_one_day)
+            unit = part.unit
             if is_dated:
-                day, between = each.at.date().isoformat(), " " if unit.is_prose else "\n\n"
+                day, between = part.at.date().isoformat(), " " if unit.is_prose else "\n\n"
                 unit = replace(unit, text=f"{unit.text}{between}({day})")
-            before = written[-1] if written else None
+            before = output[-1] if output else None
             if before is None:
-                written.append(replace(unit, gap=""))
-            elif number == 0:
-                written.append(replace(unit, gap="\n" if before.is_item and unit.is_item else "\n\n"))
+                output.append(replace(unit, gap=""))
+            elif position == 0:
+                output.append(replace(unit, gap="\n" if before.is_item and unit.is_item else "\n\n"))
             else:
-                written.append(unit)
-    return "".join(unit.gap + unit.text for unit in written)
+                output.append(unit)
+    return "".join(unit.gap + unit.text for unit in output)
 
 
-def _fresh(units: Sequence[_Said], known: set[str]) -> Iterator[_Said]:
-    """Yield what is not known yet, with the widest gap of what was skipped before it, and under its heading."""
+def _new_parts(parts: Sequence[_Part], keys: set[str]) -> Iterator[_Part]:
+    """Yield the units with new keys, under their headings, each with the widest gap among the units skipped before."""
     gap, heading = "", None
-    for each in units:
-        gap = max(gap, each.unit.gap, key=lambda space: (space.count("\n"), len(space)))
-        if each.unit.is_heading:
+    for part in parts:
+        gap = max(gap, part.unit.gap, key=lambda space: (space.count("\n"), len(space)))
+        if part.unit.is_heading:
             heading = None
-            if each.key in known:
-                heading, gap = replace(each, unit=replace(each.unit, gap=gap)), ""
-        if each.key in known:
+            if part.key in keys:
+                heading, gap = replace(part, unit=replace(part.unit, gap=gap)), ""
+        if part.key in keys:
             continue
-        known.add(each.key)
+        keys.add(part.key)
         if heading is not None:
             yield heading
             heading = None
-        yield replace(each, unit=replace(each.unit, gap=gap))
+        yield replace(part, unit=replace(part.unit, gap=gap))
         gap = ""
 
 
 DOUBTFUL: Final = 0.5
-"""The most confidence in a merge of memories that contradict each other: a person is to look at it."""
+"""Maximum confidence in a merge of memories that contradict each other, so that a person reviews it."""
 MAX_GAIN: Final = 0.5
 GAINED_EACH: Final = 0.1
-"""Of strength: by a merge at most, and by a source at a cohesion of 1."""
+"""Gain in strength: the maximum of a merge (`MAX_GAIN`), and that of each source at cohesion 1 (`GAINED_EACH`)."""
 
 _MERGED_IDS: Final = UUID("0d0b6a0e-5a0c-5a4f-9c55-1b1d6e6c7f02")
 _LINK_IDS: Final = UUID("9b8f4c4e-3f0d-5c1e-8a37-5d2f0c9e4b11")
@@ -470,46 +470,46 @@ _LINK_IDS: Final = UUID("9b8f4c4e-3f0d-5c1e-8a37-5d2f0c9e4b11")
 
 
 def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> float:
-    """Return how sure it is that memories are rightly merged."""
+    """Return the confidence that a group's memories should be merged."""
     confidence = cohesion * clustering.size_factor(size)
     return min(confidence, DOUBTFUL) if conflicts else confidence
 
 
 def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:
-    """Return memories as what is merged."""
+    """Return memories as sources to merge."""
     return [Source(memory.owner.id, memory.record.content, moment_of(memory.at)) for memory in memories]
 
 
 def merged_id(source_ids: Sequence[str], taken: int = 0) -> str:
-    """Return the id of the memory that is made of others, in whatever order; `taken` such ids are another memory's."""
+    """Return the id of the memory merged from others, in any order; `taken` of its ids are other memories' already."""
     return str(uuid5(_MERGED_IDS, json.dumps([*sorted(source_ids), *([str(taken)] if taken else [])])))
 
 
 def link_id(source: str, target: str) -> str:
-    """Return the id of the link from a merged memory to one that it was made of."""
+    """Return the id of the link from a merged memory to one of its sources."""
     return str(uuid5(_LINK_IDS, json.dumps([source, target])))
 
 
 def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
-    """Return the memory that is made of others, the same in whatever order they are given.
+    """Return the memory merged from others, independent of their order.
 
-    It has all tags, entities and files (as they were then), the highest tier, the time when the first was stored and
-    that of the last, the uses of all, and the least trust, with the origin of a source that has it. Category and source
-    stay where all that have one agree, metadata are joined, of two values the one of the longer text.
+    It has all tags, entities and file references, the highest tier, the creation time of the oldest and the time of the
+    latest, all uses, and the least trust with the origin of a source that has it. Category and source are kept if all
+    sources that have one agree. Metadata are merged; of two values that of the longer text is kept.
     """
     ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), memory.at, memory.owner.id))
     records = [memory.record for memory in ordered]
-    least = min(records, key=lambda record: (record.trust, TRUST[record.origin], record.origin))
+    least_trusted = min(records, key=lambda record: (record.trust, TRUST[record.origin], record.origin))
     strength = max(record.strength for record in records)
     metadata: dict[str, Any] = {}
-    for each in reversed(records):
-        metadata |= json.loads(each.metadata)
+    for source_record in reversed(records):
+        metadata |= json.loads(source_record.metadata)
     owner = Owner(
         id=id_,
         kind="memory",
         tags=tuple(sorted({tag for memory in ordered for tag in memory.owner.tags})),
         references=tuple(sorted({reference for memory in ordered for reference in memory.owner.references})),
-        at=max(memory.at for memory in ordered),  # what is said again counts from then on
+        at=max(memory.at for memory in ordered),  # a restatement counts from its own time
     )
     record = MemoryRecord(
         content=text,
@@ -517,8 +517,8 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         category=_agreed(record.category for record in records),
         entities=tuple(sorted({entity for record in records for entity in record.entities})),
         source=_agreed(record.source for record in records),
-        origin=least.origin,
-        trust=least.trust,
+        origin=least_trusted.origin,
+        trust=least_trusted.trust,
         metadata=json.dumps(metadata, sort_keys=True),
         born_at=min(record.born_at for record in records),
         last_used=max(record.last_used for record in records),
@@ -533,16 +533,16 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
 
 
 def dates_of(memories: Sequence[StoredMemory]) -> tuple[tuple[float, float], ...]:
-    """Return the times that memories speak of, each as seen from its own time."""
-    found = {
+    """Return the times that memories mention, relative dates as of each memory's own time."""
+    times = {
         (mention.since, mention.until)
         for memory in memories
         for mention in mentions(memory.record.content, now=moment_of(memory.at))
     }
-    return tuple(sorted(found))
+    return tuple(sorted(times))
 
 
 def _agreed(values: Any) -> str:
-    """Return what all say that say something, "" where they do not agree."""
-    said = {value for value in values if value}
-    return str(said.pop()) if len(said) == 1 else ""
+    """Return the value that all non-empty values share, "" if they differ or there is none."""
+    stated = {value for value in values if value}
+    return str(stated.pop()) if len(stated) == 1 else ""

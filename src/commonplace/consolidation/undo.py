@@ -1,7 +1,7 @@
 """Undo one change of an agent, or all of a run, in one transaction; later changes by others are kept.
 
-A change can be undone unless a later change builds on it; mere use of a memory does not count. Where a value was
-changed again, the newer value stays. An undo affects what is known from now on: earlier versions stay as they were.
+A change can be undone unless a later change builds on it; mere use of a memory does not count. A value that was
+changed again keeps its newer value. An undo takes effect from now on: earlier versions stay as they were.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from commonplace.types.ledger import IssueEvent, Reversal
 
 @dataclass(frozen=True, slots=True)
 class Undone(View):
-    """What was undone.
+    """The result of an undo.
 
     Attributes:
-        issues: those whose changes were undone, the latest first.
-        memory_ids: the memories that are as they were before, sorted; those that a change had made are gone.
-        notices: one sentence each: what was left alone, and why.
+        issues: ids of the issues whose changes were undone, latest first.
+        memory_ids: sorted ids of the memories that were restored, or erased if an undone change had created them.
+        notices: what was left alone and why, one sentence each.
     """
 
     issues: tuple[str, ...]
@@ -45,21 +45,21 @@ def undo(runtime: ConsolidationRuntime, id_: str) -> Undone:
     """Undo the change of an issue, or every change of a run that is still applied.
 
     Raises:
-        NotFoundError: there is no such issue or run, or nothing of it is still applied.
-        UsageError: a later change rests on it, or a memory of it was changed by others since.
+        NotFoundError: there is no such issue or run, or none of its changes is still applied.
+        UsageError: a later change builds on it, or others have changed one of its memories since.
     """
     pages, notices = list[Path](), list[str]()
     with runtime.store.change_memories(runtime.namespace, made_by=runtime.stamp()) as change:
-        standing = _standing(runtime, change, id_)
-        ours = {each.issue for each in standing}
-        for each in standing:
-            for later in change.ledger.reversals(memory_ids=each.memory_ids, after=each.number):
-                if later.undone_at is None and later.issue not in ours:
+        applied = _applied_reversals(runtime, change, id_)
+        undoing = {row.issue for row in applied}
+        for earlier in applied:
+            for later in change.ledger.reversals(memory_ids=earlier.memory_ids, after=earlier.number):
+                if later.undone_at is None and later.issue not in undoing:
                     raise UsageError(
-                        f"issue {later.issue} changed the same memories later than {each.issue}",
+                        f"issue {later.issue} changed the same memories later than {earlier.issue}",
                         remedy=f"undo {later.issue} first",
                     )
-        for reversal in standing:
+        for reversal in applied:
             for step in json.loads(reversal.steps):
                 if step["do"] == UNLINK:
                     change.unlink(step["source"], step["target"], step["type"])
@@ -72,23 +72,23 @@ def undo(runtime: ConsolidationRuntime, id_: str) -> Undone:
                     _undo_memory(change, step, notices)
             change.ledger.put_reversal(replace(reversal, undone_at=runtime.now()))
             change.ledger.add_event(IssueEvent(reversal.issue, runtime.now(), runtime.actor, "undone"))
-    # Only now: a note that is left over is found again by its memory's id, one that is lost is not.
+    # Removed only after the commit: a leftover note is found again by its memory's id, a lost one is not.
     for page in pages:
         try:
             page.unlink(missing_ok=True)
         except OSError as error:
             notices.append(f"{page.name} could not be removed and stays: {error.strerror}")
     runtime.after()
-    touched = sorted({each for reversal in standing for each in reversal.memory_ids})
-    return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(notices))
+    touched = sorted({memory_id for reversal in applied for memory_id in reversal.memory_ids})
+    return Undone(tuple(row.issue for row in applied), tuple(touched), tuple(notices))
 
 
 def undo_merge(runtime: ConsolidationRuntime, memory_id: str) -> Undone:
-    """Undo the merge that made a memory: its sources are what they were.
+    """Undo the merge that made a memory and restore its sources.
 
     Raises:
-        NotFoundError: no merge that is still applied made it.
-        UsageError: a later change rests on it, or a memory of it was changed by others since.
+        NotFoundError: no merge that is still applied made the memory.
+        UsageError: a later change builds on the merge, or others have changed one of its memories since.
     """
     for reversal in runtime.store.ledger(runtime.namespace).reversals(memory_ids=[memory_id]):
         steps = json.loads(reversal.steps)
@@ -100,13 +100,13 @@ def undo_merge(runtime: ConsolidationRuntime, memory_id: str) -> Undone:
     )
 
 
-def _standing(runtime: ConsolidationRuntime, change: MemoryChange, id_: str) -> list[Reversal]:
-    of_issue = change.ledger.reversal(id_)
-    found = [of_issue] if of_issue is not None else change.ledger.reversals(run=id_)
-    standing = [each for each in found if each.undone_at is None]
-    if standing:
-        return standing[::-1]
-    if found:
+def _applied_reversals(runtime: ConsolidationRuntime, change: MemoryChange, id_: str) -> list[Reversal]:
+    issue_reversal = change.ledger.reversal(id_)
+    reversals = [issue_reversal] if issue_reversal is not None else change.ledger.reversals(run=id_)
+    applied = [reversal for reversal in reversals if reversal.undone_at is None]
+    if applied:
+        return applied[::-1]
+    if reversals:
         raise NotFoundError(f"what {id_!r:.80} changed was undone already", remedy="there is nothing left to undo")
     is_issue = change.ledger.issue(id_) is not None
     if is_issue or is_run(runtime, id_):
@@ -121,18 +121,18 @@ def _standing(runtime: ConsolidationRuntime, change: MemoryChange, id_: str) -> 
 
 
 def _undo_memory(change: MemoryChange, step: Mapping[str, Any], notices: list[str]) -> None:
-    """Erase, revive or revise a memory, unless others changed it since."""
-    id_, known = step["id"], change.find(step["id"])
+    """Erase, revive or revise a memory; raise a `UsageError` if others have changed it since."""
+    id_, memory = step["id"], change.find(step["id"])
     changed_since = UsageError(
         f"memory {id_!r:.80} was changed, archived or brought back since",
         remedy="see `commonplace get ID --versions`, and restore by hand what you need",
     )
-    if known is None:
+    if memory is None:
         raise changed_since
     if step["do"] == ERASE:
-        if known.expired_at is not None or known.record.version != step["version"]:
+        if memory.expired_at is not None or memory.record.version != step["version"]:
             raise changed_since
-        # What the change itself linked was unlinked before: this is others', unless the rule judged it.
+        # The change's own links are already removed: remaining ones are others', unless the rule made them.
         notices += [
             f"the link {link.type} from {link.source} to {link.target} went with its memory"
             for link in change.links([id_])
@@ -140,30 +140,30 @@ def _undo_memory(change: MemoryChange, step: Mapping[str, Any], notices: list[st
         ]
         change.erase([id_])
     elif step["do"] == REVIVE:
-        record = unpacked(step["record"], known.record)
-        if known.expired_at is None or known.record.version != record.version:
+        record = unpacked(step["record"], memory.record)
+        if memory.expired_at is None or memory.record.version != record.version:
             raise changed_since
-        bands = () if known.owner.session else signature(known.record.content).bands
-        change.revive(known.number, record, bands=bands)
+        bands = () if memory.owner.session else signature(memory.record.content).bands
+        change.revive(memory.number, record, bands=bands)
     else:
-        now, before = packed(known.record), {}
+        now, before = packed(memory.record), {}
         for name, (old, new) in step["changed"].items():
             if now[name] == new:
                 before[name] = old
             else:
                 notices.append(f"{name} of memory {id_} was changed since and stays {now[name]!r}")
-        change.revise(known.number, unpacked(before, known.record))
+        change.revise(memory.number, unpacked(before, memory.record))
 
 
 def _is_as_written(directory: Path, step: Mapping[str, Any], notices: list[str]) -> bool:
-    """Return whether a note of the vault is there as it was written; one that was edited is noticed."""
+    """Return whether a vault note is there as it was written; add a notice if it was edited."""
     path = directory / step["path"]
     if not os.path.lexists(path):
         return False
-    # A link, or a directory that is one, leads to what is not ours.
-    is_there = path.is_file() and path.resolve() == directory.resolve() / step["path"]
+    # A symbolic link, as the file or a directory, leads to something that is not ours.
+    is_file = path.is_file() and path.resolve() == directory.resolve() / step["path"]
     try:
-        is_ours = is_there and hashlib.sha256(path.read_bytes()).hexdigest() == str(step["sha256"])
+        is_ours = is_file and hashlib.sha256(path.read_bytes()).hexdigest() == str(step["sha256"])
     except OSError:
         is_ours = False
     if not is_ours:

@@ -1,7 +1,7 @@
-"""Write notes into the vault of a namespace, one for each memory; what a person made or edited is never written over.
+"""Write notes into the vault of a namespace, one per memory; a note that a person made or edited is never overwritten.
 
 Notes of `default` are in `vault/`, those of another namespace in `vault/<name>/`, named like its journal. Deeper
-directories belong to the user. No link is followed, so that no title, link or directory leads out of the vault.
+directories belong to the user. Links are not followed, so no title, link or directory leads out of the vault.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Vault:
     """The notes of one namespace.
 
     Args:
-        is_dry: nothing is written: it says where notes would be.
+        is_dry: write nothing and only return where notes would be.
 
     Raises:
-        StoreError: the vault is a link, or it or a note of it cannot be read or written.
+        StoreError: the vault is a link, or the vault or one of its notes cannot be read or written.
     """
 
     def __init__(self, directory: Path, namespace: str, *, is_dry: bool = False) -> None:
@@ -41,24 +41,24 @@ class Vault:
         self._parts = (VAULT,) if namespace == DEFAULT else (VAULT, directory_name(namespace))
         self._is_dry = is_dry
         self._stamp = (0, 0)
-        """The state of the directory when it was listed; then it held these notes, by memory, and these names."""
+        """The state of the directory when it was listed; `_notes` and `_taken_names` are as of that state."""
         self._notes: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._taken_names: set[str] = set()
 
     @property
     def folder(self) -> Path:
         return self._directory.joinpath(*self._parts)
 
     def path_of(self, note: Note) -> str:
-        """Return where a note is, or would be written, relative to the store's directory."""
+        """Return the path where a note is, or would be written, relative to the store's directory."""
         with self._errors():
             return self._shown(self._name_of(note.memory_id) or self._free_name(note))
 
     def write(self, note: Note) -> tuple[str, str]:
-        """Write a memory's note, unless it has one, which stays as it is, but for what a killed run left.
+        """Write a memory's note; an existing note stays, unless an earlier run wrote it and nobody has edited it.
 
-        Return its path relative to the store's directory, posix, and the SHA-256 of its bytes; "" of one that says
-        something else, so that undoing leaves it.
+        Return its POSIX path relative to the store's directory, and the SHA-256 of its bytes, or "" if its content
+        differs, so that an undo leaves it alone.
         """
         if self._is_dry:
             path = self.path_of(note)
@@ -73,8 +73,8 @@ class Vault:
             name = name or self._free_name(note)
             target = self.folder / name
             if old is None or (old != data and _is_written(old, note)):
-                is_as_before = None if old is None else lambda: read_file(target, MAX_NOTE_BYTES, follow=False) == old
-                if replace_file(target, self.folder / DRAFT, data, is_as_before) is None:
+                is_unchanged = None if old is None else lambda: read_file(target, MAX_NOTE_BYTES, follow=False) == old
+                if replace_file(target, self.folder / DRAFT, data, is_unchanged) is None:
                     raise StoreError(f"{target} was edited just now", remedy="run it again")
                 sync(self.folder)
                 self._stamp = _stamp_of(self.folder)
@@ -84,24 +84,24 @@ class Vault:
 
     def _note_name(self, memory_id: str, name: str) -> None:
         self._notes[memory_id] = name
-        self._taken.add(same_place(name))
+        self._taken_names.add(same_place(name))
 
     def _name_of(self, memory_id: str) -> str | None:
-        self._list()
+        self._refresh()
         return self._notes.get(memory_id)
 
     def _free_name(self, note: Note) -> str:
         *names, last = file_names(note.title, note.memory_id)
-        return next((name for name in names if same_place(name) not in self._taken), last)
+        return next((name for name in names if same_place(name) not in self._taken_names), last)
 
-    def _list(self) -> None:
-        """Read whose notes there are, unless the directory is as it was."""
+    def _refresh(self) -> None:
+        """List the notes by memory, unless the directory is unchanged."""
         with suppress(FileNotFoundError):
             stamp = _stamp_of(self.folder)
             if stamp == self._stamp:
                 return
             names = sorted((path.name for path in self.folder.iterdir()), reverse=True)
-            self._stamp, self._notes, self._taken = stamp, {}, set(map(same_place, names))
+            self._stamp, self._notes, self._taken_names = stamp, {}, set(map(same_place, names))
             for name in names:
                 owner = memory_of_note(self.folder / name) if name.endswith(EXTENSION) else None
                 if owner is not None:
@@ -125,15 +125,15 @@ class Vault:
             yield
         except OSError as error:
             remedy = "make room on the disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make it writable"
-            named = error.filename or self.folder
-            raise StoreError(f"{named} cannot be read or written: {error.strerror}", remedy=remedy) from error
+            failed_path = error.filename or self.folder
+            raise StoreError(f"{failed_path} cannot be read or written: {error.strerror}", remedy=remedy) from error
 
 
 def _is_written(data: bytes, note: Note) -> bool:
-    """Return whether a note was written of the same memory for other reasons, with no edit of a person."""
+    """Return whether a file is an unedited note of the same memory, written for any reason and score."""
     front = parse_front_matter(data.decode("utf-8", "replace")).values
-    was = replace(note, reason=front.get("promotion_reason", ""), score=front.get("decay_score", 0.0))  # type: ignore[arg-type]
-    return data == write_note(was).encode("utf-8", "replace")
+    old_note = replace(note, reason=front.get("promotion_reason", ""), score=front.get("decay_score", 0.0))  # type: ignore[arg-type]
+    return data == write_note(old_note).encode("utf-8", "replace")
 
 
 def _stamp_of(folder: Path) -> tuple[int, int]:

@@ -1,5 +1,5 @@
 """The journal: memories as Markdown pages, synchronised with the store in both directions.
 
 The store is the source of truth. A page is a projection that people may edit: their edits are imported before pages are
-written, and what only one side changed is taken from that side.
+written, and a change made on only one side is applied to the other.
 """

@@ -1,7 +1,7 @@
 """The baseline of a three-way comparison: what page and store held of a memory at the last sync.
 
-Each side is compared with what it said itself. So neither a change of the time zone nor a memory's move to another page
-counts as an edit.
+Each side is compared with its own earlier state, so neither a change of the time zone nor a memory's move to another
+page counts as an edit.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from commonplace.formats.journal_edit import digest
 from commonplace.journal.pages import heading_and_text, kind_of, local, minute_of, resolved, said_when
 from commonplace.types import StoredMemory
 
-_FORM: Final = 4
-"""Version of the stored form."""
+_FORMAT: Final = 4
+"""Version of the stored format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a block came to its page, and what of it people have seen. Seconds since the epoch.
+    """How a block came to its page, and whether people have seen it. Times are seconds since the epoch.
 
     Attributes:
-        since: when it, or the id under a person's note, was written there; 0 where a person put it there.
-        changed: when words of the store's own were last written there; 0 where a person has saved the page with them.
-        is_seen: a person has saved the page with it, or was told that it was put back.
-        is_note: it is a person's note that was given its id there.
+        since: when the block, or the id under a person's note, was written there; 0 if a person put the block there.
+        changed: when the store's text was last written there; 0 once a person has saved the page with it.
+        is_seen: whether a person has saved the page with the block, or was told that it was put back.
+        is_note: whether the block is a person's note that was given its id there.
     """
 
     since: float = 0.0
@@ -39,19 +39,19 @@ class Standing:
 
 
 UNSEEN: Final = Standing(is_seen=False)
-"""Of a block that nobody has seen on any page."""
+"""Standing of a block that nobody has seen on any page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What both sides said of one memory.
+    """The state of one memory on both sides at the last sync.
 
     Attributes:
-        page: where its block is; "" where it has none any more, but may come back from an editor left open.
-        file, store: digests of what each side said.
-        day, minutes, section: as the page said them; None and "" are unsaid.
-        minute: what the store had for day and minutes.
-        standing: how it came there.
+        page: the page of its block; "" if it no longer has one, but an editor left open may bring it back.
+        file, store: digests of the page's and the store's version.
+        day, minutes, section: as the page stated them; None and "" mean not stated.
+        minute: the store's time, in minutes since the epoch.
+        standing: how the block came to its page.
     """
 
     page: str
@@ -65,31 +65,31 @@ class Baseline:
 
 
 def encode(agreed: Baseline) -> str:
-    """Return an agreement as the store keeps it in the digest of a block."""
-    _, *others = astuple(agreed)
-    return json.dumps([_FORM, *others], default=date.isoformat, separators=(",", ":"))
+    """Return a baseline as JSON, as stored in the digest of a block."""
+    _, *values = astuple(agreed)
+    return json.dumps([_FORMAT, *values], default=date.isoformat, separators=(",", ":"))
 
 
 def decode(page: str, written: str) -> Baseline | None:
-    """Return the agreement that `encode` wrote, None where it did not: then nothing is known to be agreed on."""
+    """Return the baseline that `encode` wrote, None for anything else: then the memory has no baseline."""
     try:
-        form, file, store, day, *others, standing = json.loads(written)
-        values: list[Any] = [day and date.fromisoformat(day), *others, Standing(*standing)]
-        return Baseline(page, file, store, *values) if form == _FORM else None
+        form, file, store, day, *fields, standing = json.loads(written)
+        values: list[Any] = [day and date.fromisoformat(day), *fields, Standing(*standing)]
+        return Baseline(page, file, store, *values) if form == _FORMAT else None
     except (ValueError, TypeError):
         return None
 
 
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
-    """Return what the store means; `links` are the ids that it is linked to."""
+    """Return a stored memory as an entry, for comparison; `links` are the ids that it is linked to."""
     record = stored.record
     return Entry("", minute_of(stored.at), "", record.content, stored.owner.tags, tuple(links), record.category)
 
 
 def said_by_file(entry: Entry, page: str, agreed: Baseline | None) -> Entry:
-    """Return what a block says; what it does not say is as it was agreed on.
+    """Return a block as an entry, for comparison; values that it does not state are those of the baseline.
 
-    Links are its own words: where they lead may change without an edit.
+    Links are compared as written, since their targets may change without an edit.
     """
     day, minutes = said_when(entry, page)
     section = entry.section
@@ -100,10 +100,10 @@ def said_by_file(entry: Entry, page: str, agreed: Baseline | None) -> Entry:
 
 
 def content_of(entry: Entry, stored: StoredMemory | None = None) -> str:
-    """Return what a block says: its text, and its heading as well where that is not just the beginning of the text.
+    """Return the content of a block: its text, preceded by its heading unless that is just the beginning of the text.
 
     Args:
-        stored: its memory; a heading that is the beginning of what this says was not written by a person.
+        stored: its memory; a heading that is the beginning of the memory's content was not written by a person.
     """
     topic, text = entry.topic, entry.text
     if not topic or topic in (text, topic_of(text)):
@@ -114,24 +114,24 @@ def content_of(entry: Entry, stored: StoredMemory | None = None) -> str:
 
 
 def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[str], standing: Standing) -> Baseline:
-    """Return the agreement that a block, as it is on a page now, and the store, as it is now, say the same."""
+    """Return the baseline that records a block and its memory, as they are now, as equal."""
     day, minutes = said_when(entry, page)
     file, store = digest(said_by_file(entry, page, None)), digest(meant_by_store(stored, store_links))
     return Baseline(page, file, store, day, minutes, entry.section, minute_of(stored.at), standing)
 
 
 def text_digest(text: str) -> str:
-    """Return the digest of a text alone, as `digest` sees it: without the white space that is no edit."""
+    """Return the digest of a text alone, which ignores white space that is no edit, as `digest` does."""
     return digest(Entry("", None, "", text))
 
 
 def differences(
     entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory, own_sections: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return what a block says otherwise than the store, by the names of the store; links are left out.
+    """Return the values in which a block differs from the store, by the store's field names, without links.
 
-    A time and a section that are still as they were agreed on are no difference, though this machine may have gone to
-    another time zone since.
+    A time and a section that equal the baseline's are no difference, even if this machine's time zone has changed
+    since.
     """
     changes: dict[str, Any] = {}
     content = content_of(entry, stored)
@@ -139,14 +139,14 @@ def differences(
         changes["content"] = content
     if set(entry.tags) != set(stored.owner.tags):
         changes["tags"] = list(entry.tags)
-    known = (agreed.day, agreed.minutes, agreed.section) if agreed else (None, None, "")
+    baseline = (agreed.day, agreed.minutes, agreed.section) if agreed else (None, None, "")
     day, minutes = said_when(entry, page)
-    if not (day in (None, known[0]) and minutes in (None, known[1])):
-        shown = local(stored.at)
-        at = resolved(day or shown.date(), shown.hour * 60 + shown.minute if minutes is None else minutes)
+    if not (day in (None, baseline[0]) and minutes in (None, baseline[1])):
+        moment = local(stored.at)
+        at = resolved(day or moment.date(), moment.hour * 60 + moment.minute if minutes is None else minutes)
         if minute_of(at) != minute_of(stored.at):
             changes["at"] = minute_of(at) * 60.0
-    is_sorted = kind_of(page) == "long" and entry.section not in ("", known[2])
+    is_sorted = kind_of(page) == "long" and entry.section not in ("", baseline[2])
     if is_sorted and section_of(stored.record.category, own_sections) != entry.section:
         changes["category"] = category_of(entry.section)
     return changes

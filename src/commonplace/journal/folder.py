@@ -1,8 +1,7 @@
 """Locate, read and replace the page files of a namespace.
 
-The pages of `default` are `memory/2026-11-21.md` and `MEMORY.md` beside that folder; those of another namespace are
-all in `memory/<name>/`, with a name that any file system keeps apart from others. No link is followed out of the
-store.
+The pages of `default` are `memory/2026-11-21.md` and so on, and `MEMORY.md` beside that folder. All pages of another
+namespace are in `memory/<name>/`, whose name is distinct on any file system. Links are not followed out of the store.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ MEMORY: Final = "memory"
 DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 NUL: Final = "\0"
-"""No editor writes it, and we write it as `&#0;`: where it is, a disk or a program has lost what was there."""
+"""Sign of a damaged page: no editor writes it, and we write it as `&#0;`, so a disk or program has lost data there."""
 
 _COPY: Final = lazy_pattern(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
 DAMAGED: Final = ".damaged-"
-_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_SAFE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _MAX_NAME_LENGTH: Final = 200
-"""Bytes; file systems take 255."""
-_KEPT_OF_LONG: Final = 100
+"""Maximum length of a directory name in bytes; file systems allow 255."""
+_TRUNCATED_LENGTH: Final = 100
 
-_UNFIT: Final = {errno.ELOOP: "is a link", errno.EISDIR: "is no file", errno.EINVAL: "is no file"}
+_PROBLEMS: Final = {errno.ELOOP: "is a link", errno.EISDIR: "is no file", errno.EINVAL: "is no file"}
 
 Stamp = tuple[int, int]
-"""Size and time of the last change, in nanoseconds."""
+"""Size in bytes and time of the last change in nanoseconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class PageFile:
     """A page as it was read.
 
     Attributes:
-        data: None where there is no such file, or none that can be read.
-        problem: why it cannot be read, a clause that continues its name; "" where it can, or is not there.
+        data: the bytes; None if the file does not exist or cannot be read.
+        problem: why it cannot be read, a clause that continues its name; "" if it can be, or does not exist.
     """
 
     name: str
@@ -56,28 +55,28 @@ class PageFile:
 
     @property
     def text(self) -> str:
-        """The text; its line ends are as they are."""
+        """The text, with its line ends unchanged."""
         return "" if self.data is None else self.data.decode("utf-8")
 
     @property
     def sum(self) -> str:
-        """The SHA-256 of the bytes; "" where there are none."""
+        """The SHA-256 of the bytes; "" if there are none."""
         return "" if self.data is None else sha256(self.data).hexdigest()
 
 
 def directory_name(namespace: str) -> str:
-    """Return the name of a namespace's directory, different for each, whatever a file system does to capitals.
+    """Return the name of a namespace's directory, unique even on file systems that ignore case.
 
-    What is no small letter, digit, `_` or `-` is written as its UTF-8 bytes, `%2e`. A name that gets too long for a
-    file system is cut, and its SHA-256 distinguishes it.
+    Characters other than lower-case ASCII letters, digits, `_` and `-` are written as their UTF-8 bytes, `%2e`. A name
+    that gets too long for a file system is truncated and completed with its SHA-256.
     """
-    written = "".join(
-        character if character in _PLAIN else "".join(f"%{byte:02x}" for byte in character.encode())
+    encoded = "".join(
+        character if character in _SAFE_CHARACTERS else "".join(f"%{byte:02x}" for byte in character.encode())
         for character in namespace
     )
-    if len(written) <= _MAX_NAME_LENGTH:
-        return written
-    return f"{written[:_KEPT_OF_LONG]}~{sha256(namespace.encode()).hexdigest()}"
+    if len(encoded) <= _MAX_NAME_LENGTH:
+        return encoded
+    return f"{encoded[:_TRUNCATED_LENGTH]}~{sha256(namespace.encode()).hexdigest()}"
 
 
 class Folder:
@@ -91,37 +90,37 @@ class Folder:
             self._pages /= directory_name(namespace)
 
     def path(self, name: str) -> Path:
-        """Return where a page, or a file beside it, is."""
+        """Return the path of a page, or of a file beside it."""
         is_outside = self._is_default and name.startswith(LONG_TERM_PAGE.removesuffix(".md"))
         return (self._directory if is_outside else self._pages) / name
 
     def shown(self, name: str) -> str:
-        """Return a page's path relative to the store, as people and memories name it."""
+        """Return a page's path relative to the store, as shown to people and stored in memories."""
         return self.path(name).relative_to(self._directory).as_posix()
 
     def fault(self) -> str:
-        """Return why the pages cannot be used at all, one sentence, or ""."""
-        for place in (self._pages, self._directory / MEMORY):
+        """Return a sentence that says why the pages cannot be used at all, or ""."""
+        for directory in (self._pages, self._directory / MEMORY):
             with suppress(FileNotFoundError, NotADirectoryError):
-                if not stat.S_ISDIR(place.lstat().st_mode):
-                    return f"{place} is no directory, links are not followed; memories are kept in the store alone"
+                if not stat.S_ISDIR(directory.lstat().st_mode):
+                    return f"{directory} is no directory, links are not followed; memories are kept in the store alone"
         return ""
 
     def stamps(self) -> dict[str, Stamp]:
-        """Return size and time of everything that has a page's name, without reading it."""
-        found: dict[str, Stamp] = {}
+        """Return the stamps of all files with a page's name, without reading them."""
+        by_name: dict[str, Stamp] = {}
         with suppress(FileNotFoundError), os.scandir(self._pages) as entries:
             for entry in entries:
                 if is_page_name(entry.name) and self.path(entry.name).parent == self._pages:
                     with suppress(FileNotFoundError):
-                        found[entry.name] = _stamp(entry.stat(follow_symlinks=False))
+                        by_name[entry.name] = _stamp(entry.stat(follow_symlinks=False))
         if self._is_default:
             with suppress(FileNotFoundError):
-                found[LONG_TERM_PAGE] = _stamp(self.path(LONG_TERM_PAGE).lstat())
-        return found
+                by_name[LONG_TERM_PAGE] = _stamp(self.path(LONG_TERM_PAGE).lstat())
+        return by_name
 
     def read(self, name: str) -> PageFile:
-        """Return a page as it is now."""
+        """Read a page."""
         try:
             with open_file(self.path(name), follow=False) as file:
                 status, data = os.fstat(file.fileno()), file.read(MAX_PAGE_BYTES + 1)
@@ -131,16 +130,16 @@ class Folder:
         except FileNotFoundError:
             return PageFile(name)
         except OSError as error:
-            return PageFile(name, problem=_UNFIT.get(error.errno or 0, f"cannot be read ({error.strerror})"))
+            return PageFile(name, problem=_PROBLEMS.get(error.errno or 0, f"cannot be read ({error.strerror})"))
         except UnicodeDecodeError as error:
             return PageFile(name, problem=f"is not UTF-8 (at byte {error.start})")
         return PageFile(name, data, _stamp(status))
 
     def replace(self, old: PageFile, text: str) -> PageFile | None:
-        """Replace a page, whole or not at all; None where it is no longer what was read, and nothing was written.
+        """Replace a page atomically; return None, and write nothing, if it has changed since it was read.
 
         Raises:
-            OSError: it cannot be written; the page is as it was. A store's directory that is gone is not made again.
+            OSError: the page cannot be written, and is unchanged. A store's missing directory is not created again.
         """
         target = self.path(old.name)
         if target.parent != self._directory:
@@ -148,66 +147,66 @@ class Folder:
             self._pages.mkdir(exist_ok=True)
         data = text.encode("utf-8")
         draft = target.with_name(target.name + PAGE_DRAFT)
-        is_as_before = None if old.data is None else lambda: self.read(old.name).data == old.data
-        status = replace_file(target, draft, data, is_as_before)
+        is_unchanged = None if old.data is None else lambda: self.read(old.name).data == old.data
+        status = replace_file(target, draft, data, is_unchanged)
         return None if status is None else PageFile(old.name, data, _stamp(status))
 
     def keep(self, name: str, text: str) -> None:
-        """Write a file beside the pages, unless it is there already; an OSError says that it cannot be."""
+        """Write a file beside the pages, unless it already exists; raise an OSError if that fails."""
         self.replace(PageFile(name), text)
 
     def remove(self, old: PageFile) -> bool:
-        """Remove a page that is still what was read; return whether it went."""
+        """Remove a page unless it has changed since it was read; return whether it was removed."""
         return self.read(old.name).data == old.data and self.drop(old.name)
 
     def settle(self) -> None:
-        """Wait until the disk has the names of what was written."""
-        for place in {self._directory, self._directory / MEMORY, self._pages}:
+        """Wait until the directory entries of written files are on disk."""
+        for directory in {self._directory, self._directory / MEMORY, self._pages}:
             with suppress(FileNotFoundError):
-                sync(place)
+                sync(directory)
 
     def copies(self) -> dict[str, str]:
-        """Return the copies kept beside the pages, of conflicts and of damaged pages, by name, each with its page."""
-        found = ((name, _COPY.fullmatch(name)) for name in sorted(self._beside()))
-        pages = {name: f"{copy[1]}.md" for name, copy in found if copy}
+        """Return the page of each copy kept beside the pages, of a conflict or a damaged page, by the copy's name."""
+        matches = ((name, _COPY.fullmatch(name)) for name in sorted(self._file_names()))
+        pages = {name: f"{copy[1]}.md" for name, copy in matches if copy}
         return {name: page for name, page in pages.items() if is_page_name(page)}
 
     def drop_drafts(self) -> None:
-        """Remove what a process left that was killed while it wrote."""
-        for name in self._beside():
+        """Remove the drafts that a killed process has left."""
+        for name in self._file_names():
             if name.endswith(PAGE_DRAFT):
                 self.drop(name)
 
     def drop(self, name: str) -> bool:
-        """Remove a file beside the pages, or a page whatever it holds; return whether it went."""
+        """Remove a page, or a file beside the pages, whatever it contains; return whether it was removed."""
         with suppress(OSError):
             self.path(name).unlink()
             return True
         return False
 
     def drop_directory(self) -> None:
-        """Remove the directory of the pages if nothing is left in it."""
+        """Remove the directory of the pages if it is empty."""
         if not self._is_default:
             with suppress(OSError):
                 self._pages.rmdir()
 
-    def _beside(self) -> list[str]:
-        places = {self._pages, self._directory} if self._is_default else {self._pages}
-        found = []
-        for place in places:
+    def _file_names(self) -> list[str]:
+        directories = {self._pages, self._directory} if self._is_default else {self._pages}
+        names = []
+        for directory in directories:
             with suppress(OSError):
-                found += [entry.name for entry in place.iterdir() if self.path(entry.name).parent == place]
-        return found
+                names += [entry.name for entry in directory.iterdir() if self.path(entry.name).parent == directory]
+        return names
 
 
 def replace_file(
     target: Path, draft: Path, data: bytes, is_as_before: Callable[[], bool] | None
 ) -> os.stat_result | None:
-    """Write a file whole or not at all; return its status, None if the target has changed and nothing was written.
+    """Write a file atomically; return its status, or None, and write nothing, if the target has changed.
 
     Args:
-        draft: where it is written first, beside the target; what is there is removed.
-        is_as_before: returns at the last moment whether the target may be replaced; None writes a new file only.
+        draft: path beside the target for writing the file first; an existing file there is removed.
+        is_as_before: called just before the replacement, returns whether it may happen; None only creates a new file.
     """
     try:
         status = write_draft(draft, data, target)
@@ -221,7 +220,7 @@ def replace_file(
         except FileExistsError:
             return None
         except OSError:
-            # FAT and some network shares have no hard links: a look just before the rename has to do.
+            # FAT and some network shares have no hard links: a check just before the rename must suffice.
             if os.path.lexists(target):
                 return None
             draft.replace(target)
@@ -232,7 +231,7 @@ def replace_file(
 
 
 def write_draft(draft: Path, data: bytes, model: Path) -> os.stat_result:
-    """Write a new file, with the rights of the one that it is to replace, and wait until it is on disk."""
+    """Write a new file with the permissions of `model`, if that exists, and wait until it is on disk."""
     with suppress(FileNotFoundError):
         draft.unlink()
     with draft.open("xb") as file:

@@ -1,4 +1,4 @@
-"""Import what people wrote and edited on pages into the store."""
+"""Import people's notes and edits on pages into the store."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _LINK_TYPE: Final = "related"
 
 
 class EditImport:
-    """Takes in what is new on the pages.
+    """Imports what is new on the pages.
 
     Attributes:
-        verdicts: by id, of the memories whose block was looked at.
-        accepted: ids of which this run has found, or brought about, that block and store say the same.
-        refused: ids whose edit the store refused: their block stays as it is.
+        verdicts: verdicts by id, for the memories whose block was compared.
+        accepted: ids whose block and memory are equal, or were made equal by this run.
+        refused: ids whose edit the store refused; their block stays as it is.
         dropped: ids whose block a person removed.
-        reheaded: ids whose heading was the beginning of a text that is another one now.
-        forgotten: ids on pages that were forgotten, or that undoing took away: their blocks go.
-        written: ids of the memories that this has changed in the store.
+        reheaded: ids whose block must be rewritten, for its heading or its kind of page has changed.
+        forgotten: ids on pages that were forgotten, or erased by an undo; their blocks are removed.
+        written: ids of the memories that the import has changed in the store.
     """
 
     def __init__(self, at: Snapshot) -> None:
-        self._at = at
+        self._snapshot = at
         self._tally = at.tally
         self.verdicts: dict[str, Verdict] = {}
         self.accepted: set[str] = set()
@@ -57,90 +57,90 @@ class EditImport:
         self.written: set[str] = set()
 
     def take_notes(self) -> bool:
-        """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin again.
+        """Store the notes as memories; return False if a page changed in the meantime and the run must start again.
 
-        The ids are on the page before the memories are in the store: a run that is killed in between leaves blocks with
-        unknown ids, which are taken in under these.
+        The ids are written to the page before the memories to the store: a run that is killed in between leaves blocks
+        with unknown ids, which are then imported under these ids.
         """
-        at = self._at
+        snapshot = self._snapshot
         items: dict[str, dict[str, Any]] = {}
-        fresh: dict[str, dict[int, str]] = defaultdict(dict)
-        for id_, note in at.again.items():
-            fresh[note.page][note.index] = id_
-            at.blocks[id_] = replace(note, entry=replace(note.entry, id=id_))
-        notes = [note for note in at.notes if note not in at.again.values()]
-        for found, has_id in [*((found, True) for found in self._unknown()), *((note, False) for note in notes)]:
-            if (item := self._item(found)) is None:
+        ids_by_page: dict[str, dict[int, str]] = defaultdict(dict)
+        for id_, note in snapshot.again.items():
+            ids_by_page[note.page][note.index] = id_
+            snapshot.blocks[id_] = replace(note, entry=replace(note.entry, id=id_))
+        notes = [note for note in snapshot.notes if note not in snapshot.again.values()]
+        for block, has_id in [*((block, True) for block in self._unknown()), *((note, False) for note in notes)]:
+            if (item := self._item(block)) is None:
                 continue
-            item["id"] = found.entry.id
-            if has_id and _is_fit(found.entry.id):
+            item["id"] = block.entry.id
+            if has_id and _is_valid_id(block.entry.id):
                 self._tally.notice(
-                    f"{item['source']} has a memory {found.entry.id!r:.80} that the store did not know; it was imported"
+                    f"{item['source']} has a memory {block.entry.id!r:.80} that the store did not know; it was imported"
                 )
             else:
-                item["id"] = fresh[found.page][found.index] = str(uuid4())
+                item["id"] = ids_by_page[block.page][block.index] = str(uuid4())
             items[item["id"]] = item
-        for name, ids in fresh.items():
-            file = at.seen[name].file
+        for name, ids in ids_by_page.items():
+            file = snapshot.seen[name].file
             try:
-                written = at.folder.replace(file, assign_ids(file.text, ids, kind_of(name)))
+                new_file = snapshot.folder.replace(file, assign_ids(file.text, ids, kind_of(name)))
             except OSError as error:
-                self._leave(name, f"its new notes could not get their ids ({error.strerror})")
+                self._postpone(name, f"its new notes could not get their ids ({error.strerror})")
                 for id_ in ids.values():
                     items.pop(id_, None)
                 continue
-            if written is None:
+            if new_file is None:
                 return False
             self._tally.counts["pages_written"] += 1
-            page = at.reread(written)
-            at.blocks.update({id_: Found(name, index, page.blocks[index].entry) for index, id_ in ids.items()})
-        # Forced: what a person wrote down is a memory, also where it repeats another one.
-        for memory in at.runtime.service().remember(list(items.values()), force=True) if items else ():
+            page = snapshot.reread(new_file)
+            snapshot.blocks.update({id_: Found(name, index, page.blocks[index].entry) for index, id_ in ids.items()})
+        # Forced: what a person wrote down becomes a memory even if it repeats another one.
+        for memory in snapshot.runtime.service().remember(list(items.values()), force=True) if items else ():
             self._tally.counts["added"] += 1
-            self._tell(memory.notices, at.blocks[memory.id].page)
+            self._report(memory.notices, snapshot.blocks[memory.id].page)
         self._reload(items)
         for id_ in items:
-            found = at.blocks[id_]
-            self._link(id_, self._leads_to(found.entry) - {id_}, set())
-            self._accept(id_, found, Standing(since=at.runtime.now(), is_note=True))
+            block = snapshot.blocks[id_]
+            self._link(id_, self._link_targets(block.entry) - {id_}, set())
+            self._set_baseline(id_, block, Standing(since=snapshot.runtime.now(), is_note=True))
         return True
 
     def take_edits(self, ids: Collection[str], within_budget: Collection[str]) -> None:
-        """Decide who is right about memories of the store, and let the store follow where it is the page."""
-        known = [(id_, stored) for id_ in sorted(set(ids) - self.accepted) if (stored := self._at.memory(id_))]
-        for id_, stored in known:
-            if id_ in self._at.blocks:
-                self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_), stored)
-        for id_, _ in known:
-            agreed = self._at.agreed.get(id_)
-            if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
+        """Compare blocks with the store's memories, and update the store where the page's version holds."""
+        memories = [(id_, stored) for id_ in sorted(set(ids) - self.accepted) if (stored := self._snapshot.memory(id_))]
+        for id_, stored in memories:
+            if id_ in self._snapshot.blocks:
+                self._take_block(id_, self._snapshot.blocks[id_], self._snapshot.agreed.get(id_), stored)
+        for id_, _ in memories:
+            agreed = self._snapshot.agreed.get(id_)
+            if id_ not in self._snapshot.blocks and agreed is not None and agreed.page in self._snapshot.seen:
                 self._take_removal(id_, agreed, within_budget)
 
     def _unknown(self) -> list[Found]:
-        """Return the blocks of memories that the store does not know, but for those that were deleted there."""
-        unknown = {id_: found for id_, found in self._at.blocks.items() if self._at.memory(id_) is None}
+        """Return the blocks of memories that the store does not know, except those that were deleted there."""
+        unknown = {id_: block for id_, block in self._snapshot.blocks.items() if self._snapshot.memory(id_) is None}
         if unknown:
-            self.forgotten = unknown.keys() & self._at.forgotten()
-            ledger = self._at.runtime.store.ledger(self._at.runtime.namespace)
+            self.forgotten = unknown.keys() & self._snapshot.forgotten()
+            ledger = self._snapshot.runtime.store.ledger(self._snapshot.runtime.namespace)
             for id_ in taken_away(ledger, unknown.keys() - self.forgotten):
-                # Nobody asked for it, and nobody changed it: else it could not have been undone.
+                # No notice: nobody asked for this memory or changed it, else its making could not have been undone.
                 self.forgotten.add(id_)
                 del unknown[id_]
         for id_ in unknown.keys() & self.forgotten:
-            self._at.notice(
+            self._snapshot.notice(
                 unknown.pop(id_).page,
                 f"had memory {id_!r:.80}, which was forgotten, and its entry was removed; to store it again, "
                 f"write it without that comment",
             )
-        return [found for found in unknown.values() if found.entry.text.strip()]
+        return [block for block in unknown.values() if block.entry.text.strip()]
 
-    def _item(self, found: Found) -> dict[str, Any] | None:
-        """Return a note as a memory to be kept, None where it cannot be one."""
-        entry, shown, now = found.entry, self._at.folder.shown(found.page), self._at.runtime.now()
-        is_long = kind_of(found.page) == "long"
+    def _item(self, block: Found) -> dict[str, Any] | None:
+        """Return a note as the fields of a new memory, None if it is not valid as one."""
+        entry, shown, now = block.entry, self._snapshot.folder.shown(block.page), self._snapshot.runtime.now()
+        is_long = kind_of(block.page) == "long"
         today = local(now).date()
-        day, minutes = said_when(entry, found.page)
-        # A note of today that says no time is from now.
+        day, minutes = said_when(entry, block.page)
+        # A note of today without a time gets the current one.
         is_now = minutes is None and day in (None, today)
         item = {
             "content": content_of(entry),
@@ -152,200 +152,200 @@ class EditImport:
             "source": shown,
         }
         try:
-            validate_memory(item, max_bytes=self._at.runtime.max_bytes, force=True)
+            validate_memory(item, max_bytes=self._snapshot.runtime.max_bytes, force=True)
         except UsageError as error:
             self._tally.notice(f"a note in {shown} was not imported and stays there: {error.args[0]}")
             return None
         return item
 
-    def _take_block(self, id_: str, found: Found, agreed: Baseline | None, stored: StoredMemory) -> None:
+    def _take_block(self, id_: str, block: Found, agreed: Baseline | None, stored: StoredMemory) -> None:
         is_live = stored.expired_at is None
-        verdict = self.verdicts[id_] = self._verdict(found, agreed, stored)
-        if not found.entry.text.strip() and verdict == "take file":
+        verdict = self.verdicts[id_] = self._verdict(block, agreed, stored)
+        if not block.entry.text.strip() and verdict == "take file":
             self._archive(id_)
             return
         if verdict == "conflict":
-            self._keep_copy(found, stored)
+            self._keep_copy(block, stored)
             return
-        # A person moved it between a day's page and the long-term page.
-        kind = kind_of(found.page)
+        # A person moved the block between a day page and the long-term page.
+        kind = kind_of(block.page)
         is_moved = agreed is not None and agreed.page != "" and kind != kind_of(agreed.page)
-        if verdict == "take file" and not self._edit(id_, found, agreed, stored):
+        if verdict == "take file" and not self._edit(id_, block, agreed, stored):
             return
         if verdict == "take file":
-            # Its heading may be no person's words, but those with which the text began before it was edited.
-            now, said, topic = self._at.memory(id_), content_of(found.entry, stored), found.entry.topic
-            is_as_said = now is not None and now.record.content == said == found.entry.text
-            if is_as_said and topic != "" and self._at.heading(id_) != topic:
+            # The heading may not be a person's words, but the beginning of the text before the edit.
+            now, content, topic = self._snapshot.memory(id_), content_of(block.entry, stored), block.entry.topic
+            is_as_said = now is not None and now.record.content == content == block.entry.text
+            if is_as_said and topic != "" and self._snapshot.heading(id_) != topic:
                 self.reheaded.add(id_)
         if is_moved:
             self.reheaded.add(id_)
         if is_moved or (verdict == "take file" and not is_live):
-            tier, now = "long" if kind == "long" else "short", self._at.memory(id_)
+            tier, now = "long" if kind == "long" else "short", self._snapshot.memory(id_)
             if now is not None and now.expired_at is None and now.record.tier != tier:
-                with suppress(NotFoundError):  # gone meanwhile: the next run sees that
-                    self._at.runtime.service().set_tier(id_, tier)
+                with suppress(NotFoundError):  # deleted in the meantime: the next run sees that
+                    self._snapshot.runtime.service().set_tier(id_, tier)
                 self._reload([id_])
-        if agreed is not None and agreed.page not in ("", found.page):
+        if agreed is not None and agreed.page not in ("", block.page):
             self._tally.counts["moved"] += 1
         if verdict == "take file" or is_moved or (verdict == "same" and is_live):
             standing = Standing()
-            if agreed and agreed.page == found.page:
+            if agreed and agreed.page == block.page:
                 standing = agreed.standing
-                if found.page in self._at.changed:  # a person has saved all that the store wrote there
+                if block.page in self._snapshot.changed:  # a person has saved all of it
                     standing = replace(standing, changed=0.0, is_seen=True)
-            self._accept(id_, found, standing)
+            self._set_baseline(id_, block, standing)
 
-    def _verdict(self, found: Found, agreed: Baseline | None, stored: StoredMemory) -> Verdict:
-        """Return whose version of a memory holds."""
-        at, entry, is_live = self._at, found.entry, stored.expired_at is None
-        links = at.links(stored.owner.id)
+    def _verdict(self, block: Found, agreed: Baseline | None, stored: StoredMemory) -> Verdict:
+        """Return which version of a memory holds."""
+        snapshot, entry, is_live = self._snapshot, block.entry, stored.expired_at is None
+        links = snapshot.links(stored.owner.id)
         store = meant_by_store(stored, links) if is_live else None
-        verdict = _judge(agreed, said_by_file(entry, found.page, agreed), store)
+        verdict = _judge(agreed, said_by_file(entry, block.page, agreed), store)
         if verdict == "conflict" and is_live:
-            # A run that was killed may have taken in what the block says.
-            changes = differences(without_secrets(entry), found.page, agreed, stored, at.own_sections())
+            # A killed run may already have imported the block.
+            changes = differences(without_secrets(entry), block.page, agreed, stored, snapshot.own_sections())
             if text_digest(without_secrets(entry).text) == text_digest(stored.record.content):
-                changes.pop("content", None)  # its heading is that of before
+                changes.pop("content", None)  # only the heading is the old one
             if not changes and set(entry.links) == set(links):
                 return "same"
         if not is_live or agreed is None or verdict not in ("take file", "conflict"):
             return verdict
-        what = at.outdated(found, agreed)
-        if what == "words":
-            # They are those of an editor that has not seen the store's.
-            at.notice(
-                found.page,
+        outdated_part = snapshot.outdated(block, agreed)
+        if outdated_part == "words":
+            # The words were saved by an editor that has not seen the store's version.
+            snapshot.notice(
+                block.page,
                 f"was saved with older words of memory {entry.id!r:.80}, which was changed in the store "
                 f"meanwhile; the store's were written there again: `commonplace update` brings the older ones back",
             )
             return "take store"
-        return "conflict" if what else verdict
+        return "conflict" if outdated_part else verdict
 
     def _take_removal(self, id_: str, agreed: Baseline, within_budget: Collection[str]) -> None:
-        """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
-        seen, stored = self._at.seen[agreed.page], self._at.memory(id_)
+        """Archive a memory whose block was removed, unless the store removed it or the whole page was lost."""
+        seen, stored = self._snapshot.seen[agreed.page], self._snapshot.memory(id_)
         if stored is None or seen.is_lost or not seen.is_news or stored.expired_at is not None:
             return
-        if id_ in self._at.missing:
-            is_sure = agreed.page in self._at.read_before
+        if id_ in self._snapshot.missing:
+            is_sure = agreed.page in self._snapshot.read_before
             advice = "reload the page before you remove it" if is_sure else "remove it once more to archive it"
-            what = "was saved without a memory that had come to it meanwhile; that was put back"
-            self._at.notice(agreed.page, f"{what}: {advice}")
+            event = "was saved without a memory that had come to it meanwhile; that was put back"
+            self._snapshot.notice(agreed.page, f"{event}: {advice}")
             return
-        belongs = self._at.likely_page(stored, agreed) == agreed.page
+        belongs = self._snapshot.likely_page(stored, agreed) == agreed.page
         has_room = stored.record.tier != "long" or id_ in within_budget
-        verdict = _judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
+        verdict = _judge(agreed, None, meant_by_store(stored, self._snapshot.links(id_)))
         if belongs and has_room and verdict == "take file":
             self.verdicts[id_] = verdict
             self._archive(id_)
             self._tally.notice(
                 f"memory {id_!r:.80} was archived, since its entry was removed from "
-                f"{self._at.folder.shown(agreed.page)}"
+                f"{self._snapshot.folder.shown(agreed.page)}"
             )
 
-    def _edit(self, id_: str, found: Found, agreed: Baseline | None, stored: StoredMemory) -> bool:
-        """Write what a block says of a memory; return False where that was not to be."""
-        service, where = self._at.runtime.service(), self._at.folder.shown(found.page)
-        changes = differences(found.entry, found.page, agreed, stored, self._at.own_sections())
+    def _edit(self, id_: str, block: Found, agreed: Baseline | None, stored: StoredMemory) -> bool:
+        """Update a memory from its block; return False if the memory is gone or the store refuses the edit."""
+        service, shown = self._snapshot.runtime.service(), self._snapshot.folder.shown(block.page)
+        changes = differences(block.entry, block.page, agreed, stored, self._snapshot.own_sections())
         version = stored.record.version
         try:
             if stored.expired_at is not None:
-                wanted = {"content": stored.record.content, **changes}
-                validate_memory(wanted, max_bytes=self._at.runtime.max_bytes, force=True)
+                restored = {"content": stored.record.content, **changes}
+                validate_memory(restored, max_bytes=self._snapshot.runtime.max_bytes, force=True)
                 version = service.restore(id_).version
                 self._tally.counts["restored"] += 1
             if changes:
                 updated = service.update(id_, changes)
                 self._tally.counts["updated"] += 1
-                self._tell(updated.notices, found.page)
+                self._report(updated.notices, block.page)
                 if updated.version > version + 1:
                     self._tally.notice(
                         f"memory {id_!r:.80} was changed in the store while its edit in "
-                        f"{where} was imported; that version is kept among its versions"
+                        f"{shown} was imported; that version is kept among its versions"
                     )
         except NotFoundError:
             return False
         except UsageError as error:
             self.refused.add(id_)
-            self._tally.notice(f"an edit in {where} was not imported and stays there: {error.args[0]}")
+            self._tally.notice(f"an edit in {shown} was not imported and stays there: {error.args[0]}")
             return False
-        before = set(self._at.links(id_))
-        new = self._leads_to(found.entry) - before - {id_}
-        if self._link(id_, new, before.difference(found.entry.links)) and not changes:
+        old_links = set(self._snapshot.links(id_))
+        new_links = self._link_targets(block.entry) - old_links - {id_}
+        if self._link(id_, new_links, old_links.difference(block.entry.links)) and not changes:
             self._tally.counts["updated"] += 1
         self._reload([id_])
         return True
 
     def _archive(self, id_: str) -> None:
         with suppress(NotFoundError):
-            self._at.runtime.service().archive(id_)
+            self._snapshot.runtime.service().archive(id_)
             self._tally.counts["archived"] += 1
         self._reload([id_])
         self.dropped.add(id_)
 
-    def _link(self, id_: str, new: set[str], gone: set[str]) -> bool:
-        service = self._at.runtime.service
-        for target in sorted(new):
+    def _link(self, id_: str, added: set[str], removed: set[str]) -> bool:
+        service = self._snapshot.runtime.service
+        for target in sorted(added):
             with suppress(NotFoundError):
                 service().link(id_, target, _LINK_TYPE, 1.0)
-        for target in sorted(gone):
+        for target in sorted(removed):
             service().unlink(id_, target, None)
-        if new or gone:
+        if added or removed:
             self._reload([id_])
-        return bool(new or gone)
+        return bool(added or removed)
 
-    def _accept(self, id_: str, found: Found, standing: Standing) -> None:
-        """Take it that a block, as it is there and was read, and the store say the same now."""
-        if (stored := self._at.memory(id_)) is not None:
-            self._at.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), standing)
+    def _set_baseline(self, id_: str, block: Found, standing: Standing) -> None:
+        """Set the baseline of a memory to its block as it was read and the store's current version."""
+        if (stored := self._snapshot.memory(id_)) is not None:
+            self._snapshot.agreed[id_] = agree(block.entry, block.page, stored, self._snapshot.links(id_), standing)
             self.accepted.add(id_)
 
-    def _keep_copy(self, found: Found, stored: StoredMemory) -> None:
-        """Keep what a page says in a file beside it, where page and store were changed."""
-        at, kind, page = self._at, kind_of(found.page), self._at.folder.shown(found.page)
-        kept = None
+    def _keep_copy(self, block: Found, stored: StoredMemory) -> None:
+        """Save a block in a file beside its page, as both page and store have changed the memory."""
+        snapshot, kind, page = self._snapshot, kind_of(block.page), self._snapshot.folder.shown(block.page)
+        store_entry = None
         if stored.expired_at is None:
-            kept = entry_of(stored, kind, at.links(found.entry.id), at.own_sections())
-        name, text = conflict_copy(found.page, found.entry, kept, local(at.runtime.now()), kind=kind)
+            store_entry = entry_of(stored, kind, snapshot.links(block.entry.id), snapshot.own_sections())
+        name, text = conflict_copy(block.page, block.entry, store_entry, local(snapshot.runtime.now()), kind=kind)
         try:
-            at.folder.keep(name, text)
+            snapshot.folder.keep(name, text)
         except OSError as error:
-            self.refused.add(found.entry.id)
-            self._leave(found.page, f"what was changed there and in the store could not be saved ({error.strerror})")
+            self.refused.add(block.entry.id)
+            self._postpone(block.page, f"what was changed there and in the store could not be saved ({error.strerror})")
             return
-        shown = at.folder.shown(name)
+        shown = snapshot.folder.shown(name)
         self._tally.conflicts[shown] = None
         self._tally.notice(
             f"a memory was changed in {page} and in the store; the store's version stays, "
             f"the other one is kept in {shown}"
         )
 
-    def _leads_to(self, entry: Entry) -> set[str]:
-        """Return the memories that the links of a block name."""
-        return {link for link in entry.links if _is_fit(link) and self._at.memory(link) is not None}
+    def _link_targets(self, entry: Entry) -> set[str]:
+        """Return the ids of the memories that the links of a block name."""
+        return {link for link in entry.links if _is_valid_id(link) and self._snapshot.memory(link) is not None}
 
     def _reload(self, ids: Iterable[str]) -> None:
         listed = list(ids)
         self.written.update(listed)
-        self._at.load(listed, again=True)
+        self._snapshot.load(listed, again=True)
 
-    def _leave(self, page: str, why: str) -> None:
-        """Let what is new on a page wait for the next run."""
-        self._at.unsure.add(page)
-        self._tally.notice(f"{self._at.folder.shown(page)}: {why}; that waits there")
+    def _postpone(self, page: str, reason: str) -> None:
+        """Leave what is new on a page for the next run, with a notice."""
+        self._snapshot.unsure.add(page)
+        self._tally.notice(f"{self._snapshot.folder.shown(page)}: {reason}; that waits there")
 
-    def _tell(self, notices: tuple[str, ...], page: str) -> None:
+    def _report(self, notices: tuple[str, ...], page: str) -> None:
         for notice in notices:
-            self._tally.notice(f"{self._at.folder.shown(page)}: {notice}; the page was left as it is")
+            self._tally.notice(f"{self._snapshot.folder.shown(page)}: {notice}; the page was left as it is")
 
 
 def _judge(agreed: Baseline | None, file: Entry | None, store: Entry | None) -> Verdict:
-    """Return whose version holds; `file` is of `said_by_file`. None is a block or a live memory that is not there."""
+    """Return which version holds; `file` comes from `said_by_file`. None stands for a missing block or live memory."""
     return merge(agreed.file, file, store, store_base=agreed.store) if agreed else merge("", file, store)
 
 
-def _is_fit(id_: str) -> bool:
+def _is_valid_id(id_: str) -> bool:
     try:
         reject_invalid_id(id_)
     except UsageError:

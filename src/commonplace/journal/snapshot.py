@@ -33,17 +33,17 @@ from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import Selection, StoredMemory
 
 RECEIPT: Final = "receipt"
-"""The kind of the notes that name what was forgotten."""
+"""Kind of the notes that list the ids of forgotten memories."""
 
 QUIET_NS: Final = 200_000_000
-"""A page that was saved less than this long ago may still be being written."""
+"""Time after a save during which a page may still be being written, in nanoseconds."""
 
 MANY: Final = 5
-"""A person removes fewer entries between two looks at a page; so many, if they are `MANY_SHARE` of it, are doubted."""
+"""Number of missing entries, if also `MANY_SHARE` of the page, that a person is unlikely to have removed at once."""
 MANY_SHARE: Final = 1 / 4
 
-_FEW: Final = 200
-"""So many memories are read one by one; more in one go, which looks at every memory there is."""
+_MAX_SINGLE_READS: Final = 200
+"""Maximum number of memories read one by one; more are read with one query, which scans all memories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Seen:
 
     Attributes:
         is_news: somebody else has changed it since it was last read or written.
-        is_lost: it is gone, or empty, although it had blocks, or it had several and has none: that is an accident.
-        damage: why nothing on it is believed, a clause that continues its name; "" where it is.
+        is_lost: by accident it is gone or empty although it had blocks, or has none although it had several.
+        damage: why its content is ignored, a clause that continues its name; "" if it is not.
     """
 
     file: PageFile
@@ -64,13 +64,13 @@ class Seen:
 
     @property
     def text(self) -> str:
-        """What the page is written on: its text, of a damaged one only what precedes the first block."""
+        """The text that changes are applied to: the page's text, or its preamble alone if it is damaged."""
         return self.page.preamble if self.damage else self.file.text
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A block on a page; `index` is its place among the page's blocks."""
+    """A block on a page; `index` is its position among the page's blocks."""
 
     page: str
     index: int
@@ -78,21 +78,21 @@ class Found:
 
 
 class Snapshot:
-    """One run's view of pages and store; pages and memories are read once, when they are first asked for.
+    """One run's view of pages and store; pages and memories are read once, on first use.
 
     Attributes:
-        known, due: what the store knows of pages, and the memories whose Markdown is due.
-        agreed: the baselines of blocks by id, as this run leaves them; `recorded` are those that the store has.
-        news: the pages whose stamp is another than the store knows; `gone` are no longer there.
-        seen: the pages that were read; `changed` had other bytes than the store knows.
-        left: pages that cannot be read, or not yet, and are left alone.
-        unsure: pages on which something waits for another page that is left alone; they are read again.
-        blocks: whose block is where.
-        notes: blocks that are no memory's: without an id, with an unknown one, or copies of another block.
-        again: by id, the notes that are memories already: they were given that id on their page, which is not there.
-        missing: ids whose block is missing, though most likely nobody has removed it.
-        read_before: by page, the earliest time before which whoever saved it must have read it.
-        tally: of what is done.
+        known, due: the store's record of each page, and the ids of the memories whose Markdown is due.
+        agreed: baselines by id, as this run leaves them; `recorded`: those that the store has.
+        news: pages whose stamp differs from the store's record; `gone`: pages that no longer exist.
+        seen: pages read, by name; `changed`: those whose bytes differ from the store's record.
+        left: pages left alone because they cannot be read, or not yet.
+        unsure: pages with something that waits for a page that is left alone; they are read again.
+        blocks: blocks by memory id, whether or not the store knows that memory.
+        notes: blocks that belong to no memory: without an id, or copies of another block.
+        again: by id, notes that are memories already: they got that id on their page, where it is now missing.
+        missing: ids of memories whose block is missing, though most likely nobody has removed it.
+        read_before: by page, the time before which the person who saved it must have read it.
+        tally: counts and notices of the run.
     """
 
     def __init__(self, runtime: JournalRuntime, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
@@ -100,9 +100,9 @@ class Snapshot:
         self.folder = folder
         self.tally = tally
         self._believed = believed
-        store, space = runtime.store, runtime.namespace
-        self.due = store.due(space)
-        self.known = {page.page: page for page in store.pages(space)}
+        store, namespace = runtime.store, runtime.namespace
+        self.due = store.due(namespace)
+        self.known = {page.page: page for page in store.pages(namespace)}
         self.stamps: dict[str, Stamp] = folder.stamps()
         self.news = {
             name
@@ -125,11 +125,11 @@ class Snapshot:
         self._links: dict[str, tuple[str, ...]] = {}
 
     def look(self, wall_ns: int | None) -> None:
-        """Read the pages that have to do with what is new on either side, and find out whose block is where.
+        """Read the pages affected by what is new on either side, and match blocks to memories.
 
         Args:
-            wall_ns: the time; pages that were saved just before it are left for later. None reads every page, and takes
-                none for unchanged.
+            wall_ns: the current time; pages saved just before it are left for later. None reads every page and treats
+                none as unchanged.
         """
         for block in self.runtime.store.blocks(self.runtime.namespace):
             if (agreed := decode(block.page, block.digest)) is not None:
@@ -147,25 +147,25 @@ class Snapshot:
             else:
                 self._read(name, thorough=wall_ns is None)
         self._find()
-        self._distrust()
+        self._mark_damaged()
 
     def page(self, name: str) -> Seen | None:
-        """Return a page, None for one that is left alone."""
+        """Return a page, None if it is left alone."""
         if name not in self.seen and name not in self.left:
             self._read(name, thorough=False)
             if name in self.seen and self.seen[name].is_news:
-                self.unsure.add(name)  # nobody has looked at what is new on it
+                self.unsure.add(name)  # what is new on it has not been imported
         return self.seen.get(name)
 
     def reread(self, file: PageFile) -> Page:
-        """Take in a page as it was just written, and return it."""
+        """Parse a page that was just written, and return it."""
         page = parse_page(file.text, kind_of(file.name))
-        before = self.seen[file.name]
-        self.seen[file.name] = Seen(file, page, before.is_news, before.is_lost)
+        previous = self.seen[file.name]
+        self.seen[file.name] = Seen(file, page, previous.is_news, previous.is_lost)
         return page
 
     def load(self, ids: Iterable[str], *, again: bool = False) -> None:
-        """Read memories, and their links, that were not read yet, or all of them again."""
+        """Load memories and their links that are not loaded yet, or all of them if `again`."""
         missing = [id_ for id_ in dict.fromkeys(ids) if again or id_ not in self._memories]
         memories, links = read_memories(self.runtime, missing)
         for id_ in missing:
@@ -183,19 +183,19 @@ class Snapshot:
         return self._links[id_]
 
     def heading(self, id_: str) -> str:
-        """Return the heading that a memory has on a page, "" for one that is not there."""
+        """Return the heading of a memory on a page, "" if there is no such memory."""
         stored = self.memory(id_)
         return "" if stored is None else heading_and_text(stored.record.content)[0]
 
     def own_sections(self) -> tuple[str, ...]:
-        """Return the names of the sections of the long-term page that are not ours."""
+        """Return the names of the sections that people added to the long-term page."""
         seen = self.seen.get(LONG_TERM_PAGE)
         return tuple(section.name for section in seen.page.sections if section.name not in SECTIONS) if seen else ()
 
     def likely_page(self, stored: StoredMemory | None, agreed: Baseline | None) -> str:
-        """Return the page that a memory belongs on, "" for none; whether the long-term page has room is not asked.
+        """Return the page that a memory belongs on, "" for none; ignores whether the long-term page has room.
 
-        It stays on the page of a day where it was put, wherever this machine has gone since.
+        A memory stays on the day page where it was put, even if this machine's time zone has changed since.
         """
         if stored is None or stored.expired_at is not None:
             return ""
@@ -208,7 +208,7 @@ class Snapshot:
         return day_page(stored.at)
 
     def forgotten(self) -> set[str]:
-        """Return the ids that receipts name: what has them must not come back."""
+        """Return the ids listed in receipts; memories with these ids must not come back."""
         ids: set[str] = set()
         for note in self.runtime.store.notes(None, RECEIPT):
             body = json.loads(note.body)
@@ -217,143 +217,143 @@ class Snapshot:
         return ids
 
     def outdated(self, found: Found, agreed: Baseline) -> Literal["", "words", "heading"]:
-        """Return what of a block is from before the store changed it: all its words, its heading alone, or nothing."""
-        read = self.read_before.get(found.page, inf)
-        if agreed.page != found.page or not (agreed.standing.changed or read < inf):
+        """Return which part of a block predates the store's change: all its words, its heading alone, or nothing."""
+        read_at = self.read_before.get(found.page, inf)
+        if agreed.page != found.page or not (agreed.standing.changed or read_at < inf):
             return ""
         *older, latest = self._versions(found.entry.id)
-        older = [each for each in older if each.record.content != latest.record.content]
+        older = [version for version in older if version.record.content != latest.record.content]
         entry, topic = found.entry, found.entry.topic
-        for each in older:
-            is_said = text_digest(content_of(entry, each)) == text_digest(each.record.content)
-            if is_said and set(entry.tags) == set(each.owner.tags):
+        for version in older:
+            is_said = text_digest(content_of(entry, version)) == text_digest(version.record.content)
+            if is_said and set(entry.tags) == set(version.owner.tags):
                 return "words"
-        shown = {heading_and_text(each.record.content)[0] for each in older} - {self.heading(found.entry.id)}
-        return "heading" if topic in shown - {""} or agreed.standing.changed >= read else ""
+        headings = {heading_and_text(version.record.content)[0] for version in older} - {self.heading(found.entry.id)}
+        return "heading" if topic in headings - {""} or agreed.standing.changed >= read_at else ""
 
     def notice(self, page: str, words: str) -> None:
-        """Tell people something of a page, words that continue its name."""
+        """Add a notice about a page; `words` continue its name."""
         self.tally.notice(f"{self.folder.shown(page)} {words}")
 
     def _read(self, name: str, *, thorough: bool) -> None:
-        file, known = self.folder.read(name), self.known.get(name)
+        file, stored = self.folder.read(name), self.known.get(name)
         problem, remedy = file.problem, "make it readable UTF-8 text"
         if line := conflict_line(file.text):
-            # Both sides have the same ids: taken in, one would be new notes, and the marks a part of the other.
+            # Both sides have the same ids: an import would make notes of one, and add the marks to the other.
             problem, remedy = f"has an unresolved merge conflict at line {line}", "resolve it"
         if problem:
             self.left.add(name)
             self.notice(name, f"{problem}; it was left as it is: {remedy}, or delete it to have it written again")
             return
-        is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
+        is_news = stored is not None if file.data is None else stored is None or thorough or file.sum != stored.sha256
         page = parse_page(file.text, kind_of(name))
-        had = sum(agreed.page == name for agreed in self.agreed.values())
+        count = sum(agreed.page == name for agreed in self.agreed.values())
         is_blank = file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n"))
-        is_lost = (known is not None and had > 0 and is_blank) or (is_news and not page.blocks and had > 1)
+        is_lost = (stored is not None and count > 0 and is_blank) or (is_news and not page.blocks and count > 1)
         self.seen[name] = Seen(file, page, is_news, is_lost)
-        if file.data is not None and (known is None or file.sum != known.sha256):
+        if file.data is not None and (stored is None or file.sum != stored.sha256):
             self.changed.add(name)
 
     def _find(self) -> None:
-        """Find out whose block is where: of several with one id, the one at home is its own, else the first."""
+        """Match blocks to ids; of several with one id, that on its baseline's page is the original, else the first."""
         self.blocks, self.notes = {}, []
-        everywhere: dict[str, list[Found]] = defaultdict(list)
+        by_id: dict[str, list[Found]] = defaultdict(list)
         for name, seen in sorted(self.seen.items()):
-            for index, block in enumerate(seen.page.blocks):
-                found = Found(name, index, block.entry)
-                if block.entry.id:
-                    everywhere[block.entry.id].append(found)
-                elif seen.is_news and block.entry.text.strip():
-                    self.notes.append(found)
-        self.load(everywhere)
-        for id_, places in everywhere.items():
+            for index, page_block in enumerate(seen.page.blocks):
+                block = Found(name, index, page_block.entry)
+                if page_block.entry.id:
+                    by_id[page_block.entry.id].append(block)
+                elif seen.is_news and page_block.entry.text.strip():
+                    self.notes.append(block)
+        self.load(by_id)
+        for id_, candidates in by_id.items():
             agreed = self.agreed.get(id_)
             home = agreed.page if agreed else ""
-            own = next((found for found in places if found.page == home), None)
-            copies = places
-            if own is None and home in self.stamps and home not in self.seen:
-                # Its page is as it was, and has it; or nobody can tell what that has, and the others wait.
+            original = next((block for block in candidates if block.page == home), None)
+            copies = candidates
+            if original is None and home in self.stamps and home not in self.seen:
+                # Its page was not read: if unchanged, it has the original; if left alone, the copies must wait.
                 if home in self.left:
-                    self.unsure.update(found.page for found in places)
+                    self.unsure.update(block.page for block in candidates)
                     continue
             else:
-                own = self.blocks[id_] = own or places[0]
-                others = [found for found in places if found is not own]
-                copies = [found for found in others if not self._is_half_moved(id_, found, agreed)]
-            self.notes += [found for found in copies if self.seen[found.page].is_news]
-        self.notes.sort(key=lambda found: (found.page, found.index))
+                original = self.blocks[id_] = original or candidates[0]
+                duplicates = [block for block in candidates if block is not original]
+                copies = [block for block in duplicates if not self._is_half_moved(id_, block, agreed)]
+            self.notes += [block for block in copies if self.seen[block.page].is_news]
+        self.notes.sort(key=lambda block: (block.page, block.index))
         self._find_again()
 
-    def _is_half_moved(self, id_: str, found: Found, agreed: Baseline | None) -> bool:
-        """Return whether a run that was killed may have written a block where it goes, and not removed the other."""
+    def _is_half_moved(self, id_: str, block: Found, agreed: Baseline | None) -> bool:
+        """Return whether a killed run may have written a block to its new page without removing the old one."""
         stored = self._memories[id_]
-        if stored is None or found.page != self.likely_page(stored, agreed):
+        if stored is None or block.page != self.likely_page(stored, agreed):
             return False
-        said = text_digest(content_of(found.entry, stored))
-        return any(said == text_digest(version.record.content) for version in self._versions(id_))
+        digest = text_digest(content_of(block.entry, stored))
+        return any(digest == text_digest(version.record.content) for version in self._versions(id_))
 
     def _find_again(self) -> None:
-        """Find what an editor that read its page before some notes got their ids, or entries came, has saved.
+        """Detect pages saved by an editor that had read them before notes got their ids, or entries were added.
 
-        It has such a note a second time, without an id, and lacks what came to the page after it was read. Where
-        nobody knows when it was read, what no saved page has had yet is missing, if it came later than all that are on
-        the page, or than another one where there are none.
+        Such a page has a note again, without its id, and lacks entries added after it was read. If the time of reading
+        is unknown, an entry is missing if no saved page has had it yet and it was added later than all entries on the
+        page, or, if there are none, later than another missing one.
         """
-        noted = {note.page for note in self.notes}
-        gone: dict[tuple[str, str], list[str]] = defaultdict(list)
+        note_pages = {note.page for note in self.notes}
+        lost_notes: dict[tuple[str, str], list[str]] = defaultdict(list)
         for id_, agreed in self.agreed.items():
-            if agreed.page in noted and agreed.standing.is_note and id_ not in self.blocks:
-                for said in {text_digest(each.record.content) for each in self._versions(id_)}:
-                    gone[agreed.page, said].append(id_)
+            if agreed.page in note_pages and agreed.standing.is_note and id_ not in self.blocks:
+                for digest in {text_digest(version.record.content) for version in self._versions(id_)}:
+                    lost_notes[agreed.page, digest].append(id_)
         self.again, self.read_before, self.missing = {}, {}, set()
-        for note in self.notes if gone else ():
-            same = gone.get((note.page, text_digest(content_of(without_secrets(note.entry)))), ())
-            if again := next((id_ for id_ in same if id_ not in self.again), None):
+        for note in self.notes if lost_notes else ():
+            candidates = lost_notes.get((note.page, text_digest(content_of(without_secrets(note.entry)))), ())
+            if again := next((id_ for id_ in candidates if id_ not in self.again), None):
                 self.again[again] = note
                 since = self.agreed[again].standing.since
                 self.read_before[note.page] = min(since, self.read_before.get(note.page, inf))
         for page in self.changed:
-            standing = {id_: each.standing for id_, each in self.agreed.items() if each.page == page}
-            there = [each.since for id_, each in standing.items() if id_ in self.blocks]
-            latest = max(there, default=min((each.since for each in standing.values()), default=0.0))
-            read = self.read_before.get(page, inf)
-            for id_ in standing.keys() - self.blocks.keys() - self.again.keys():
-                each = standing[id_]
-                if each.since >= read or (each.since > latest and not each.is_seen):
+            standings = {id_: baseline.standing for id_, baseline in self.agreed.items() if baseline.page == page}
+            present = [standing.since for id_, standing in standings.items() if id_ in self.blocks]
+            latest = max(present, default=min((standing.since for standing in standings.values()), default=0.0))
+            read_at = self.read_before.get(page, inf)
+            for id_ in standings.keys() - self.blocks.keys() - self.again.keys():
+                standing = standings[id_]
+                if standing.since >= read_at or (standing.since > latest and not standing.is_seen):
                     self.missing.add(id_)
 
-    def _distrust(self) -> None:
-        """Let no page be believed on which so much is missing, or torn, that nobody can have meant it."""
-        found: dict[str, str] = {}
-        own: dict[str, set[str]] = {}
+    def _mark_damaged(self) -> None:
+        """Mark pages as damaged on which so much is missing, or torn, that nobody can have meant it."""
+        damages: dict[str, str] = {}
+        owned: dict[str, set[str]] = {}
         for name in sorted(self.changed):
             seen = self.seen[name]
-            # The live memories that page and store agreed to have there, and that belong there.
-            agreed = {id_: each for id_, each in self.agreed.items() if each.page == name}
+            # The memories with their baseline on the page; `owned` are those that still belong there.
+            agreed = {id_: base for id_, base in self.agreed.items() if base.page == name}
             self.load(agreed)
-            own[name] = {id_ for id_, each in agreed.items() if self.likely_page(self._memories[id_], each) == name}
+            owned[name] = {id_ for id_, base in agreed.items() if self.likely_page(self._memories[id_], base) == name}
             if NUL in seen.file.text:
-                found[name] = "holds NUL characters, as a damaged file does"
+                damages[name] = "holds NUL characters, as a damaged file does"
             elif name not in self._believed and not seen.is_lost:
-                missing = own[name] - self.blocks.keys() - self.again.keys()
-                if missing and (why := self._doubt(seen, missing)):
-                    found[name] = why
-        for name, why in found.items():
+                missing = owned[name] - self.blocks.keys() - self.again.keys()
+                if missing and (damage := self._damage_of(seen, missing)):
+                    damages[name] = damage
+        for name, damage in damages.items():
             seen = self.seen[name]
-            if not own[name]:
-                # There is nothing that could be written again in the place of what is there.
+            if not owned[name]:
+                # The store has nothing to replace the page's content with.
                 del self.seen[name]
                 self.changed.discard(name)
                 self.left.add(name)
-                self.notice(name, f"{why}; it was left as it is")
+                self.notice(name, f"{damage}; it was left as it is")
                 continue
             preamble = "" if NUL in seen.page.preamble else seen.page.preamble
-            self.seen[name] = Seen(seen.file, Page(preamble, ()), seen.is_news, is_lost=True, damage=why)
-        if found:
+            self.seen[name] = Seen(seen.file, Page(preamble, ()), seen.is_news, is_lost=True, damage=damage)
+        if damages:
             self._find()
 
-    def _doubt(self, seen: Seen, missing: set[str]) -> str:
-        """Return why nobody can have removed these entries from a page, "" where somebody may have."""
+    def _damage_of(self, seen: Seen, missing: set[str]) -> str:
+        """Return why no person can have removed these entries from a page, "" if somebody may have."""
         name, text, kind = seen.file.name, seen.file.text, kind_of(seen.file.name)
         lines = split_lines(text)
         ends = [number for number, line in enumerate(lines, 1) if id_in(line.rstrip("\r\n"))]
@@ -364,13 +364,13 @@ class Snapshot:
             entry = entry_of(stored, kind, self.links(id_), self.own_sections()) if stored else None
             if entry and render_entry(entry, kind).startswith(tail):
                 return "breaks off in the middle of an entry"
-        gone = len(missing - self.missing)  # the others may have come while an editor was open
-        there = {id_ for id_, found in self.blocks.items() if found.page == name}
-        had = gone + sum(each.page == name for id_, each in self.agreed.items() if id_ in there)
-        if had == gone == 1 and f"# {title_of(name)}" not in text.partition("\n")[0]:
+        removed = len(missing - self.missing)  # the others may have been added while an editor was open
+        present = {id_ for id_, match in self.blocks.items() if match.page == name}
+        total = removed + sum(baseline.page == name for id_, baseline in self.agreed.items() if id_ in present)
+        if total == removed == 1 and f"# {title_of(name)}" not in text.partition("\n")[0]:
             return "has nothing left of what stood there, not even its title"
-        if gone == had > 1 or (gone >= MANY and gone >= MANY_SHARE * had):
-            return f"lacks {gone} of its {had} entries at once"
+        if removed == total > 1 or (removed >= MANY and removed >= MANY_SHARE * total):
+            return f"lacks {removed} of its {total} entries at once"
         return ""
 
     def _versions(self, id_: str) -> list[StoredMemory]:
@@ -380,24 +380,24 @@ class Snapshot:
 def read_memories(
     runtime: JournalRuntime, ids: Sequence[str]
 ) -> tuple[dict[str, StoredMemory], dict[str, tuple[str, ...]]]:
-    """Return the latest versions of memories as they are now, and the ids that each is linked to, sorted.
+    """Return the current latest versions of memories, and the sorted ids that each links to, by id.
 
-    Memories that are not there, and those without links, are absent.
+    Missing memories are absent from the first, memories without links from the second.
     """
-    store, space = runtime.store, runtime.namespace
-    if len(ids) <= _FEW:
-        memories = {id_: stored for id_ in ids if (stored := store.memory(space, id_)) is not None}
+    store, namespace = runtime.store, runtime.namespace
+    if len(ids) <= _MAX_SINGLE_READS:
+        memories = {id_: stored for id_ in ids if (stored := store.memory(namespace, id_)) is not None}
     else:
-        wanted = Selection(ids=tuple(ids), order="id")
-        memories = {stored.owner.id: stored for stored in store.memories(space, wanted)}
+        selection = Selection(ids=tuple(ids), order="id")
+        memories = {stored.owner.id: stored for stored in store.memories(namespace, selection)}
     targets: dict[str, set[str]] = defaultdict(set)
-    known = set(ids)
-    for link in store.links(space, ids) if ids else ():
-        if link.source in known:
+    id_set = set(ids)
+    for link in store.links(namespace, ids) if ids else ():
+        if link.source in id_set:
             targets[link.source].add(link.target)
-    return memories, {source: tuple(sorted(found)) for source, found in targets.items()}
+    return memories, {source: tuple(sorted(linked)) for source, linked in targets.items()}
 
 
 def without_secrets(entry: Entry) -> Entry:
-    """Return an entry as the store would have it."""
+    """Return an entry with its secrets redacted, as the store would have it."""
     return replace(entry, text=redact(entry.text).text, tags=tuple(redact(tag).text for tag in entry.tags))

@@ -1,9 +1,9 @@
 """Schedule, run and report syncs of the journal, one process at a time.
 
-There is no thread. A call with little to sync returns at once; the time that writing takes sets the interval to the
+There is no thread. A call with little to sync returns at once; the time that a sync takes sets the interval to the
 next one, so that a busy process spends only a small share of its time on pages.
 
-A sync that is killed, or finds a page changed meanwhile, is repeated: the baseline records only what page and store
+A sync that is killed, or whose page changes in the meantime, is repeated: the baseline records only what page and store
 really hold.
 """
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_S: Final = 1.0
 FLUSH_AFTER_S: Final = 2.0
 MAX_PENDING: Final = 64
-_REST: Final = 20
-"""After a run, the journal rests for so many times as long as that took."""
+_REST_FACTOR: Final = 20
+"""Rest after a run, as a multiple of the time that the run took."""
 
 _ATTEMPTS: Final = 5
 _SHOWN: Final = 5
@@ -47,11 +47,11 @@ class SyncReport:
     """The result of `sync`.
 
     Attributes:
-        pages_written, pages_read: pages that were replaced, and pages that somebody else had changed.
-        added: notes that became memories.
-        updated: memories that an edit changed; `archived` ones were removed from their page, `restored` ones put back.
-        moved: blocks that went to another page, on either side.
-        conflicts: the files, relative to the store, that keep what lost against the store.
+        pages_written, pages_read: numbers of pages replaced, and of pages that somebody else had changed.
+        added: number of notes that became memories.
+        updated: number of memories changed by an edit; `archived`: removed from their page; `restored`: put back.
+        moved: number of blocks that moved to another page, on either side.
+        conflicts: files, relative to the store, with the page's version of memories where the store's version stays.
         notices: one sentence each, for people.
     """
 
@@ -67,10 +67,10 @@ class SyncReport:
 
 
 class Tally:
-    """A report in the making.
+    """Collects the values of a `SyncReport`.
 
     Attributes:
-        counts: by the fields of a `SyncReport`, those that are numbers.
+        counts: counts by the names of the report's number fields.
         read: the pages that somebody else had changed.
     """
 
@@ -81,7 +81,7 @@ class Tally:
         self._notices: dict[str, None] = {}
 
     def notice(self, text: str) -> None:
-        """Take a sentence for people; the same one counts once."""
+        """Add a sentence for people; duplicates are dropped."""
         self._notices[text] = None
 
     def report(self) -> SyncReport:
@@ -91,13 +91,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class JournalRuntime:
-    """What the journal of one namespace is compared with.
+    """The store, services and settings of one namespace's journal.
 
     Attributes:
-        service: returns what writes memories; asked for when there is something to write.
-        count_tokens: of a text.
-        now: seconds since the epoch.
-        max_bytes: of a memory's content.
+        service: returns the service that writes memories; called only when there is something to write.
+        count_tokens: returns the number of tokens of a text.
+        now: returns seconds since the epoch.
+        max_bytes: maximum size of a memory's content.
     """
 
     directory: Path
@@ -111,11 +111,11 @@ class JournalRuntime:
 
 
 class JournalSync:
-    """Keeps the Markdown of one namespace in step with the store. Safe for threads.
+    """Keeps the Markdown of one namespace in sync with the store. Thread-safe.
 
     Args:
-        stopwatch: seconds since any fixed moment.
-        wall_ns: nanoseconds since the epoch, as the file system has them.
+        stopwatch: returns seconds since any fixed moment.
+        wall_ns: returns nanoseconds since the epoch, comparable with the file system's times.
     """
 
     def __init__(
@@ -137,40 +137,40 @@ class JournalSync:
         self._rests_until = self._flushed
 
     def pick_up(self) -> None:
-        """Take in what people changed since the last look, at most once a second; called before every call."""
+        """Import people's edits since the last look, at most once a second; called before every call."""
         now = self._stopwatch()
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
             return
-        # Another process may have left something due when it was killed.
-        store, space = self._runtime.store, self._runtime.namespace
-        is_due = self._is_time(now) or (self._looked is None and bool(store.due(space)))
+        # A process that was killed may have left memories due.
+        store, namespace = self._runtime.store, self._runtime.namespace
+        is_due = self._is_time(now) or (self._looked is None and bool(store.due(namespace)))
         self._looked = now
         if not is_due:
-            # Their stamps alone show whether pages are as the store knows them.
+            # Their stamps show whether the pages are as the store knows them.
             try:
-                known = {page.page: (page.size, page.mtime_ns) for page in store.pages(space)}
-                is_due = known != self._folder.stamps()
+                stored = {page.page: (page.size, page.mtime_ns) for page in store.pages(namespace)}
+                is_due = stored != self._folder.stamps()
             except OSError:
-                is_due = True  # what is wrong with the folder is told by a run
+                is_due = True  # the run reports what is wrong with the folder
         if is_due:
-            self._pass_by(0.0)
+            self._try_run(0.0)
 
     def written(self) -> None:
-        """Count a write, and let the pages follow when it is time; called after every call that writes."""
+        """Count a write, and update the pages when it is time; called after every call that writes."""
         self._pending += 1
         if self._is_time(self._stopwatch()):
-            self._pass_by(0.0)
+            self._try_run(0.0)
 
     def settle(self) -> None:
-        """Write what is still to be written, waiting a little for another process; called at the end.
+        """Write pending changes to the pages, waiting briefly for another process; called at the end.
 
-        A page that was saved a moment ago may be half saved: what belongs on it stays due, for the next process.
+        A page that was saved a moment ago may be half-saved: its memories stay due, for the next process.
         """
         if self._pending:
-            self._pass_by(_CLOSE_WAIT_S)
+            self._try_run(_CLOSE_WAIT_S)
 
     def sync(self, accept: str | Path | None = None) -> SyncReport:
-        """Bring every page and the store together now, and say what was done; see `Engine.sync`."""
+        """Synchronise every page with the store now, and return a report; see `Engine.sync`."""
         tally = Tally()
         if self._runtime.store.is_read_only:
             tally.notice("the store is read-only; pages and memories were left as they are")
@@ -182,24 +182,24 @@ class JournalSync:
             folder = self._folder
             copies = {name: page for name, page in folder.copies().items() if DAMAGED in name}
             names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
-            wanted, named = Path(accept).expanduser().absolute(), str(accept)
-            found = [name for shown, name in names.items() if named == shown or wanted == folder.path(name).absolute()]
-            if not found:
+            path, query = Path(accept).expanduser().absolute(), str(accept)
+            matches = [name for shown, name in names.items() if query == shown or path == folder.path(name).absolute()]
+            if not matches:
                 remedy = f"name one of {', '.join(sorted(names)[-_SHOWN:])}" if names else "this namespace has none"
-                raise NotFoundError(f"there is no page {named!r:.200}", remedy=remedy)
-            page = copies.get(found[0], found[0])
-            if found[0] in copies:
-                # A page that was kept is put back first.
-                kept = folder.read(found[0])
-                if kept.problem or NUL in kept.text:
-                    why = kept.problem or "holds NUL characters, as a damaged file does"
-                    raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
-                self._run(tally, thorough=True)  # what came to the page since stays
-                if folder.replace(folder.read(page), kept.text) is None:
+                raise NotFoundError(f"there is no page {query!r:.200}", remedy=remedy)
+            page = copies.get(matches[0], matches[0])
+            if matches[0] in copies:
+                # The kept copy of a damaged page is put back first.
+                copy = folder.read(matches[0])
+                if copy.problem or NUL in copy.text:
+                    reason = copy.problem or "holds NUL characters, as a damaged file does"
+                    raise UsageError(f"{folder.shown(matches[0])} {reason}", remedy="make it a page of text before")
+                self._run(tally, thorough=True)  # memories that came to the page since are kept
+                if folder.replace(folder.read(page), copy.text) is None:
                     raise StoreBusyError(f"{folder.shown(page)} keeps changing", remedy="close it, and try again")
             self._run(tally, thorough=True, believed=(page,))
-            if found[0] in copies:
-                folder.drop(found[0])
+            if matches[0] in copies:
+                folder.drop(matches[0])
         return self._report(tally)
 
     def forget(self, namespace: str, ids: Sequence[str]) -> int:
@@ -220,8 +220,8 @@ class JournalSync:
         is_due = self._pending >= MAX_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
         return is_due and now >= self._rests_until
 
-    def _pass_by(self, wait_s: float) -> None:
-        """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""
+    def _try_run(self, wait_s: float) -> None:
+        """Sync if no other process does; report any failure as a notice, so that the caller's call does not fail."""
         if self._runtime.store.is_read_only:
             return
         tally = Tally()
@@ -258,7 +258,7 @@ class JournalSync:
             raise
         finally:
             self._flushed = self._stopwatch()
-            self._rests_until = self._flushed + _REST * (self._flushed - began)
+            self._rests_until = self._flushed + _REST_FACTOR * (self._flushed - began)
 
     def _report(self, tally: Tally) -> SyncReport:
         """Log each notice once, and return the report."""

@@ -1,8 +1,8 @@
 """Configuration of a knowledge service: the contract's MemoryConfig, and adapters for foreign embedders and re-rankers.
 
-What a foreign object does wrong arrives as a `ProviderError`.
+A failure of a foreign object is raised as a `ProviderError`.
 
-Whatever a re-ranker returns, no candidate is added, changed or counted twice: only the order and the scores are its.
+A re-ranker sets only the order and the scores: it cannot add, change or duplicate a candidate.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _LIMITS: Final = {"rerank_top_k": MAX_TOP_K, "retrieval_factor": MAX_FACTOR}
 
 @dataclass(frozen=True, slots=True)
 class MemoryConfig:
-    """What a knowledge service uses. In JSON a name is written `rerankTopK`, as in the contract, or `rerank_top_k`.
+    """Options of a knowledge service. JSON spells a name `rerankTopK`, as in the contract, or `rerank_top_k`.
 
     Attributes:
-        sqlite_enabled: False keeps everything in this process, and nothing on disk.
-        sqlite_path: the store's directory, or the `store.db` in it; a name such as `memory.db` is the
-            directory `memory` beside it. "" is the engine's own store.
-        vector_enabled: False makes and uses no vectors: what is indexed is found by its words.
-        rerank_enabled: whether a language model puts what was found into a better order.
-        rerank_model: its name; without a provider it is OpenAI's.
-        rerank_top_k: how many lines a retrieval returns that names no limit, 1–1000.
+        sqlite_enabled: False keeps everything in this process and nothing on disk.
+        sqlite_path: the store's directory, or the `store.db` in it; a name such as `memory.db` means the
+            directory `memory` beside it. "" means the engine's own store.
+        vector_enabled: False makes and uses no vectors: search matches words alone.
+        rerank_enabled: whether a language model re-ranks the hits.
+        rerank_model: the model's name; without a provider it is OpenAI's.
+        rerank_top_k: number of lines returned by a retrieval without a limit, 1–1000.
         retrieval_factor: number of candidates for re-ranking per line returned, 1–100.
-        use_batch_rerank: one call for all candidates, in place of one for each.
+        use_batch_rerank: True makes one call for all candidates instead of one for each.
 
     Raises:
-        ConfigError: a value is of the wrong kind or out of its range.
+        ConfigError: a value has the wrong type or is out of range.
     """
 
     sqlite_enabled: bool = True
@@ -68,10 +68,10 @@ class MemoryConfig:
             if type(value) is not type(field.default):
                 remedy = f"give {_KINDS[type(field.default)]}"
                 raise ConfigError(f"{_camel(field.name)} is {value!r:.80}", path=_camel(field.name), remedy=remedy)
-        for name, most in _LIMITS.items():
+        for name, limit in _LIMITS.items():
             value = getattr(self, name)
-            if not 1 <= value <= most:
-                remedy = f"give a whole number from 1 to {most:,}"
+            if not 1 <= value <= limit:
+                remedy = f"give a whole number from 1 to {limit:,}"
                 raise ConfigError(f"{_camel(name)} is {value}", path=_camel(name), remedy=remedy)
         if "\0" in self.sqlite_path:
             raise ConfigError("sqlitePath holds a null character", path="sqlitePath", remedy="name a directory")
@@ -80,32 +80,32 @@ class MemoryConfig:
 
     @classmethod
     def from_json(cls, document: object) -> MemoryConfig:
-        """Return the configuration in a JSON object, or in one that was parsed already.
+        """Return the configuration in a JSON document or in an already parsed mapping.
 
-        Absent and null options have their defaults; false is false. Names are taken in camelCase and snake_case,
-        in any case of letters.
+        Absent and null options take their defaults; false is false. Names may be camelCase or snake_case, and are not
+        case-sensitive.
 
         Raises:
-            ConfigError: it is no JSON object, or a name is unknown or occurs in two spellings.
+            ConfigError: the document is not a JSON object, or a name is unknown or occurs in two spellings.
         """
-        given = document
-        if isinstance(given, str | bytes):
+        options = document
+        if isinstance(options, str | bytes):
             try:
-                given = json.loads(given)
+                options = json.loads(options)
             except (ValueError, RecursionError) as error:
-                told = f"the configuration is not JSON: {fault_of(error)}"
-                raise ConfigError(told, path="", remedy="correct it") from error
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"the configuration is {given!r:.80}", path="", remedy="give an object")
-        known = {_plain(field.name): field.name for field in fields(cls)}
+                problem = f"the configuration is not JSON: {fault_of(error)}"
+                raise ConfigError(problem, path="", remedy="correct it") from error
+        if not isinstance(options, Mapping):
+            raise ConfigError(f"the configuration is {options!r:.80}", path="", remedy="give an object")
+        by_spelling = {_folded(field.name): field.name for field in fields(cls)}
         values: dict[str, Any] = {}
-        for written, value in given.items():
-            name = known.get(_plain(str(written)))
+        for key, value in options.items():
+            name = by_spelling.get(_folded(str(key)))
             if name is None:
                 names = ", ".join(_camel(field.name) for field in fields(cls))
-                raise ConfigError(f"{written!r:.80} is unknown", path=str(written), remedy=f"known are {names}")
+                raise ConfigError(f"{key!r:.80} is unknown", path=str(key), remedy=f"known are {names}")
             if name in values:
-                raise ConfigError(f"{written!r:.80} occurs twice", path=str(written), remedy="give one spelling of it")
+                raise ConfigError(f"{key!r:.80} occurs twice", path=str(key), remedy="give one spelling of it")
             values[name] = value
         return cls(**{name: value for name, value in values.items() if value is not None})
 
@@ -117,13 +117,13 @@ class MemoryConfig:
 _KINDS: Final[Mapping[type, str]] = {bool: "true or false", str: "a text", int: "a whole number"}
 
 
-def _plain(name: str) -> str:
+def _folded(name: str) -> str:
     return name.replace("_", "").lower()
 
 
 def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
+    first, *words = name.split("_")
+    return first + "".join(map(str.capitalize, words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +132,14 @@ class KnowledgeRuntime:
 
     Attributes:
         place: the path of the store, "" for one in memory.
-        stored_embedder: returns the name of what makes the store's vectors.
-        destination: makes passages; called before each write.
+        stored_embedder: returns the name of the embedder of the store's vectors.
+        destination: returns the destination for new passages; called before each write.
         search: answers a request from the store.
-        after: called with how many items were written or deleted.
-        vectors: of an embedder of its own, None if the store's makes them.
-        no_vectors: why the named embedder cannot be used, or "".
-        reranker: opens the re-ranker; a `ProviderError` says why it cannot. None: no re-ranking.
-        reranker_name: its name in status and notices.
+        after: called with the number of items written or deleted.
+        vectors: vectors of the service's own embedder; None if the store's embedder makes them.
+        no_vectors: why the configured embedder cannot be used, or "".
+        reranker: opens the re-ranker, or raises a `ProviderError` that says why it cannot. None: no re-ranking.
+        reranker_name: the re-ranker's name in status and notices.
     """
 
     store: Store
@@ -159,7 +159,7 @@ class KnowledgeRuntime:
 
     @property
     def embedder(self) -> str:
-        """The name of what makes the vectors now, "" for nothing."""
+        """The name of the embedder in use now, "" for none."""
         if not self.config.vector_enabled or self.no_vectors:
             return ""
         return self.stored_embedder() if self.vectors is None else self.vectors.name
@@ -169,23 +169,23 @@ AT_ONCE: Final = 128
 
 
 class Embedder(Protocol):
-    """The contract's embedder. It may have a `name` or a `model` that distinguishes its vectors from others."""
+    """The contract's embedder. An optional `name` or `model` distinguishes its vectors from others."""
 
     def embed(self, *texts: str) -> Sequence[Sequence[float]]:
         """Return one vector for each text."""
 
 
 class Vectors:
-    """Vectors of one embedder that is not the store's: one of the contract's, or one of ours, with a stamp.
+    """Vectors of an embedder other than the store's: one of the contract's, or one of ours, which has a stamp.
 
-    Safe for threads if the embedder is.
+    Thread-safe if the embedder is.
 
     Attributes:
-        name: of the embedder; vectors of different names are never compared.
-        dimensions: of the vectors that it returned last, 0 before the first.
+        name: the embedder's name; vectors of different names are never compared.
+        dimensions: number of dimensions of the vectors returned last, 0 before the first.
 
     Raises:
-        UsageError: it is no embedder.
+        UsageError: the object is not an embedder.
     """
 
     def __init__(self, embedder: Any, tokenize: Callable[[str], NDArray[np.uint16]]) -> None:
@@ -193,48 +193,48 @@ class Vectors:
             raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give an object with `embed(*texts)`")
         stamp, kind = getattr(embedder, "stamp", None), type(embedder)
         names = (getattr(embedder, "name", ""), getattr(embedder, "model", ""))
-        own = next((each.strip() for each in names if isinstance(each, str) and each.strip()), "")
-        self.name = own or f"{kind.__module__}.{kind.__qualname__}" if stamp is None else str(stamp)
+        given_name = next((name.strip() for name in names if isinstance(name, str) and name.strip()), "")
+        self.name = given_name or f"{kind.__module__}.{kind.__qualname__}" if stamp is None else str(stamp)
         self.dimensions = 0
         self._embedder, self._has_stamp, self._tokenize = embedder, stamp is not None, tokenize
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32, shape (len(texts), d), of at least one text.
+        """Return the vectors of one or more texts, float32, shape (len(texts), d).
 
         Raises:
-            ProviderError: the embedder failed, or returned something other than one vector for each text.
+            ProviderError: the embedder failed, or did not return one valid vector for each text.
         """
-        found: list[Sequence[float]] = []
+        rows: list[Sequence[float]] = []
         for begin in range(0, len(texts), AT_ONCE):
-            part = texts[begin : begin + AT_ONCE]
+            batch = texts[begin : begin + AT_ONCE]
             try:
                 if self._has_stamp:
-                    found += list(self._embedder.embed([TokenizedText(text, self._tokenize(text)) for text in part]))
+                    rows += list(self._embedder.embed([TokenizedText(text, self._tokenize(text)) for text in batch]))
                 else:
-                    found += list(self._embedder.embed(*part))
+                    rows += list(self._embedder.embed(*batch))
             except CommonplaceError:
                 raise
-            except Exception as error:  # it is somebody else's, and may raise anything
-                told = redact(f"{type(error).__name__}: {error}").text
-                raise ProviderError(f"the embedder {self.name} failed: {told}") from error
-            if len(found) != begin + len(part):
+            except Exception as error:  # foreign code may raise anything
+                reason = redact(f"{type(error).__name__}: {error}").text
+                raise ProviderError(f"the embedder {self.name} failed: {reason}") from error
+            if len(rows) != begin + len(batch):
                 raise ProviderError(
-                    f"the embedder {self.name} returned {len(found) - begin} vectors for {len(part)} texts"
+                    f"the embedder {self.name} returned {len(rows) - begin} vectors for {len(batch)} texts"
                 )
         try:
-            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-                vectors = np.array(found, dtype=np.float32)
+            with np.errstate(over="ignore"):  # a number too large becomes infinite, which is refused below
+                vectors = np.array(rows, dtype=np.float32)
         except (TypeError, ValueError, OverflowError) as error:
             raise ProviderError(f"the embedder {self.name} returned something other than a vector: {error}") from error
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            told = "vectors are not empty, of one length, and of finite numbers"
-            raise ProviderError(f"the embedder {self.name} returned something other than a vector: {told}")
+            reason = "vectors are not empty, of one length, and of finite numbers"
+            raise ProviderError(f"the embedder {self.name} returned something other than a vector: {reason}")
         self.dimensions = vectors.shape[1]
         return vectors
 
 
 class NoVectors:
-    """Replaces a store's embedder if nothing is to be embedded: every text has the vector zero."""
+    """Stand-in for the store's embedder when nothing is embedded: returns the zero vector for every text."""
 
     def __init__(self, stamp: Embedding) -> None:
         self.stamp = stamp
@@ -244,45 +244,44 @@ class NoVectors:
 
 
 class Reranker(Protocol):
-    """The contract's re-ranker; ours are of this kind too."""
+    """The contract's re-ranker; our own implement it too."""
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> Sequence[Any]:
-        """Return results with `content` and `score`, best first; an `index` distinguishes equal contents."""
+        """Return results with `content` and `score`, best first; an `index` tells equal contents apart."""
 
 
 def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: int) -> list[tuple[int, float]]:
-    """Return at most `top_k` places of candidates with scores, best first, ties in the order given.
+    """Return the indices of at most `top_k` candidates with their scores, 0–1, best first, ties in input order.
 
-    A result that is no candidate is passed over; candidates that have none follow with score 0, which a score that is
-    no finite number is too. One beyond 0–1, as some models give them, counts for the order, and is told as the nearer
-    end.
+    Results that match no candidate are ignored; candidates without a result follow with score 0. A score that is not a
+    finite number counts as 0. Scores outside 0–1, which some models return, set the order and are then clamped.
 
     Raises:
-        ProviderError: the re-ranker failed, or returned no results.
+        ProviderError: the re-ranker failed, or returned none of the candidates.
     """
     try:
         results = list(reranker.rerank(query, list(candidates), top_k))
     except CommonplaceError:
         raise
-    except Exception as error:  # it may be somebody else's, and raise anything
+    except Exception as error:  # foreign code may raise anything
         raise ProviderError(redact(f"the re-ranker failed: {type(error).__name__}: {error}").text) from error
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, content in enumerate(candidates):
-        places[content].append(place)
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row, content in enumerate(candidates):
+        rows[content].append(row)
     scores: dict[int, float] = {}
     for result in results:
-        # A result names a candidate by its index where several have its content.
+        # The index selects the candidate if several have the result's content.
         value = result.get if isinstance(result, Mapping) else partial(getattr, result)
-        content, index, given = (value(name, None) for name in ("content", "index", "score"))
-        named = places.get(content, ()) if isinstance(content, str) else ()
-        free = [each for each in named if each not in scores]
+        content, index, raw_score = (value(name, None) for name in ("content", "index", "score"))
+        matches = rows.get(content, ()) if isinstance(content, str) else ()
+        free = [match for match in matches if match not in scores]
         if free:
-            try:  # NumPy's and decimal types too
-                score = 0.0 if isinstance(given, bool) else float(given)
+            try:  # accept NumPy and decimal types too
+                score = 0.0 if isinstance(raw_score, bool) else float(raw_score)
             except (TypeError, ValueError, OverflowError):
                 score = 0.0
             scores[index if index in free else free[0]] = score if math.isfinite(score) else 0.0
     if not scores:
         raise ProviderError("the re-ranker returned none of the candidates")
-    order = sorted(range(len(candidates)), key=lambda place: (place not in scores, -scores.get(place, 0.0), place))
-    return [(place, min(1.0, max(0.0, scores.get(place, 0.0)))) for place in order[:top_k]]
+    order = sorted(range(len(candidates)), key=lambda row: (row not in scores, -scores.get(row, 0.0), row))
+    return [(row, min(1.0, max(0.0, scores.get(row, 0.0)))) for row in order[:top_k]]

@@ -1,4 +1,4 @@
-"""Validate knowledge maps and agents' contexts, and replace secrets in them; what cannot be kept is a `UsageError`."""
+"""Validate knowledge maps and agents' contexts, and redact secrets in them; invalid input raises a `UsageError`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from commonplace.text.hashes import sha256
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 
 STANDARD_FIELDS: Final = ("content", "description", "title", "summary", "text", "name")
-"""Whose texts, in this order, are the text of a map that has any of them."""
+"""Fields whose texts, joined in this order, are the text of a map that has any of them."""
 
 
 def text_of(values: Mapping[str, Any]) -> str:
     """Return the text of a map, or "".
 
-    Texts of the standard fields are joined by spaces. A map that has none gives all its texts as `key: value`, sorted
-    by key; keys of nested maps are dotted, and the texts of a list each have the key of the list.
+    The texts of the standard fields are joined by spaces. Without any, all texts are joined as `key: value`, sorted by
+    key; keys of nested maps are dotted, and every text in a list has the key of the list.
     """
     standard = [value for name in STANDARD_FIELDS if isinstance(value := values.get(name), str) and value.strip()]
     if standard:
@@ -39,7 +39,7 @@ def _pairs(value: Any, key: str) -> Iterator[tuple[str, str]]:
         if value.strip():
             yield key, value
     elif isinstance(value, Mapping):
-        # In order, so that dotted keys that are alike do not come as the map was written down.
+        # Sorted, so that the order of equal dotted keys does not depend on how the map was written.
         for name in sorted(value):
             yield from _pairs(value[name], f"{key}.{name}" if key else name)
     elif isinstance(value, Sequence):
@@ -49,8 +49,8 @@ def _pairs(value: Any, key: str) -> Iterator[tuple[str, str]]:
 
 MAX_MAP_BYTES: Final = 1024 * 1024
 MAX_NAME_CHARACTERS: Final = 200
-_AT_ONCE: Final = 256
-_APART: Final = "\n\n"
+_BATCH_SIZE: Final = 256
+_SEPARATOR: Final = "\n\n"
 
 
 def checked_name(name: object) -> str:
@@ -64,17 +64,16 @@ def checked_name(name: object) -> str:
 
 
 def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeRecord], tuple[str, ...], bool]:
-    """Return the maps of an agent to be kept, the kinds of secrets that were replaced, and whether characters were.
+    """Return an agent's maps as records, the kinds of secrets replaced, and whether any characters were replaced.
 
-    Dates become texts.
+    Dates become texts. All maps are checked before any is returned.
 
     Raises:
-        UsageError: it is no list of maps, or one holds what JSON has no word for, or is too large; all are checked
-            before any is returned.
+        UsageError: the input is not a list of maps, or a map is too large or holds a value that JSON cannot represent.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise UsageError(f"the knowledge is {given!r:.80}", remedy="give a list of maps")
-    plain = [plain_map(values, f"knowledge[{place}]") for place, values in enumerate(given)]
+    plain = [plain_map(values, f"knowledge[{index}]") for index, values in enumerate(given)]
     kinds: list[str] = []
 
     def clean(text: str) -> str:
@@ -82,44 +81,42 @@ def checked_maps(agent: str, given: object) -> tuple[list[KnowledgeRecord], tupl
         kinds.extend(redacted.kinds)
         return redacted.text
 
-    for begin in range(0, len(plain), _AT_ONCE):
-        some = plain[begin : begin + _AT_ONCE]
-        # Looking through many maps at once is faster by far, and most hold no secret.
-        if find_secrets(_APART.join(chain.from_iterable(map(_probes, some)))):
-            plain[begin : begin + _AT_ONCE] = [cleaned_json(values, clean) for values in some]
+    for begin in range(0, len(plain), _BATCH_SIZE):
+        batch = plain[begin : begin + _BATCH_SIZE]
+        # Scanning many maps at once is far faster, and most hold no secret.
+        if find_secrets(_SEPARATOR.join(chain.from_iterable(map(_probes, batch)))):
+            plain[begin : begin + _BATCH_SIZE] = [cleaned_json(values, clean) for values in batch]
     maps, is_mended = [], False
     for values in plain:
         given = json.dumps(values, sort_keys=True)
-        metadata = storable_json(given)  # here, for the digest is of what is stored
+        metadata = storable_json(given)  # done here because the digest covers what is stored
         is_mended |= metadata != given
-        # Values that are harmless apart in a map may form a secret together.
+        # Values that are harmless on their own may form a secret when joined.
         content = storable(clean(text_of(values).strip()))
         maps.append(KnowledgeRecord(agent, content, metadata, digest_of(agent, metadata)))
     return maps, tuple(dict.fromkeys(kinds)), is_mended
 
 
 def plain_map(values: object, path: str) -> dict[str, Any]:
-    """Return a map of values that JSON holds."""
+    """Return a map with JSON values only; dates and times become ISO 8601 texts."""
     if not isinstance(values, Mapping):
         raise UsageError(f"{path} is {values!r:.80}", remedy="give a map of names and values")
-    for place, problem in not_json(values, path, beside=(date, time)):
-        raise UsageError(f"{place}: {problem}")
-    written = json.dumps(values, default=lambda each: dict(each) if isinstance(each, Mapping) else each.isoformat())
-    if len(written) > MAX_MAP_BYTES:
-        raise UsageError(
-            f"{path} has {len(written):,} bytes of JSON, the limit is {MAX_MAP_BYTES:,}", remedy="split it"
-        )
-    found: dict[str, Any] = json.loads(written)
-    return found
+    for where, problem in not_json(values, path, beside=(date, time)):
+        raise UsageError(f"{where}: {problem}")
+    text = json.dumps(values, default=lambda value: dict(value) if isinstance(value, Mapping) else value.isoformat())
+    if len(text) > MAX_MAP_BYTES:
+        raise UsageError(f"{path} has {len(text):,} bytes of JSON, the limit is {MAX_MAP_BYTES:,}", remedy="split it")
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
 
 
 def digest_of(agent: str, metadata: str) -> str:
-    """Return what equal maps of one agent have in common, 64 hexadecimal digits."""
+    """Return a digest that equal maps of one agent share, 64 hexadecimal digits."""
     return sha256(f"{agent}\n{metadata}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _probes(value: Any, name: str = "") -> Iterator[str]:
-    """Yield every text of a map by itself, and after the name that may show that it is a secret."""
+    """Yield every text of a map alone, and after its name, which may reveal that it is a secret."""
     if isinstance(value, str):
         yield value
         yield f"{name}: {value}"
@@ -137,11 +134,11 @@ _INT64 = 2**63
 
 @dataclass(frozen=True, slots=True)
 class AgentContext(View):
-    """What is kept of an agent under its name.
+    """State stored for an agent under its name.
 
     Attributes:
-        last_cursor: 0 or more; up to where the agent has read, in whatever it counts by.
-        metadata: anything that JSON holds.
+        last_cursor: how far the agent has read, in a unit of its own choice; 0 to 2^63 - 1.
+        metadata: any JSON values.
     """
 
     name: str
@@ -150,7 +147,7 @@ class AgentContext(View):
 
     @classmethod
     def of(cls, given: object) -> AgentContext:
-        """Return a context that is given as such, or as a mapping with `name`, `last_cursor` and anything else."""
+        """Return a context from an `AgentContext`, or from a mapping with `name`, `last_cursor` and any other keys."""
         if isinstance(given, AgentContext):
             return given
         if not isinstance(given, Mapping):
@@ -165,7 +162,7 @@ class AgentContext(View):
 
 
 def record_of(context: AgentContext, now: float) -> ContextRecord:
-    """Return a context as it is stored: checked, with secrets replaced."""
+    """Return the record to store for a context: checked, with secrets replaced."""
     cursor = context.last_cursor
     if isinstance(cursor, bool) or not isinstance(cursor, int) or not 0 <= cursor < _INT64:
         raise UsageError(f"last_cursor is {cursor!r:.80}", remedy="give a whole number from 0 to 2^63 - 1")

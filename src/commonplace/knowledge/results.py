@@ -13,16 +13,16 @@ from commonplace.types import Confidence
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeReport:
-    """What an indexing of an agent's knowledge did. Counts are of maps.
+    """Result of indexing an agent's knowledge. Counts are of maps.
 
     Attributes:
-        unchanged: were there already, with vectors of the embedder of now.
-        embedded: were there already, and got new vectors.
-        deleted: were there and were not given any more.
-        skipped: hold no text, and cannot be found.
-        embedder: what made the vectors, "" if there are none.
-        is_replaced: False where something could not be embedded, and the agent has what it had.
-        degraded: something was asked for and could not be had; `notices` say what.
+        unchanged: already stored, with vectors of the current embedder.
+        embedded: already stored, and embedded again.
+        deleted: stored before and no longer listed.
+        skipped: without text, so they cannot be found.
+        embedder: name of the embedder of the vectors, "" if there are none.
+        is_replaced: False if embedding failed and the agent keeps its previous knowledge.
+        degraded: a requested component could not be used; `notices` say which.
     """
 
     agent: str
@@ -40,7 +40,7 @@ class KnowledgeReport:
 
     @property
     def items(self) -> int:
-        """How many maps the agent has now."""
+        """Number of maps that the agent has now."""
         return self.added + self.unchanged + self.embedded
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,13 +49,13 @@ class KnowledgeReport:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeHit:
-    """A map that was found.
+    """A map found by a search.
 
     Attributes:
-        content: its text; of one with more than 4,000 characters the passage that answers. The whole is in `metadata`.
-        score: 0–1, of the re-ranker where there was one, else of the first stage.
+        content: the map's text; beyond 4,000 characters only the passage that answers. `metadata` has the whole.
+        score: 0–1, by the re-ranker if one was used, else by the first stage.
         similarity: the cosine of its vector and the query's, -1 to 1; None if it was found by words alone.
-        confidence: "sure", "likely" or "weak", by the first stage; None where vectors of another embedder found it.
+        confidence: "sure", "likely" or "weak", by the first stage; None if vectors of the service's embedder found it.
         metadata: the map itself.
     """
 
@@ -75,11 +75,11 @@ class KnowledgeHit:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What was found for a query, best first.
+    """Hits of a query, best first.
 
     Attributes:
-        candidates: how many the first stage found.
-        reranked_by: what put them into their order, "" if nothing did.
+        candidates: number of candidates that the first stage found.
+        reranked_by: name of the re-ranker that ordered the hits, "" if none did.
         degraded: a part of the search could not be used; `notices` say which.
     """
 
@@ -123,11 +123,11 @@ class Retrieval:
 
 
 class RelevantKnowledge(list[str]):
-    """The texts that were found, best first: a list, and what is known of it beside.
+    """The texts of a retrieval, best first: a list with ids, scores and notices as attributes.
 
     Attributes:
-        retrieval: all of that.
-        ids: of the items, in their order; equal texts have different ones.
+        retrieval: the whole retrieval.
+        ids: ids of the items, in the order of the texts; equal texts have different ids.
         scores: 0–1, in the order of the texts.
         degraded: True if a part of the search could not be used.
         notices: one sentence each, for people.
@@ -143,7 +143,7 @@ class RelevantKnowledge(list[str]):
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """How many maps an agent has; `stale` ones are embedded again when the agent is created next."""
+    """Numbers of an agent's maps; `stale` ones are embedded again when the agent is next created."""
 
     agent: str
     items: int
@@ -153,12 +153,12 @@ class AgentStatus:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeStatus(View):
-    """What a service holds and what it uses.
+    """The agents of a service, its store and its models.
 
     Attributes:
-        store: where it is kept, "" for nothing but this process.
-        embedder, reranker: by name, "" for none.
-        notices: why something cannot be used, one sentence each.
+        store: path of the store, "" for one in memory.
+        embedder, reranker: names, "" for none.
+        notices: why a component cannot be used, one sentence each.
     """
 
     namespace: str

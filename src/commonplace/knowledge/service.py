@@ -1,6 +1,6 @@
-"""The knowledge service: index what agents know, find it, keep their contexts; agents and the prompts made from them.
+"""The knowledge service: index and search agents' knowledge, store their contexts, and build agents and prompts.
 
-What cannot be used is skipped and told as a notice: a query has an answer as long as the store can be read.
+A component that cannot be used is skipped and reported in a notice: a query is answered while the store is readable.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ _log = logging.getLogger(__name__)
 
 VECTORS_CACHE: Final = Bounds(max_entries=16, max_bytes=64 << 20, ttl_s=5 * 60)
 MAX_CONTENT_CHARACTERS: Final = 4_000
-"""A longer text would drown the prompt that it is put into; a re-ranker reads no more of it either."""
+"""Longest content of a hit: longer text would drown the prompt it goes into, and a re-ranker reads no more of it."""
 MAX_AGENT_BYTES: Final = 64 * 1024 * 1024
 _AGENTS_NAMED: Final = 10
 _MIN_CANDIDATES: Final = 100
-"""What each of the lexical and the dense recall of a search brings at least."""
-_AT_ONCE: Final = 256
-_WHAT: Final = "an agent's file"
+"""Fewest candidates that lexical recall and dense recall each contribute to a search."""
+_BATCH_SIZE: Final = 256
+_AGENT_FILE: Final = "an agent's file"
 _INSTRUCTIONS: Final = ("system", "prompt")
 _LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"
 
 Given = str | Path | Mapping[str, Any]
-"""A file's path, a text of YAML or JSON (it has several lines, or begins with a brace), or what such a text holds."""
+"""A file's path, YAML or JSON text (has several lines, or begins with a brace), or the mapping parsed from one."""
 
-_Made = dict[KnowledgeRecord, tuple[tuple[NewPassage, ...], bytes]]
-"""The passages of maps, without an owner, and each map's own vector where there is one."""
+_ReadyMaps = dict[KnowledgeRecord, tuple[tuple[NewPassage, ...], bytes]]
+"""Each map's passages, without an owner, and its vector by the service's own embedder, b"" without one."""
 
 
 class _Ranked(NamedTuple):
@@ -81,7 +81,7 @@ class KnowledgeService:
     """What the agents of one namespace know. Thread-safe.
 
     Every call raises a `StoreError` if the store cannot be read or written, and a `UsageError` for a value of the
-    wrong kind or out of its range; then nothing was changed.
+    wrong type or out of range; in both cases nothing has changed.
     """
 
     def __init__(self, runtime: KnowledgeRuntime) -> None:
@@ -90,18 +90,18 @@ class KnowledgeService:
 
     @property
     def config(self) -> MemoryConfig:
-        """How it is configured."""
+        """The service's configuration."""
         return self._runtime.config
 
     def create_agent(self, given: Given) -> Agent:
         """Index the knowledge in an agent's file or mapping, and return the agent.
 
-        What is indexed already stays, also with its vectors where these are of the embedder of now. Where something
-        cannot be embedded, the agent is there all the same, with the knowledge that it had; its report says so.
+        Maps that are already indexed stay, and keep their vectors if the current embedder made them. If embedding
+        fails, the agent is returned with the knowledge it had before, and its report says so.
 
         Args:
-            given: a YAML or JSON file, such a text, or a mapping: `name`, and any of `model`, `system`, `prompt` and
-                `knowledge`, a list of maps. Without `knowledge` what is indexed stays as it is.
+            given: a YAML or JSON file, YAML or JSON text, or a mapping: `name`, and any of `model`, `system`, `prompt`
+                and `knowledge`, a list of maps. Without `knowledge` the indexed knowledge is left unchanged.
         """
         document, failure, report = _read_agent(given), "", None
         name = document["name"]
@@ -126,11 +126,11 @@ class KnowledgeService:
     def index_knowledge(self, agent_name: str, knowledge: Iterable[Mapping[str, Any]]) -> KnowledgeReport:
         """Replace an agent's knowledge with these maps.
 
-        All is checked and embedded first; then everything changes in one transaction. A map that was there already
-        keeps its id; one that is not given any more is softly deleted. Secrets are replaced by placeholders.
+        All maps are checked and embedded first, then written in one transaction. A map that is already indexed keeps
+        its id; one that is no longer listed is soft-deleted. Secrets are replaced by placeholders.
 
         Raises:
-            ProviderError: an embedder failed. Nothing was changed.
+            ProviderError: an embedder failed. Nothing has changed.
         """
         agent, begun = checked_name(agent_name), time.perf_counter()
         maps, secrets, is_mended = checked_maps(agent, knowledge)
@@ -139,7 +139,7 @@ class KnowledgeService:
         try:
             report = self._replace(agent, maps, notices)
         except EmbedderMismatchError:
-            # Somebody changed the store's embedder after these vectors were made.
+            # The store's embedder was changed after these vectors were made.
             report = self._replace(agent, maps, notices)
         self.forget_caches()
         return replace(report, seconds=time.perf_counter() - begun)
@@ -147,10 +147,10 @@ class KnowledgeService:
     def retrieve_relevant_knowledge(self, agent_name: str, query: str, limit: int | None = None) -> RelevantKnowledge:
         """Return the texts of an agent's knowledge that answer a query, best first.
 
-        The list has ids, scores, and whether a part of the search could not be used; `retrieve` returns more.
+        The list also carries ids, scores and whether the search was degraded; `retrieve` returns more.
 
         Args:
-            limit: how many at most, up to 1000; None, or less than 1, is the configuration's `rerank_top_k`.
+            limit: maximum number of texts, up to 1000; None or less than 1 means the configuration's `rerank_top_k`.
         """
         return self.retrieve(agent_name, query, limit).lines
 
@@ -161,8 +161,8 @@ class KnowledgeService:
 
         Args:
             limit: as for `retrieve_relevant_knowledge`.
-            min_score: 0–1; what the first stage scores lower is left out. From 0.70 on a text most likely answers.
-            rerank: False leaves the first stage's order, and asks no model.
+            min_score: 0–1; drops hits that the first stage scores lower. From 0.70 a text most likely answers.
+            rerank: False keeps the first stage's order and calls no model.
         """
         begun = time.perf_counter()
         if not isinstance(query, str):
@@ -183,7 +183,7 @@ class KnowledgeService:
         if rerank and runtime.reranker is not None and len(candidates) > limit:
             try:
                 order = reranked(runtime.reranker(), query, [hit.content for hit in candidates], limit)
-                hits, reranked_by = [replace(candidates[at], score=score) for at, score in order], runtime.reranker_name
+                hits, reranked_by = [replace(candidates[i], score=score) for i, score in order], runtime.reranker_name
             except CommonplaceError as error:
                 _log.info("what was retrieved was not re-ranked: %s", error)
                 degraded = True
@@ -202,27 +202,27 @@ class KnowledgeService:
         )
 
     def delete_agent_knowledge(self, agent_name: str) -> int:
-        """Delete an agent's knowledge softly, and return the number of maps.
+        """Soft-delete an agent's knowledge and return the number of maps.
 
-        It is not found any more. `forget` and `gc` delete it for good.
+        Searches no longer find it. `forget` and `gc` delete it permanently.
         """
         agent, runtime = checked_name(agent_name), self._runtime
         with runtime.store.change_memories(runtime.namespace) as change:
-            gone = change.knowledge.expire([item.number for item in change.knowledge.items(agent)], runtime.now())
+            deleted = change.knowledge.expire([item.number for item in change.knowledge.items(agent)], runtime.now())
         self.forget_caches()
-        runtime.after(gone)
-        return gone
+        runtime.after(deleted)
+        return deleted
 
     def notices_of(self, agent_name: str) -> tuple[str, ...]:
-        """Return a notice if the agent has no knowledge, with the agents that have."""
+        """Return a notice that names the agents with knowledge if this one has none, else ()."""
         agent = checked_name(agent_name)
         agents = self._runtime.store.knowledge(self._runtime.namespace).agents()
-        known = [each.agent for each in agents if each.items]
-        if agent in known:
+        names = [row.agent for row in agents if row.items]
+        if agent in names:
             return ()
-        more = ", …" if len(known) > _AGENTS_NAMED else ""
-        others = f"; those that have: {', '.join(map(repr, known[:_AGENTS_NAMED]))}{more}" if known else ""
-        return (f"no agent {agent!r} has knowledge here{others}",)
+        more = ", …" if len(names) > _AGENTS_NAMED else ""
+        hint = f"; those that have: {', '.join(map(repr, names[:_AGENTS_NAMED]))}{more}" if names else ""
+        return (f"no agent {agent!r} has knowledge here{hint}",)
 
     def set_context(self, context: AgentContext | Mapping[str, Any]) -> AgentContext:
         """Store an agent's context and return it."""
@@ -233,8 +233,8 @@ class KnowledgeService:
 
     def get_context(self, name: str) -> AgentContext | None:
         """Return an agent's context, or None."""
-        found = self._runtime.store.knowledge(self._runtime.namespace).context(checked_name(name))
-        return None if found is None else context_of(found)
+        record = self._runtime.store.knowledge(self._runtime.namespace).context(checked_name(name))
+        return None if record is None else context_of(record)
 
     def status(self) -> KnowledgeStatus:
         """Return the agents with knowledge here, the embedder and the re-ranker."""
@@ -242,12 +242,12 @@ class KnowledgeService:
         embedder, knowledge = runtime.embedder, runtime.store.knowledge(runtime.namespace)
         agents = tuple(
             AgentStatus(
-                each.agent,
-                each.items,
-                each.deleted,
-                stale=sum(_is_stale(item, embedder, runtime.vectors) for item in knowledge.items(each.agent)),
+                row.agent,
+                row.items,
+                row.deleted,
+                stale=sum(_is_stale(item, embedder, runtime.vectors) for item in knowledge.items(row.agent)),
             )
-            for each in knowledge.agents()
+            for row in knowledge.agents()
         )
         notices = [runtime.no_vectors] if runtime.no_vectors else [] if runtime.config.vector_enabled else [_LEXICAL]
         reranker = ""
@@ -266,11 +266,11 @@ class KnowledgeService:
     def _first_stage(
         self, agent: str, query: str, limit: int, min_score: float, notices: list[str]
     ) -> tuple[list[KnowledgeHit], bool]:
-        """Return the candidates for re-ranking, best first, and whether something could not be used, as notices say."""
+        """Return the candidates for re-ranking, best first, and whether the search was degraded; notices say how."""
         runtime, count = self._runtime, min(MAX_LIMIT, limit * self.config.retrieval_factor)
         if runtime.no_vectors:
             notices.append(f"searched by words alone: {runtime.no_vectors}")
-        ranked = self._by_own_vectors(agent, query, count, notices)
+        ranked = self._rank_by_vectors(agent, query, count, notices)
         degraded = bool(notices)
         if ranked is None:
             is_lexical = not self.config.vector_enabled or bool(runtime.no_vectors)
@@ -290,34 +290,34 @@ class KnowledgeService:
             numbers = result.trace.numbers
             passages = runtime.store.passages(runtime.namespace, list(numbers.values()))
             ranked = [
-                # What has no vector, or is compared with none, has exactly 0.
+                # A passage without a vector, or one that is not compared, has a dense signal of exactly 0.
                 _Ranked(passage.owner_number, hit.score, hit.signals.get(DENSE) or None, hit.confidence, hit.text)
                 for hit in result.hits
                 if (passage := passages.get(numbers.get(hit.id, -1))) is not None
             ]
-        items = runtime.store.knowledge(runtime.namespace).of_numbers([each.number for each in ranked])
+        items = runtime.store.knowledge(runtime.namespace).of_numbers([candidate.number for candidate in ranked])
         hits = []
         for number, score, similarity, confidence, passage_text in ranked:
             item = items.get(number)
             if score < min_score or item is None or item.deleted_at is not None:
-                continue  # what was found may have been deleted since
-            content, known = item.record.content, json.loads(item.record.metadata)
+                continue  # a hit may have been deleted since the search
+            content, values = item.record.content, json.loads(item.record.metadata)
             if len(content) > MAX_CONTENT_CHARACTERS:
                 shown = passage_text or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, layout="code").text
                 content = shown[:MAX_CONTENT_CHARACTERS]
-            hits.append(KnowledgeHit(item.owner.id, item.record.agent, content, score, similarity, known, confidence))
+            hits.append(KnowledgeHit(item.owner.id, item.record.agent, content, score, similarity, values, confidence))
         return hits, degraded
 
-    def _by_own_vectors(self, agent: str, query: str, count: int, notices: list[str]) -> list[_Ranked] | None:
-        """Return the best items of an agent by cosine, if the service has an embedder of its own.
+    def _rank_by_vectors(self, agent: str, query: str, count: int, notices: list[str]) -> list[_Ranked] | None:
+        """Return an agent's best items by cosine, if the service has its own embedder.
 
-        None if it has none, or if it cannot be used, which a notice says.
+        None if it has none, or if its vectors cannot be used, which a notice reports.
         """
         vectors = self._runtime.vectors
         if vectors is None or not self._runtime.embedder:
             return None
         try:
-            asked = vectors.of([query])[0]
+            query_vector = vectors.of([query])[0]
         except CommonplaceError as error:
             _log.info("a query was not embedded: %s", error)
             notices.append(f"searched with the store's own vectors and words: {error}")
@@ -337,56 +337,56 @@ class KnowledgeService:
             rows = [item.number for item in items], np.frombuffer(data, np.int8).reshape(-1, vectors.dimensions)
             self._rows.put(key, rows, len(data) + 64 * len(items))
         numbers, stored = rows
-        similar = cosines(asked, stored)
-        # The rows are in the order of their numbers, which a stable sort keeps among equals.
+        similar = cosines(query_vector, stored)
+        # The rows are ordered by item number; a stable sort keeps that order among equal cosines.
         best = np.argsort(-similar.clip(0.0), kind="stable")[:count].tolist()
-        return [_Ranked(numbers[at], max(0.0, float(similar[at])), float(similar[at])) for at in best]
+        return [_Ranked(numbers[row], max(0.0, float(similar[row])), float(similar[row])) for row in best]
 
     def _replace(self, agent: str, maps: Sequence[KnowledgeRecord], notices: Sequence[str]) -> KnowledgeReport:
         """Embed new maps first, then write all changes in one transaction.
 
-        A map that is there already stays as it is, with its id; one that is not given any more is softly deleted.
+        A map that is already stored stays as it is, with its id; one that is no longer listed is soft-deleted.
         """
         runtime, store, namespace = self._runtime, self._runtime.store, self._runtime.namespace
-        wanted = [each for each in maps if each.content]
-        # First the destination, which takes up the store's embedder of now: its name is told only then.
+        records = [knowledge_map for knowledge_map in maps if knowledge_map.content]
+        # `destination()` picks up the store's current embedder, so it must run before the embedder's name is read.
         destination = runtime.destination()
         embedder = runtime.embedder
         if not embedder:
             destination = replace(destination, embedder=NoVectors(destination.embedder.stamp))
-        made: _Made = {}
-        items = self._beside(wanted, store.knowledge(namespace).items(agent))
+        ready: _ReadyMaps = {}
+        items = self._match(records, store.knowledge(namespace).items(agent))
         while True:
-            self._make(
-                destination, [map_ for map_, _, needs_vectors in items if needs_vectors and map_ not in made], made
+            self._embed(
+                destination, [map_ for map_, _, needs_vectors in items if needs_vectors and map_ not in ready], ready
             )
-            # Nobody else can write inside the block: what is compared there is what is replaced.
+            # No other writer can enter this block, so the items compared here are the items replaced.
             with store.change_memories(namespace, made_by=destination.embedder.stamp) as change:
-                known, now = change.knowledge.items(agent), runtime.now()
-                items = self._beside(wanted, known)
+                stored, now = change.knowledge.items(agent), runtime.now()
+                items = self._match(records, stored)
                 changing = [(map_, item) for map_, item, needs_vectors in items if needs_vectors]
-                if any(map_ not in made for map_, _ in changing):
-                    continue  # another process took something away meanwhile
-                kept = {item.number for _, item, _ in items if item is not None}
-                gone = change.knowledge.expire([each.number for each in known if each.number not in kept], now)
+                if any(map_ not in ready for map_, _ in changing):
+                    continue  # another process has deleted an item in the meantime
+                numbers = {item.number for _, item, _ in items if item is not None}
+                deleted = change.knowledge.expire([old.number for old in stored if old.number not in numbers], now)
                 for map_, item in changing:
                     owner = Owner(str(uuid4()), "knowledge") if item is None else item.owner
-                    passages, vector = made[map_]
+                    passages, vector = ready[map_]
                     ids = (passage_id(namespace, owner, ordinal) for ordinal in range(len(passages)))
-                    placed = tuple(replace(each, id=id_) for each, id_ in zip(passages, ids, strict=True))
+                    with_ids = tuple(replace(passage, id=id_) for passage, id_ in zip(passages, ids, strict=True))
                     record = replace(map_, embedder=embedder, vector=vector)
                     created_at = now if item is None else item.created_at
-                    change.knowledge.put(KnowledgeWrite(owner, placed, record), created_at=created_at, updated_at=now)
+                    change.knowledge.put(KnowledgeWrite(owner, with_ids, record), created_at=created_at, updated_at=now)
             break
         added = sum(item is None for _, item in changing)
-        runtime.after(len(changing) + gone)
-        skipped = len(maps) - len(wanted)
+        runtime.after(len(changing) + deleted)
+        skipped = len(maps) - len(records)
         return KnowledgeReport(
             agent=agent,
             added=added,
             unchanged=len(items) - len(changing),
             embedded=len(changing) - added,
-            deleted=gone,
+            deleted=deleted,
             skipped=skipped,
             embedder=embedder,
             degraded=bool(runtime.no_vectors),
@@ -395,33 +395,33 @@ class KnowledgeService:
         )
 
     def _notices(self, skipped: int) -> Iterator[str]:
-        if why := self._runtime.no_vectors:
-            yield f"no vectors are made, and the knowledge is found by its words alone: {why}"
+        if reason := self._runtime.no_vectors:
+            yield f"no vectors are made, and the knowledge is found by its words alone: {reason}"
         elif not self.config.vector_enabled:
             yield _LEXICAL
         if skipped:
             yield f"{skipped} of the maps hold no text, and were skipped"
 
-    def _beside(
-        self, wanted: Sequence[KnowledgeRecord], known: Sequence[StoredKnowledge]
+    def _match(
+        self, records: Sequence[KnowledgeRecord], existing: Sequence[StoredKnowledge]
     ) -> list[tuple[KnowledgeRecord, StoredKnowledge | None, bool]]:
-        """Return each map with the item that holds the same, of equal ones each its own, and if it needs vectors."""
+        """Return each map with its equal stored item, if any (each item is used once), and whether it needs vectors."""
         waiting: defaultdict[str, deque[StoredKnowledge]] = defaultdict(deque)
-        for stored in known:
+        for stored in existing:
             waiting[stored.record.digest].append(stored)
         embedder, vectors = self._runtime.embedder, self._runtime.vectors
-        items = ((each, waiting[each.digest].popleft() if waiting[each.digest] else None) for each in wanted)
-        return [(each, item, item is None or _is_stale(item, embedder, vectors)) for each, item in items]
+        items = ((record, waiting[record.digest].popleft() if waiting[record.digest] else None) for record in records)
+        return [(record, item, item is None or _is_stale(item, embedder, vectors)) for record, item in items]
 
-    def _make(self, destination: Destination, wanted: Sequence[KnowledgeRecord], made: _Made) -> None:
-        runtime, maps, maker = self._runtime, list(dict.fromkeys(wanted)), PassageMaker(destination)
-        for begin in range(0, len(maps), _AT_ONCE):
-            part = maps[begin : begin + _AT_ONCE]
+    def _embed(self, destination: Destination, records: Sequence[KnowledgeRecord], ready: _ReadyMaps) -> None:
+        runtime, maps, maker = self._runtime, list(dict.fromkeys(records)), PassageMaker(destination)
+        for begin in range(0, len(maps), _BATCH_SIZE):
+            batch = maps[begin : begin + _BATCH_SIZE]
             try:
-                vectors = [b""] * len(part)
+                vectors = [b""] * len(batch)
                 if runtime.embedder and runtime.vectors is not None:
-                    vectors = [row.tobytes() for row in quantise(runtime.vectors.of([each.content for each in part]))]
-                prepared = [maker.prepare(Owner("", "knowledge"), normalise(each.content), "text") for each in part]
+                    vectors = [row.tobytes() for row in quantise(runtime.vectors.of([map_.content for map_ in batch]))]
+                prepared = [maker.prepare(Owner("", "knowledge"), normalise(map_.content), "text") for map_ in batch]
                 writes = maker.complete(prepared)
             except ProviderError as error:
                 raise ProviderError(
@@ -429,16 +429,16 @@ class KnowledgeService:
                     status=error.status,
                     remedy=error.remedy,
                 ) from error
-            for each, write, vector in zip(part, writes, vectors, strict=True):
-                made[each] = write.passages, vector
+            for map_, write, vector in zip(batch, writes, vectors, strict=True):
+                ready[map_] = write.passages, vector
             if runtime.progress:
-                runtime.progress("Embedding knowledge", begin + len(part), len(maps))
+                runtime.progress("Embedding knowledge", begin + len(batch), len(maps))
 
 
 def _is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> bool:
-    """Return whether an item has vectors of another embedder, or none, and so is to be embedded again.
+    """Return whether an item must be embedded again because it has no vectors or those of another embedder.
 
-    Where nothing embeds now, what there is stays: the embedder may be back at the next creation.
+    False without a current embedder: existing vectors stay, as the embedder may be back when the agent is next created.
     """
     dimensions = 0 if vectors is None else vectors.dimensions
     is_other = item.record.embedder != embedder or (dimensions and len(item.record.vector) != dimensions)
@@ -450,12 +450,12 @@ def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.fl
 
     Args:
         query: float32, shape (d,).
-        rows: int8, shape (n, d), each with a scale of its own.
+        rows: int8, shape (n, d), each row with its own scale.
     """
     values = rows.astype(np.float32)
     lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(query)
-    found: NDArray[np.float32] = np.divide(values @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return np.clip(found, -1, 1)
+    ratios: NDArray[np.float32] = np.divide(values @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.clip(ratios, -1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,8 +463,8 @@ class Prompt:
     """The system prompt of a conversation.
 
     Attributes:
-        text: the agent's instructions, and behind them what was retrieved, fenced and labelled as data.
-        knowledge: the lines that were retrieved; nothing else of the agent's knowledge is in the text.
+        text: the agent's instructions, followed by the retrieved knowledge, fenced and labelled as data.
+        knowledge: the retrieved lines; `text` contains no other knowledge of the agent.
     """
 
     text: str
@@ -473,12 +473,12 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent whose knowledge is indexed. Made by `KnowledgeService.create_agent`.
+    """An agent whose knowledge is indexed. Created by `KnowledgeService.create_agent`.
 
     Attributes:
-        model: the language model that it talks through, as it is written.
-        instructions: the texts under `system` and `prompt`, what the agent's prompt begins with.
-        report: what indexing its knowledge did.
+        model: the agent's language model, as written in its file.
+        instructions: the texts under `system` and `prompt`; the agent's prompt begins with them.
+        report: the result of indexing its knowledge.
     """
 
     name: str
@@ -493,8 +493,8 @@ class Agent:
         """Return what the agent knows about the last message of a conversation.
 
         Args:
-            conversation: messages, the last one last, or that one's text alone.
-            limit: how many lines at most; None is the configuration's.
+            conversation: messages, the latest one last, or the text of the latest one alone.
+            limit: maximum number of lines; None means the configuration's.
         """
         return self.service.retrieve(self.name, last_text(conversation), limit)
 
@@ -505,16 +505,16 @@ class Agent:
         *,
         min_score: float = 0.0,
     ) -> Prompt:
-        """Return what its model is to be told before a conversation: of what is retrieved all that is not weak.
+        """Return the system prompt for a conversation: the instructions and every retrieved hit that is not weak.
 
         Args:
             conversation, limit: as for `retrieve`.
-            min_score: 0–1; what the first stage scores lower is left out. With vectors of an embedder of your own,
-                of which nobody knows what is weak, this alone keeps out what has nothing to do with the conversation.
+            min_score: 0–1; drops hits that the first stage scores lower. Hits found with your own embedder's vectors
+                have no confidence, so there only `min_score` keeps out knowledge unrelated to the conversation.
         """
-        found = self.service.retrieve(self.name, last_text(conversation), limit, min_score=min_score)
-        found = replace(found, hits=tuple(hit for hit in found.hits if hit.confidence != "weak"))
-        return Prompt("\n\n".join(filter(None, (self.instructions, found.to_text()))), found.lines)
+        retrieval = self.service.retrieve(self.name, last_text(conversation), limit, min_score=min_score)
+        retrieval = replace(retrieval, hits=tuple(hit for hit in retrieval.hits if hit.confidence != "weak"))
+        return Prompt("\n\n".join(filter(None, (self.instructions, retrieval.to_text()))), retrieval.lines)
 
 
 def last_text(conversation: object) -> str:
@@ -534,18 +534,18 @@ def last_text(conversation: object) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _read_agent(given: Given) -> Mapping[str, Any]:
-    """Return what an agent's file says: its `name`, and perhaps `knowledge`, checked; the rest as it is written.
+def _read_agent(source: Given) -> Mapping[str, Any]:
+    """Return an agent's file as a mapping, with `name`, `knowledge`, `model`, `system` and `prompt` checked.
 
     Raises:
-        UsageError: it cannot be read, or a value is of the wrong kind.
+        UsageError: the file cannot be read, or a value has the wrong type.
     """
-    document: object = given
-    is_text = isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
-    if isinstance(given, str) and is_text:
-        document = parse_document(given.encode("utf-8", "surrogatepass"), "the agent", MAX_AGENT_BYTES, _WHAT)
-    elif isinstance(given, str | Path):
-        document = read_document(Path(given), MAX_AGENT_BYTES, _WHAT)
+    document: object = source
+    is_text = isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{"))
+    if isinstance(source, str) and is_text:
+        document = parse_document(source.encode("utf-8", "surrogatepass"), "the agent", MAX_AGENT_BYTES, _AGENT_FILE)
+    elif isinstance(source, str | Path):
+        document = read_document(Path(source), MAX_AGENT_BYTES, _AGENT_FILE)
     if not isinstance(document, Mapping):
         raise UsageError(f"the agent is {document!r:.80}", remedy="give a file, or a map with a `name`")
     checked_name(document.get("name"))

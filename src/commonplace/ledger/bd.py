@@ -29,14 +29,14 @@ _MAX_EXCERPT_LENGTH: Final = 300
 
 
 class BdLedger(Ledger):
-    """The issues of a beads database. Every call raises a `ProviderError` where `bd` fails.
+    """The issues of a beads database. Every call raises a `ProviderError` if `bd` fails.
 
-    Whoever calls `bd` at the same time may file the same issue: it has no transaction over two of its commands. Only a
-    claim is atomic; it never lapses, and issues neither open again nor grow more urgent by themselves.
+    Concurrent callers of `bd` may file the same issue, as it has no transaction over several commands. Only a claim is
+    atomic. Claims never lapse, and issues are neither reopened nor escalated automatically.
 
     Args:
         program: the path of `bd`.
-        directory: where its `.beads` is.
+        directory: the directory that contains `.beads`.
     """
 
     def __init__(self, program: str, directory: Path, *, timeout_s: float = TIMEOUT_S) -> None:
@@ -45,26 +45,26 @@ class BdLedger(Ledger):
         self._timeout_s = timeout_s
 
     def _file(self, issue: Issue) -> str:
-        for known in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
-            if known.memory_ids == issue.memory_ids:
-                return known.id
+        for existing in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
+            if existing.memory_ids == issue.memory_ids:
+                return existing.id
         options = [f"--notes={issue.notes}", "-t=task", f"-p={issue.priority}", f"-l={','.join(issue.labels)}"]
-        made = self._ask("create", *options, "--", issue.title)
-        made = made[0] if isinstance(made, list) and made else made
-        id_ = made.get("id") if isinstance(made, dict) else ""
+        created = self._run("create", *options, "--", issue.title)
+        created = created[0] if isinstance(created, list) and created else created
+        id_ = created.get("id") if isinstance(created, dict) else ""
         if not isinstance(id_, str) or not id_:
-            raise self._misunderstood("create", json.dumps(made))
+            raise self._misunderstood("create", json.dumps(created))
         return id_
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
-        found = self.selected(IssueSelection(agents=(agent,), statuses=tuple(statuses)))
-        return {id_ for issue in found for id_ in issue.memory_ids}
+        issues = self.selected(IssueSelection(agents=(agent,), statuses=tuple(statuses)))
+        return {id_ for issue in issues for id_ in issue.memory_ids}
 
     def claim(self, id_: str) -> bool:
         if self.get(id_).status != "open":
             return False
         try:
-            self._ask("update", "--claim", "--", id_)
+            self._run("update", "--claim", "--", id_)
         except ProviderError as error:
             if "claimed" in str(error).lower() or self.get(id_).status != "open":
                 return False
@@ -72,23 +72,23 @@ class BdLedger(Ledger):
         return True
 
     def close(self, id_: str, reason: str) -> None:
-        why, issue = rules.said("reason", reason), self.get(id_)
+        line, issue = rules.said("reason", reason), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed already", remedy="open it again, or leave it")
-        self._ask("close", f"--reason={why}", "--", id_)
+        self._run("close", f"--reason={line}", "--", id_)
 
     def block(self, id_: str, error: str) -> None:
-        why, issue = rules.said("error", error), self.get(id_)
+        line, issue = rules.said("error", error), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
-        self._ask("update", "--status=blocked", "--assignee=", f"--append-notes=blocked: {why}", "--", id_)
+        self._run("update", "--status=blocked", "--assignee=", f"--append-notes=blocked: {line}", "--", id_)
 
     def reopen(self, id_: str, why: str = "") -> None:
         status = self.get(id_).status
         if status == "closed":
-            self._ask("reopen", f"--reason={rules.line_of(why)}", "--", id_)
+            self._run("reopen", f"--reason={rules.line_of(why)}", "--", id_)
         elif status in ("blocked", "in_progress"):
-            self._ask("update", "--status=open", "--assignee=", "--", id_)
+            self._run("update", "--status=open", "--assignee=", "--", id_)
         else:
             raise UsageError(f"issue {id_!r:.80} is {status}", remedy="there is nothing to open again")
 
@@ -97,14 +97,14 @@ class BdLedger(Ledger):
         if not id_ or id_.startswith("-"):
             raise missing
         try:
-            found = self._issues("show", self._ask("show", "--", id_))
+            issues = self._issues("show", self._run("show", "--", id_))
         except ProviderError as error:
             if "not found" in str(error).lower() or "no issue" in str(error).lower():
                 raise missing from error
             raise
-        if not found:
+        if not issues:
             raise missing
-        return found[0]
+        return issues[0]
 
     def history(self, id_: str) -> list[IssueEvent]:
         raise UsageError("beads keeps the history of its issues itself", remedy=f"ask it: bd show {id_}")
@@ -116,30 +116,30 @@ class BdLedger(Ledger):
         raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
     def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
-        # Of several labels beads lists what has them all.
+        # Given several labels, beads lists the issues that have all of them.
         labels = [f"--label={beads.AGENT_LABEL}{agent}" for agent in wanted.agents if len(wanted.agents) == 1]
-        found = [
+        issues = [
             issue
             for status in wanted.statuses or ISSUE_STATUSES
-            for issue in self._issues("list", self._ask("list", f"--status={status}", *labels, "--limit=0"))
+            for issue in self._issues("list", self._run("list", f"--status={status}", *labels, "--limit=0"))
         ]
         chosen = [
             issue
-            for issue in found
+            for issue in issues
             if (not wanted.agents or issue.agent in wanted.agents)
             and (not wanted.memory_ids or not set(wanted.memory_ids).isdisjoint(issue.memory_ids))
         ]
         return sorted(chosen, key=lambda issue: (issue.created_at, issue.id))
 
     def counts(self) -> dict[str, dict[str, int]]:
-        counted: dict[str, dict[str, int]] = {}
+        by_agent: dict[str, dict[str, int]] = {}
         for issue in sorted(self.selected(), key=lambda issue: (issue.agent, issue.status)):
-            of_agent = counted.setdefault(issue.agent, {})
-            of_agent[issue.status] = of_agent.get(issue.status, 0) + 1
-        return counted
+            by_status = by_agent.setdefault(issue.agent, {})
+            by_status[issue.status] = by_status.get(issue.status, 0) + 1
+        return by_agent
 
-    def _ask(self, command: str, *arguments: str) -> Any:
-        """Run `bd`, and return what its JSON holds, without the envelope that newer versions put around it."""
+    def _run(self, command: str, *arguments: str) -> Any:
+        """Run `bd` and return its parsed JSON, without the envelope that newer versions add."""
         try:
             process = subprocess.Popen(
                 [self._program, "--json", command, *arguments],
@@ -155,38 +155,38 @@ class BdLedger(Ledger):
             try:
                 output, errors = process.communicate(timeout=self._timeout_s)
             except subprocess.TimeoutExpired as error:
-                _end(process)
+                _kill(process)
                 raise ProviderError(
                     f"bd {command} gave no answer within {self._timeout_s:g} s",
                     remedy=f"try it by hand in {self._directory}",
                 ) from error
             except BaseException:
-                _end(process)
+                _kill(process)
                 raise
         answer = output.decode(errors="replace")
         if process.returncode:
-            said = errors.decode(errors="replace").strip() or answer.strip()
-            raise self._failed(command, said or f"it ended with {process.returncode}")
+            message = errors.decode(errors="replace").strip() or answer.strip()
+            raise self._failed(command, message or f"it ended with {process.returncode}")
         try:
-            found = json.loads(answer) if answer.strip() else []
+            parsed = json.loads(answer) if answer.strip() else []
         except (ValueError, RecursionError) as error:
             raise self._misunderstood(command, answer) from error
-        if isinstance(found, dict) and "schema_version" in found and "data" in found:
-            found = found["data"]
-        if isinstance(found, dict) and found.get("error") and "id" not in found:
-            raise self._failed(command, str(found["error"]))
-        return [] if found is None else found
+        if isinstance(parsed, dict) and "schema_version" in parsed and "data" in parsed:
+            parsed = parsed["data"]
+        if isinstance(parsed, dict) and parsed.get("error") and "id" not in parsed:
+            raise self._failed(command, str(parsed["error"]))
+        return [] if parsed is None else parsed
 
-    def _issues(self, command: str, found: Any) -> list[Issue]:
-        rows = found if isinstance(found, list) else [found]
+    def _issues(self, command: str, parsed: Any) -> list[Issue]:
+        rows = parsed if isinstance(parsed, list) else [parsed]
         try:
             return [beads.from_object(row, "an issue") for row in rows]
         except UsageError as error:
             raise self._misunderstood(command, str(error)) from error
 
-    def _failed(self, command: str, said: str) -> ProviderError:
+    def _failed(self, command: str, message: str) -> ProviderError:
         return ProviderError(
-            f"bd {command} failed: {rules.line_of(said)[:_MAX_EXCERPT_LENGTH]}",
+            f"bd {command} failed: {rules.line_of(message)[:_MAX_EXCERPT_LENGTH]}",
             remedy=f"try it by hand in {self._directory}",
         )
 
@@ -198,28 +198,28 @@ class BdLedger(Ledger):
 
 
 def open_bd(program: str, start: Path, *, timeout_s: float = TIMEOUT_S) -> BdLedger:
-    """Return the ledger that `bd` keeps for a directory or one above it.
+    """Return the ledger that `bd` keeps in a directory, or in the nearest one above it.
 
     Raises:
         UsageError: there is no such program, or no `.beads` directory.
     """
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise UsageError(
             f"there is no program {program!r:.80}",
             remedy="install beads, correct ledger.bd, or set ledger.backend = store",
         )
     for directory in (start, *start.parents):
         if (directory / DIRECTORY).is_dir():
-            return BdLedger(str(Path(found).absolute()), directory, timeout_s=timeout_s)
+            return BdLedger(str(Path(path).absolute()), directory, timeout_s=timeout_s)
     raise UsageError(
         f"there is no {DIRECTORY} directory in {start} or above it",
         remedy="make one with `bd init`, or set ledger.backend = store",
     )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it started, which may hold its output open."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its children, which may keep its output open."""
     with suppress(OSError):
         if os.name == "nt":
             process.kill()

@@ -1,7 +1,7 @@
 """Erase deleted memories from the ledger: their ids and all free text beside them.
 
-Free text may quote any memory, so all of it goes. An issue keeps its existence, actors, times and the ids of other
-memories.
+Free text may quote any memory, so all of it is removed. The issue itself stays, with its actors, times and the ids of
+other memories.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
 
 FORGOTTEN = "a memory of it was forgotten"
-_IDS_AT_ONCE = 500
+_BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The issues that name some memories, and the issues whose changes, which are kept to be undone, do."""
+    """The ids of the issues that name certain memories, and of those whose stored reversals do."""
 
     issues: tuple[str, ...] = ()
     reversals: tuple[str, ...] = ()
 
 
 def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
-    """Return what names any of these memories: as what it is about, or anywhere in its notes."""
+    """Return the issues and reversals that name any of these memories, also within the JSON texts of an issue."""
     ids = tuple(memory_ids)
     if not ids:
         return Naming()
-    about, undoing = dict[str, None](), dict[str, None]()
-    for begin in range(0, len(ids), _IDS_AT_ONCE):
-        some = ids[begin : begin + _IDS_AT_ONCE]
-        about |= dict.fromkeys(issue.id for issue in ledger.issues(IssueSelection(memory_ids=some)))
-        undoing |= dict.fromkeys(each.issue for each in ledger.reversals(memory_ids=some))
-    wanted = frozenset(ids)
-    for id_, (notes, *others) in ledger.bodies():
-        if id_ not in about:
-            named = set(strings(split_notes(notes)[0]))
-            for text in others:
+    issues, reversals = dict[str, None](), dict[str, None]()
+    for begin in range(0, len(ids), _BATCH_SIZE):
+        batch = ids[begin : begin + _BATCH_SIZE]
+        issues |= dict.fromkeys(issue.id for issue in ledger.issues(IssueSelection(memory_ids=batch)))
+        reversals |= dict.fromkeys(reversal.issue for reversal in ledger.reversals(memory_ids=batch))
+    id_set = frozenset(ids)
+    for id_, (notes, *json_texts) in ledger.bodies():
+        if id_ not in issues:
+            texts = set(strings(split_notes(notes)[0]))
+            for text in json_texts:
                 if len(text) > len("[]"):
-                    named.update(strings(json.loads(text)))
-            if not wanted.isdisjoint(named):
-                about[id_] = None
-    return Naming(tuple(about), tuple(undoing))
+                    texts.update(strings(json.loads(text)))
+            if not id_set.isdisjoint(texts):
+                issues[id_] = None
+    return Naming(tuple(issues), tuple(reversals))
 
 
 def all_there_is(ledger: LedgerReading) -> Naming:
-    """Return every issue, and every issue whose change is kept to be undone."""
+    """Return all issues, and all issues with a stored reversal."""
     return Naming(
         tuple(issue.id for issue in ledger.issues(IssueSelection())),
         tuple(reversal.issue for reversal in ledger.reversals()),
@@ -61,31 +61,31 @@ def all_there_is(ledger: LedgerReading) -> Naming:
 
 
 def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found: Naming) -> None:
-    """Remove memories from all that the ledger says; what was to be done with them is closed.
+    """Remove memories from the ledger, and close unfinished issues about them.
 
-    A change that made or changed one of them cannot be undone any more.
+    A change that created or changed one of them can no longer be undone.
 
     Args:
-        found: what names them, or has their words.
+        found: the issues and reversals that name the memories, or contain their words.
     """
-    gone = frozenset(memory_ids)
+    erased = frozenset(memory_ids)
     for id_ in found.reversals:
         ledger.drop_reversal(id_)
     for id_ in dict.fromkeys((*found.issues, *found.reversals)):
         issue = ledger.issue(id_)
         is_unfinished = issue is not None and issue.status in UNFINISHED
         if issue is not None:
-            kept = tuple(each for each in issue.memory_ids if each not in gone)
+            remaining = tuple(memory_id for memory_id in issue.memory_ids if memory_id not in erased)
             action = split_notes(issue.notes)[0].get("action")
             word = action if isinstance(action, str) and action.isalpha() and len(action) <= 20 else ""
-            notes = {"memory_ids": list(kept), "agent": issue.agent, **({"action": word} if word else {})}
-            over: dict[str, Any] = {"close_reason": ""}
+            notes = {"memory_ids": list(remaining), "agent": issue.agent, **({"action": word} if word else {})}
+            changes: dict[str, Any] = {"close_reason": ""}
             if is_unfinished:
-                over = {"status": "closed", "closed_at": doer.now, "close_reason": FORGOTTEN}
+                changes = {"status": "closed", "closed_at": doer.now, "close_reason": FORGOTTEN}
             issue = replace(
                 issue,
                 title=rules.title_of(word, len(issue.memory_ids)),
-                memory_ids=kept,
+                memory_ids=remaining,
                 description="",
                 notes=json.dumps(notes),
                 dependencies="[]",
@@ -95,17 +95,17 @@ def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, found:
                 retry_at=None,
                 claimed_by="",
                 claimed_at=None,
-                **over,
+                **changes,
             )
         rewrite(ledger, id_, issue, [replace(event, why="") for event in ledger.events(id_)])
         rules.record_act(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
 
 
 def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequence[IssueEvent]) -> None:
-    """Rewrite an issue and all that was done on it; what undoes its change stays.
+    """Replace an issue and its events; its reversal stays.
 
     Args:
-        issue: None where another program keeps it.
+        issue: the new version; None if another program keeps it.
     """
     reversal = ledger.reversal(id_)
     ledger.drop_issue(id_)
@@ -118,15 +118,15 @@ def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequenc
 
 
 def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any], Any]) -> Issue:
-    """Return an issue whose texts were cleaned, the JSON in its notes value by value; names stay."""
-    found, behind = split_notes(issue.notes)
-    notes = json.dumps(clean_json(found), ensure_ascii=False) + clean(behind) if found else clean(issue.notes)
-    other: dict[str, Any] = {}
+    """Return an issue with cleaned texts; in JSON, such as that in its notes, values are cleaned and names stay."""
+    values, lines = split_notes(issue.notes)
+    notes = json.dumps(clean_json(values), ensure_ascii=False) + clean(lines) if values else clean(issue.notes)
+    changes: dict[str, Any] = {}
     for name in ("dependencies", "comments", "rest"):
         before = json.loads(getattr(issue, name))
         after = clean_json(before)
         if after != before:
-            other[name] = json.dumps(after, ensure_ascii=False)
+            changes[name] = json.dumps(after, ensure_ascii=False)
     return replace(
         issue,
         title=clean(issue.title),
@@ -134,5 +134,5 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
         notes=notes if notes.strip() != issue.notes.strip() else issue.notes,
         labels=tuple(sorted(set(map(clean, issue.labels)))),
         close_reason=clean(issue.close_reason),
-        **other,
+        **changes,
     )

@@ -25,96 +25,96 @@ ESCALATED_AFTER_S: Final = 7 * 86400.0
 
 EVERY: Final = IssueSelection()
 AT_ONCE: Final = 1000
-"""So many issues are changed in one transaction: whoever wants to write waits for it a fraction of a second."""
+"""Number of issues changed in one transaction, so that other writers wait only a fraction of a second."""
 
 _PROCESS: Final = re.compile(r".*@(?P<host>[^@]+):(?P<pid>[0-9]{1,10})", re.DOTALL)
 
 
 def maintain(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
-    """Release claims that lapsed, open blocked issues again, raise the urgency of old ones; return each act and its id.
+    """Release lapsed claims, reopen blocked issues and escalate old ones; return each act with the issue's id.
 
-    Issues are looked for without a transaction and changed in parts, each one transaction and one operation of the rate
-    limit: however many are due, others come to write in between, and what is interrupted goes on the next time.
+    Issues are searched without a transaction and changed in batches, each one transaction and one operation of the rate
+    limit, so that others can write in between; an interrupted call is completed by the next one.
     """
     now = pace.now()
     waiting = pace.store.ledger(pace.namespace).issues(IssueSelection(statuses=UNFINISHED))
     due = [issue.id for issue in waiting if _due(issue, now)]
-    done: list[tuple[str, str]] = []
+    acts: list[tuple[str, str]] = []
     for begin in range(0, len(due), AT_ONCE):
-        some = tuple(due[begin : begin + AT_ONCE])
+        batch = tuple(due[begin : begin + AT_ONCE])
         with pace.change() as change:
-            done.extend(_maintain(change.ledger, some, Doer(actor, pace.now())))
-    return done
+            acts.extend(_maintain(change.ledger, batch, Doer(actor, pace.now())))
+    return acts
 
 
 def _maintain(ledger: LedgerChange, ids: Sequence[str], doer: Doer) -> Iterator[tuple[str, str]]:
-    """Do what is due with some issues, as they are by now, and yield each act."""
+    """Perform what is due for these issues, read anew, and yield each act with the issue's id."""
     for issue in ledger.issues(IssueSelection(ids=tuple(ids))):
         while due := _due(issue, doer.now):
-            act, why, issue = due  # noqa: PLW2901 - one that is released may be old as well
+            act, reason, issue = due  # noqa: PLW2901 - a released issue may be old as well
             ledger.put_issue(issue)
-            rules.record_act(ledger, issue.id, doer, act, rules.line_of(why))
+            rules.record_act(ledger, issue.id, doer, act, rules.line_of(reason))
             yield act, issue.id
 
 
 def _due(issue: Issue, now: float) -> tuple[str, str, Issue] | None:
-    """Return what is due with an issue, why, and how the issue is after it.
+    """Return the act that is due for an issue, the reason, and the resulting issue; None if nothing is due.
 
-    What comes from elsewhere in progress, without a claim of ours, is somebody's work and left alone.
+    An imported issue in progress without a claim of ours is somebody's work and left alone.
     """
     if issue.status == "in_progress" and issue.claimed_at is not None:
         if process_is_gone(issue.claimed_by):
-            why = f"the process of {issue.claimed_by} is gone"
+            reason = f"the process of {issue.claimed_by} is gone"
         elif now - issue.claimed_at > rules.LEASE_S:
-            why = f"{issue.claimed_by} held it for more than {rules.LEASE_S / 60:.0f} minutes"
+            reason = f"{issue.claimed_by} held it for more than {rules.LEASE_S / 60:.0f} minutes"
         else:
             return None
-        return "released", why, replace(issue, status="open", updated_at=now, claimed_by="", claimed_at=None)
+        return "released", reason, replace(issue, status="open", updated_at=now, claimed_by="", claimed_at=None)
     if issue.status == "blocked" and issue.retry_at is not None and issue.retry_at <= now:
         retries = issue.retries + 1
-        again = replace(issue, status="open", updated_at=now, retries=retries, retry_at=None)
-        return "reopened", f"retry {retries} of {len(rules.RETRY_AFTER_S)}", again
-    place = URGENCIES.index(rules.urgency_of(issue))
+        reopened = replace(issue, status="open", updated_at=now, retries=retries, retry_at=None)
+        return "reopened", f"retry {retries} of {len(rules.RETRY_AFTER_S)}", reopened
+    level = URGENCIES.index(rules.urgency_of(issue))
     since = issue.created_at if issue.escalated_at is None else issue.escalated_at
-    if issue.status != "open" or not issue.agent or not place or now - since <= ESCALATED_AFTER_S:
+    if issue.status != "open" or not issue.agent or not level or now - since <= ESCALATED_AFTER_S:
         return None
-    urgency = URGENCIES[place - 1]
-    others = [label for label in issue.labels if not label.startswith(rules.URGENCY_LABEL)]
-    labels = tuple(sorted({*others, f"{rules.URGENCY_LABEL}{urgency}"}))
+    urgency = URGENCIES[level - 1]
+    other_labels = [label for label in issue.labels if not label.startswith(rules.URGENCY_LABEL)]
+    labels = tuple(sorted({*other_labels, f"{rules.URGENCY_LABEL}{urgency}"}))
     priority = rules.PRIORITIES[urgency]
     raised = replace(issue, labels=labels, priority=priority, updated_at=now, escalated_at=now)
     days = f"{ESCALATED_AFTER_S / 86400:.0f} days"
-    return "escalated", f"from {URGENCIES[place]} to {urgency}: open for more than {days}", raised
+    return "escalated", f"from {URGENCIES[level]} to {urgency}: open for more than {days}", raised
 
 
 def process_is_gone(actor: str) -> bool:
-    """Return whether an actor is a process of this machine that does not run any more."""
-    found = _PROCESS.fullmatch(actor)
-    if found is None or found["host"] != socket.gethostname() or os.name == "nt":
-        return False  # on Windows, to ask whether a process runs is to end it
+    """Return whether an actor is a process of this machine that no longer runs."""
+    match = _PROCESS.fullmatch(actor)
+    if match is None or match["host"] != socket.gethostname() or os.name == "nt":
+        return False  # on Windows, os.kill with signal 0 would end the process
     try:
-        os.kill(int(found["pid"]), 0)
+        os.kill(int(match["pid"]), 0)
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
-        return False  # it runs, and is another user's
+        return False  # it runs, and belongs to another user
     return False
 
 
 def actor_of(agent: str) -> str:
-    """Return an agent as an actor: with this machine and process."""
+    """Return an agent's name as an actor of this process: `agent@host:pid`."""
     return f"{agent}@{socket.gethostname()}:{os.getpid()}"
 
 
 class Ledger:
     """The issues of one namespace of a store.
 
-    Every call raises a `NotFoundError` where an issue, a memory or a file is not there, and a `UsageError` for a value
-    that is none, or what the status of an issue does not allow.
+    Every call raises a `NotFoundError` if an issue, memory or file does not exist, and a `UsageError` for an invalid
+    value, or an act that the issue's status does not allow.
 
     Args:
         now: returns seconds since the epoch.
-        actor: who does what is done here: an agent with its machine and process, or a person's name.
+        actor: who acts: an agent with its machine and process, or a person's name.
     """
 
     def __init__(self, store: MemoryStore, namespace: str, now: Callable[[], float], actor: str) -> None:
@@ -146,22 +146,22 @@ class Ledger:
     def query(
         self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return issues, oldest first; None restricts nothing."""
-        wanted = IssueSelection(
+        """Return issues, oldest first; a filter of None matches all."""
+        selection = IssueSelection(
             agents=() if agent is None else (rules.one_of("agent", agent, AGENTS),),
             statuses=() if status is None else (rules.one_of("status", status, ISSUE_STATUSES),),
         )
         level = None if urgency is None else rules.one_of("urgency", urgency, URGENCIES)
-        return [as_dict(issue) for issue in self.selected(wanted) if level in (None, rules.urgency_of(issue))]
+        return [as_dict(issue) for issue in self.selected(selection) if level in (None, rules.urgency_of(issue))]
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
-        """Return the ids of memories named by issues of an agent with one of these statuses."""
+        """Return the ids of the memories that an agent's issues with one of these statuses name."""
         return self._store.ledger(self._namespace).named(agent, statuses)
 
     def claim(self, id_: str) -> bool:
-        """Claim an open issue; False if others work on it, or it is blocked or closed.
+        """Claim an open issue; return False if others work on it, or it is blocked or closed.
 
-        A claim whose process is gone, or that is older than 15 minutes, is no claim any more.
+        A claim lapses when its process is gone, or after 15 minutes.
         """
         with self._store.change_memories(self._namespace) as change:
             if rules.known(change.ledger, id_).status == "in_progress":
@@ -174,7 +174,7 @@ class Ledger:
             rules.close(change.ledger, id_, reason, self._doer)
 
     def block(self, id_: str, error: str) -> None:
-        """Block an issue with an error, which is added to the notes; it is retried three times."""
+        """Block an issue and append the error to its notes; it is reopened automatically up to three times."""
         with self._store.change_memories(self._namespace) as change:
             rules.block(change.ledger, id_, error, self._doer)
 
@@ -188,7 +188,7 @@ class Ledger:
         return rules.known(self._store.ledger(self._namespace), id_)
 
     def history(self, id_: str) -> list[IssueEvent]:
-        """Return what was done on an issue, in order."""
+        """Return the events of an issue, in order."""
         self.get(id_)
         return self._store.ledger(self._namespace).events(id_)
 
@@ -197,7 +197,7 @@ class Ledger:
         return as_dict(self.get(id_))
 
     def export(self, target: Path) -> int:
-        """Write all issues to a new file in the format of beads; return how many.
+        """Write all issues to a new file in the format of beads; return their number.
 
         Raises:
             StoreError: the file exists already, or cannot be written.
@@ -218,22 +218,22 @@ class Ledger:
     def import_(self, source: Path) -> ImportedIssues:
         """Import issues from a file of beads, all or none; secrets are replaced.
 
-        Of two issues with one id the one that was changed last stays. An unfinished one that says the same as one here
-        is left out.
+        Of two issues with the same id, the one changed last stays. An unfinished issue is left out if an unfinished one
+        of the same agent about the same memories already exists.
 
         Raises:
-            UsageError: the file cannot be read, or a line is no issue; the message says why. Nothing was imported.
+            UsageError: the file cannot be read, or a line is not an issue; the message says why. Nothing was imported.
         """
-        issues = read(read_text(source).split("\n"), without_secrets)  # other ends of lines may be in a text
+        issues = read(read_text(source).split("\n"), without_secrets)  # a text may contain other line ends
         with self._store.change_memories(self._namespace) as change:
             return import_issues(change.ledger, issues, self._doer, f"from {source.name}")
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Count issues by agent and status; those of no agent are under ""."""
-        counted: dict[str, dict[str, int]] = {}
+        """Return the number of issues by agent and status; those of no agent are under ""."""
+        by_agent: dict[str, dict[str, int]] = {}
         for (agent, status), count in sorted(self._store.ledger(self._namespace).counts().items()):
-            counted.setdefault(agent, {})[status] = count
-        return counted
+            by_agent.setdefault(agent, {})[status] = count
+        return by_agent
 
     def selected(self, wanted: IssueSelection = EVERY) -> list[Issue]:
         """Return the issues of a selection, by default all, oldest first; ties by id."""
@@ -245,7 +245,7 @@ class Ledger:
 
 
 def as_dict(issue: Issue) -> dict[str, Any]:
-    """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
+    """Return an issue as plain values: notes as an object, lines appended to them as `log`, times as text."""
     values = asdict(issue)
     for name in ("rest", "dependencies", "comments"):
         del values[name]

@@ -1,6 +1,6 @@
 """The rate limit on operations of agents, shared by all processes on a store.
 
-An operation is one write or one issue that is filed.
+An operation is one write or one filing of an issue.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MIN_WAIT_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class RateLimiter:
-    """Writes into one namespace as fast as the rate limit lets it.
+    """Opens write transactions on one namespace within the rate limit.
 
     Attributes:
-        now: seconds since the epoch.
-        sleep: waits for so many seconds.
-        limit: operations a minute; 0 is without limit.
+        now: returns seconds since the epoch.
+        sleep: waits for a number of seconds.
+        limit: operations per minute; 0 means no limit.
     """
 
     store: MemoryStore
@@ -36,12 +36,12 @@ class RateLimiter:
 
     @contextmanager
     def change(self, count: int = 1, made_by: Embedding | None = None) -> Iterator[MemoryChange]:
-        """Open a transaction that counts as so many operations, as soon as they fit into the rate limit.
+        """Open a transaction that counts as `count` operations, as soon as they fit into the rate limit.
 
-        Others may write during the wait: look inside whether what is to be done is still due.
+        Others may write during the wait: check inside the block whether the change is still due.
 
         Args:
-            made_by: the embedder of vectors that are written.
+            made_by: the embedder of the vectors to write.
         """
         while True:
             with self.store.change_memories(self.namespace, made_by=made_by) as change:
@@ -53,35 +53,35 @@ class RateLimiter:
 
 
 def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
-    """Take operations out of the window, and return 0; or take none, and return after how many seconds to try again.
+    """Count operations in the window and return 0, or count none and return the seconds after which to try again.
 
-    More operations at once than the limit allows go when there were none within the window.
+    More operations at once than the limit are allowed if there were none within the window.
 
     Args:
         now: seconds since the epoch.
-        count: how many, at least 1.
-        limit: how many fit into the window; 0 is without limit, and they are counted all the same.
+        count: number of operations, at least 1.
+        limit: operations per window; 0 means no limit, but they are counted all the same.
     """
-    counted = _counted(ledger, now) if limit else []
-    free = limit - sum(known for _, known in counted)
-    for at, known in counted:
+    recent = _in_window(ledger, now) if limit else []
+    free = limit - sum(operations for _, operations in recent)
+    for at, operations in recent:
         if free >= min(count, limit):
             break
-        free += known
+        free += operations
         if free >= min(count, limit):
-            # Never 0, which would say that they were taken: computed in floats, a wait can come to nothing.
+            # Never 0, which would mean that they were counted: in floating point a wait can round to 0.
             return max(at + WINDOW_S - now, _MIN_WAIT_S)
     ledger.add_operations(now, count, keep_since=now - WINDOW_S)
     return 0.0
 
 
 def remaining(ledger: LedgerReading, now: float, limit: int) -> int | None:
-    """Return how many operations still fit into the window, None where there is no limit."""
-    return max(0, limit - sum(count for _, count in _counted(ledger, now))) if limit else None
+    """Return how many operations still fit into the window, None if there is no limit."""
+    return max(0, limit - sum(count for _, count in _in_window(ledger, now))) if limit else None
 
 
-def _counted(ledger: LedgerReading, now: float) -> list[tuple[float, int]]:
-    """Return what is inside the window; of what a clock that went ahead wrote far in the future, nothing."""
+def _in_window(ledger: LedgerReading, now: float) -> list[tuple[float, int]]:
+    """Return the operations inside the window, without those that a fast clock recorded far in the future."""
     return [
         (at, count) for at, count in ledger.operations_since(now - WINDOW_S) if now - WINDOW_S < at <= now + WINDOW_S
     ]

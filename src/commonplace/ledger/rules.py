@@ -1,8 +1,8 @@
 """Rules of issues inside a transaction: file, claim, close, block, reopen, import.
 
 Each function takes the ledger of its caller's transaction, so that a change to memories and its record in the ledger
-are atomic. One that is given an id raises a `NotFoundError` where there is no such issue, and every one a `UsageError`
-for a value that is none, or what the status of an issue does not allow.
+are atomic. Functions that take an id raise a `NotFoundError` if there is no such issue; all raise a `UsageError` for an
+invalid value, or for an act that the issue's status does not allow.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.types.ledger import AGENTS, UNFINISHED, URGENCIES, Issue, IssueEvent, Urgency
 
 GOLDEN: Final = "golden"
-"""The type of the issues of the ledger that hold what a person said of hits."""
+"""Type of the ledger issues that store a person's judgements of search hits."""
 _MAX_LINE_LENGTH: Final = 2000
 
 
 def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mapping[str, Any] | None) -> str:
-    """Return the notes of a new issue; secrets in what is added are replaced by placeholders."""
-    added, ours = dict(extra or {}), {"memory_ids": list(memory_ids), "agent": agent, "action": action}
-    taken = [name for name in ours if name in added]
-    if taken:
+    """Return the notes of a new issue; secrets in `extra` are replaced by placeholders."""
+    extra_values, own_values = dict(extra or {}), {"memory_ids": list(memory_ids), "agent": agent, "action": action}
+    reserved = [name for name in own_values if name in extra_values]
+    if reserved:
         raise UsageError(
-            f"extra_data has {taken[0]!r}, which the ledger writes itself",
+            f"extra_data has {reserved[0]!r}, which the ledger writes itself",
             remedy="give it another name",
             parameters=("extra_data",),
         )
     try:
-        plain = json.loads(json.dumps(added, allow_nan=False))
-        return json.dumps({**ours, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
+        plain = json.loads(json.dumps(extra_values, allow_nan=False))
+        return json.dumps({**own_values, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"extra_data cannot be written as JSON: {error}",
@@ -47,32 +47,32 @@ def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mappi
 
 
 def log(notes: str) -> list[str]:
-    """Return the lines that were appended."""
+    """Return the lines that were appended to notes."""
     return [line for line in split_notes(notes)[1].splitlines() if line.strip()]
 
 
 def appended(notes: str, text: str, at: float) -> str:
-    """Return notes with one more line; the JSON in front of them stays as it is."""
+    """Return notes with one more line; the JSON in front of the lines is unchanged."""
     return f"{notes.rstrip()}\n{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ} {line_of(text)}"
 
 
 def line_of(text: str) -> str:
-    """Return a text as one line without secrets, cut where it is very long."""
+    """Return a text as one line without secrets, truncated if very long."""
     line = redact(" ".join(text.split())).text
     return line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…"
 
 
 def without_secrets(value: Any) -> Any:
-    """Return what JSON holds, with placeholders for secrets."""
+    """Return a JSON value with placeholders for secrets."""
     return cleaned_json(value, lambda text: redact(text).text)
 
 
 PRIORITIES: Final[Mapping[str, int]] = {"high": 1, "medium": 2, "low": 3}
 LEASE_S: Final = 15 * 60.0
-"""How long a claim holds where nobody knows whether its process still runs."""
+"""Time after which a claim lapses if its process is not known to be gone."""
 
 RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
-"""How long after it was blocked an issue is opened again: the first time, the second, the third."""
+"""Time after which a blocked issue is reopened: the first, second and third time."""
 
 _VERBS: Final[Mapping[str, str]] = {"gc": "Archive", "relate": "Relate", "link": "Link"}
 URGENCY_LABEL: Final = "urgency:"
@@ -80,7 +80,7 @@ URGENCY_LABEL: Final = "urgency:"
 
 @dataclass(frozen=True, slots=True)
 class Doer:
-    """Who does something in the ledger, and when.
+    """Who acts in the ledger, and when.
 
     Attributes:
         actor: an agent with its machine and process, `agent@host:pid`, or a person's name.
@@ -92,9 +92,9 @@ class Doer:
 
 
 def file(ledger: LedgerChange, issue: Issue, doer: Doer, why: str = "") -> str:
-    """File a new issue and return its id, or that of an unfinished one of the same agent about the same memories."""
-    if (same := ledger.unfinished(issue.agent, issue.memory_ids)) is not None:
-        return same.id
+    """File a new issue and return its id, or that of the agent's unfinished issue about the same memories."""
+    if (existing := ledger.unfinished(issue.agent, issue.memory_ids)) is not None:
+        return existing.id
     id_ = new_id(ledger)
     ledger.put_issue(replace(issue, id=id_, created_at=doer.now, updated_at=doer.now))
     record_act(ledger, id_, doer, "created", why)
@@ -108,11 +108,11 @@ def new_issue(
     urgency: str = "medium",
     extra: Mapping[str, Any] | None = None,
 ) -> Issue:
-    """Return an issue that is not filed yet: it has neither an id nor a time.
+    """Return a new issue that is not filed yet, without an id and times.
 
     Args:
         action: one word.
-        extra: what the notes say besides; JSON.
+        extra: further JSON values for the notes.
     """
     agent, urgency = one_of("agent", agent, AGENTS), one_of("urgency", urgency, URGENCIES)
     if isinstance(memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in memory_ids):
@@ -135,20 +135,20 @@ def new_issue(
 
 
 def new_id(ledger: LedgerReading) -> str:
-    """Return an id that no issue here has."""
+    """Return an unused issue id."""
     while ledger.issue(id_ := f"commonplace-{os.urandom(4).hex()}") is not None:
         pass
     return id_
 
 
 def title_of(action: str, count: int) -> str:
-    """Return a title that a person understands; it holds no words of a memory."""
+    """Return a title for people, without any of a memory's content."""
     verb = _VERBS.get(action) or (action.capitalize() if action.isalpha() and len(action) <= 20 else "Look at")
     return f"{verb} {count} {'memory' if count == 1 else 'memories'}"
 
 
 def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
-    """Let one work on an open issue; return False where others do already, or it is blocked or closed."""
+    """Claim an open issue; return False if others have claimed it, or it is blocked or closed."""
     issue = known(ledger, id_)
     if issue.status != "open":
         return False
@@ -157,39 +157,39 @@ def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
 
 
 def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
-    issue, why = known(ledger, id_), said("reason", reason)
+    issue, line = known(ledger, id_), said("reason", reason)
     if issue.status == "closed":
         raise UsageError(
             f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
         )
-    _put(ledger, issue, doer, "closed", why, status="closed", closed_at=doer.now, close_reason=why, retry_at=None)
+    _put(ledger, issue, doer, "closed", line, status="closed", closed_at=doer.now, close_reason=line, retry_at=None)
 
 
 def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
-    """Block an issue and append the error to its notes; three times it is opened again later, each time later still."""
-    issue, why = known(ledger, id_), said("error", error)
+    """Block an issue and append the error to its notes; it is due to be reopened up to three times, ever later."""
+    issue, line = known(ledger, id_), said("error", error)
     if issue.status == "closed":
         raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
-    again = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
-    notes = appended(issue.notes, f"blocked: {why}", doer.now)
-    _put(ledger, issue, doer, "blocked", why, status="blocked", notes=notes, retry_at=again)
+    due_at = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
+    notes = appended(issue.notes, f"blocked: {line}", doer.now)
+    _put(ledger, issue, doer, "blocked", line, status="blocked", notes=notes, retry_at=due_at)
 
 
 def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
-    """Open a blocked or closed issue again, with all its retries."""
+    """Reopen a blocked or closed issue, with its retries reset."""
     issue = known(ledger, id_)
     if issue.status in ("open", "in_progress"):
         raise UsageError(f"issue {id_!r:.80} is {issue.status}", remedy="only blocked and closed ones open again")
-    undone_by = ledger.reversal(id_)
-    if undone_by is not None and undone_by.undone_at is None:
+    reversal = ledger.reversal(id_)
+    if reversal is not None and reversal.undone_at is None:
         raise UsageError(
             f"the change of issue {id_!r:.80} is still applied", remedy=f"undo it first: consolidate undo {id_}"
         )
-    same = ledger.unfinished(issue.agent, issue.memory_ids) if issue.agent else None
-    if same is not None and same.id != id_:
-        raise UsageError(f"issue {same.id} is about the same memories", remedy="work on that one")
-    opened = {"closed_at": None, "close_reason": "", "retries": 0, "retry_at": None}
-    _put(ledger, issue, doer, "reopened", line_of(why), status="open", **opened)
+    other = ledger.unfinished(issue.agent, issue.memory_ids) if issue.agent else None
+    if other is not None and other.id != id_:
+        raise UsageError(f"issue {other.id} is about the same memories", remedy="work on that one")
+    changes = {"closed_at": None, "close_reason": "", "retries": 0, "retry_at": None}
+    _put(ledger, issue, doer, "reopened", line_of(why), status="open", **changes)
 
 
 def known(ledger: LedgerReading, id_: str) -> Issue:
@@ -202,8 +202,8 @@ def known(ledger: LedgerReading, id_: str) -> Issue:
 
 
 def not_open(issue: Issue) -> NotFoundError:
-    """Return the error of whoever wants to work on an issue that is not open: it says why, and what to do."""
-    why = {
+    """Return the error for an attempt to claim an issue that is not open; it says why, and what to do."""
+    reason = {
         "in_progress": f"{issue.claimed_by or 'somebody'} works on it",
         "blocked": f"it is blocked: {(log(issue.notes) or ['no reason given'])[-1]:.200}",
         "closed": f"it is closed: {issue.close_reason or 'no reason given':.200}",
@@ -214,7 +214,7 @@ def not_open(issue: Issue) -> NotFoundError:
         remedy = (
             f"leave it to them; a claim {does_lapse if issue.claimed_at is not None else 'of beads does not lapse'}"
         )
-    return NotFoundError(f"issue {issue.id} is not open: {why}", remedy=remedy)
+    return NotFoundError(f"issue {issue.id} is not open: {reason}", remedy=remedy)
 
 
 def record_act(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
@@ -222,7 +222,7 @@ def record_act(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = 
 
 
 def urgency_of(issue: Issue) -> Urgency:
-    """Return how urgent an issue is: by its label, else by its priority."""
+    """Return the urgency of an issue: that of its label, else that of its priority."""
     for urgency in URGENCIES:
         if f"{URGENCY_LABEL}{urgency}" in issue.labels:
             return urgency
@@ -230,33 +230,33 @@ def urgency_of(issue: Issue) -> Urgency:
 
 
 def one_of(what: str, name: str, choices: Sequence[str]) -> Any:
-    """Return what somebody chose, or refuse it where it is none of the choices."""
+    """Return `name`; raise a `UsageError` unless it is one of the choices."""
     if name not in choices:
         raise UsageError(f"the {what} is {name!r:.80}", remedy=f"give one of {', '.join(choices)}", parameters=(what,))
     return name
 
 
 def said(what: str, text: str) -> str:
-    """Return what somebody said as one line, or refuse it where it is nothing."""
+    """Return a text as one line; raise a `UsageError` if it is empty or not a text."""
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"the {what} is {text!r:.80}", remedy="say it in a few words", parameters=(what,))
     return line_of(text)
 
 
-def _put(ledger: LedgerChange, issue: Issue, doer: Doer, act: str, why: str = "", **changed: Any) -> None:
-    values = {"claimed_by": "", "claimed_at": None, **changed}
+def _put(ledger: LedgerChange, issue: Issue, doer: Doer, act: str, why: str = "", **changes: Any) -> None:
+    values = {"claimed_by": "", "claimed_at": None, **changes}
     ledger.put_issue(replace(issue, updated_at=doer.now, **values))
     record_act(ledger, issue.id, doer, act, why)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedIssues:
-    """What became of the issues of an import, by their ids.
+    """The ids of imported issues by outcome.
 
     Attributes:
-        replaced: those that were here, and were changed later elsewhere.
-        unchanged: those that were here as they are, or were changed later here.
-        same: those that say the same as an unfinished issue here, and were left out.
+        replaced: stored issues whose imported version was changed later.
+        unchanged: stored issues that are not older than the imported version, or whose change is still applied.
+        same: issues left out because the same agent has an unfinished issue about the same memories.
     """
 
     added: tuple[str, ...] = ()
@@ -266,32 +266,32 @@ class ImportedIssues:
 
 
 def import_issues(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why: str = "") -> ImportedIssues:
-    """Write issues that come from elsewhere; of two with one id the one that was changed last stays.
+    """Import issues; of two with the same id, the one changed last stays.
 
-    A change that is still applied here keeps its issue as it is: otherwise it could be applied twice.
+    An issue whose change is still applied here stays unchanged: otherwise the change could be applied twice.
     """
-    done: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "same": []}
+    outcomes: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "same": []}
     for issue in issues:
-        here, undoes, same = ledger.issue(issue.id), ledger.reversal(issue.id), None
+        stored, reversal, same = ledger.issue(issue.id), ledger.reversal(issue.id), None
         if issue.agent and issue.memory_ids and issue.status in UNFINISHED:
             same = ledger.unfinished(issue.agent, issue.memory_ids)
-        if here is not None and (issue.updated_at <= here.updated_at or (undoes and undoes.undone_at is None)):
-            done["unchanged"].append(issue.id)
+        if stored is not None and (issue.updated_at <= stored.updated_at or (reversal and reversal.undone_at is None)):
+            outcomes["unchanged"].append(issue.id)
         elif same is not None and same.id != issue.id:
-            done["same"].append(issue.id)
+            outcomes["same"].append(issue.id)
         else:
-            done["added" if here is None else "replaced"].append(issue.id)
+            outcomes["added" if stored is None else "replaced"].append(issue.id)
             ledger.put_issue(issue)
             record_act(ledger, issue.id, doer, "imported", why)
-    return ImportedIssues(**{name: tuple(ids) for name, ids in done.items()})
+    return ImportedIssues(**{name: tuple(ids) for name, ids in outcomes.items()})
 
 
 ERASE: Final = "erase"
-"""The step of a reversal that takes away the memory that its change had made."""
+"""Step of a reversal that erases the memory that the change created."""
 
 
 def taken_away(ledger: LedgerReading, ids: Collection[str]) -> set[str]:
-    """Return those of some ids whose memory a change had made that was undone."""
+    """Return the ids, among these, of memories that were created by a change that has been undone."""
     return {
         step["id"]
         for reversal in ledger.reversals(memory_ids=sorted(ids))

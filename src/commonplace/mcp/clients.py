@@ -1,6 +1,6 @@
-"""Configuration files of MCP clients, and the entry to add to each.
+"""The configuration files of MCP clients, and the server entry to add to each.
 
-Paths and forms are those of the clients' manuals.
+Paths and formats follow the clients' manuals.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client of the protocol.
+    """An MCP client.
 
     Attributes:
-        place: returns its file, of a project's directory and of a user's home directory.
-        keys: the path to the servers in that file.
-        entry: returns the entry of a server, made of its command line.
-        is_toml: the file is TOML, else JSON.
-        then: what the user does next, and has to know.
+        place: returns the client's file, from a project's directory and the user's home directory.
+        keys: the path of keys to the servers in that file.
+        entry: returns the entry of a server, from its command line.
+        is_toml: whether the file is TOML instead of JSON.
+        then: what the user has to do next.
     """
 
     name: str
@@ -118,55 +118,55 @@ CLIENTS: Final[Mapping[str, Client]] = {
 
 
 def is_configured(client: Client, place: Path) -> bool:
-    """Return whether a client's file names our server; one that cannot be read does not."""
+    """Return whether a client's file has an entry for our server; False if the file cannot be read."""
     try:
-        found: Any = _parsed(place.read_text("utf-8"), client, str(place))
+        node: Any = _parsed(place.read_text("utf-8"), client, str(place))
     except (OSError, UnicodeDecodeError, UsageError):
         return False
     for key in (*client.keys, NAME):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found is not None
+        node = node.get(key) if isinstance(node, dict) else None
+    return node is not None
 
 
 def snippet(client: Client, command: Sequence[str]) -> str:
-    """Return what is written to an empty file of the client, to be copied by hand."""
+    """Return the configuration that an empty file of the client would get, for copying by hand."""
     return changed("", client, command, name="")
 
 
 def by_hand(client: Client) -> str:
-    """Return what a user can do where a file cannot be changed here, for the end of a message."""
+    """Return the end of a message: what the user can do if the file cannot be changed automatically."""
     return f"add by hand what `commonplace mcp --print-config {client.name}` shows"
 
 
 def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> str:
-    """Return a client's file with our server added; the same text if it is configured already.
+    """Return the text of a client's file with our server added, or the same text if it is already configured.
 
     Args:
-        text: the file as it is, "" where there is none.
-        name: how messages name the file.
+        text: the current text of the file, or "" if there is none.
+        name: the name of the file in messages.
 
     Raises:
         UsageError: the file is malformed, or an existing entry cannot be replaced.
     """
     document = _parsed(text, client, name)
-    wanted = deepcopy(document)
-    place = wanted
+    target = deepcopy(document)
+    servers = target
     for key in client.keys:
-        place = place.setdefault(key, {})
-        if not isinstance(place, dict):
+        servers = servers.setdefault(key, {})
+        if not isinstance(servers, dict):
             raise UsageError(f"{key} is not a table in {name}", remedy=f"correct it, or {by_hand(client)}")
-    known = place.get(NAME)
-    # What the user has added to it, an environment say, stays.
-    place[NAME] = {**(known if isinstance(known, dict) else {}), **client.entry(command)}
-    if wanted == document:
+    existing = servers.get(NAME)
+    # Keep what the user added to the entry, such as an environment.
+    servers[NAME] = {**(existing if isinstance(existing, dict) else {}), **client.entry(command)}
+    if target == document:
         return text
     if not client.is_toml:
         indent = re.search(r"\n([ \t]+)\S", text)
-        return json.dumps(wanted, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
-    made = _with_table(text, client, place[NAME])
+        return json.dumps(target, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    replaced = _with_table(text, client, servers[NAME])
     with suppress(tomllib.TOMLDecodeError):
-        if tomllib.loads(made) == wanted:
-            return made
+        if tomllib.loads(replaced) == target:
+            return replaced
     message = f"the server is configured in {name} in a form that cannot be replaced"
     raise UsageError(message, remedy="remove it there and try again")
 
@@ -183,14 +183,14 @@ def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
 
 
 def _with_table(text: str, client: Client, entry: Entry) -> str:
-    """Return TOML with the server's table replaced, or added at the end; every other line stays as it is."""
+    """Return TOML with the server's table replaced, or appended; every other line is unchanged."""
     table = f"{'.'.join(client.keys)}.{NAME}"
     plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}
     values = (f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in plain.items())
     lines = [f"[{table}]", *values]
-    new = "\n".join(lines) + "\n"
-    old = re.search(rf"^\[{re.escape(table)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", text, re.MULTILINE)
-    if old is None:
-        return new if not text.strip() else f"{text.rstrip(chr(10))}\n\n{new}"
-    gap = "\n" if old.end() < len(text) else ""
-    return f"{text[: old.start()]}{new}{gap}{text[old.end() :]}"
+    added = "\n".join(lines) + "\n"
+    match = re.search(rf"^\[{re.escape(table)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", text, re.MULTILINE)
+    if match is None:
+        return added if not text.strip() else f"{text.rstrip(chr(10))}\n\n{added}"
+    gap = "\n" if match.end() < len(text) else ""
+    return f"{text[: match.start()]}{added}{gap}{text[match.end() :]}"

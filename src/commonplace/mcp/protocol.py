@@ -1,11 +1,11 @@
-"""What a server offers, as plain values with their handlers; the terms of a session; and how each method is answered.
+"""The methods of the protocol, and the registry of tools, resources and prompts that they serve.
 
-Up to 2025-11-25 a client sends `initialize` and the connection speaks the version agreed on. From 2026-07-28 every
-request carries its version and its client in `params._meta`, and nothing is inferred from an earlier one. A client
-shows which it speaks by what it sends, so both are served side by side on one connection
+Up to 2025-11-25 a client sends `initialize` and the connection speaks the negotiated version. From 2026-07-28 every
+request carries its version and client in `params._meta` (stateless), and nothing is inferred from an earlier request.
+The form of a request shows which of the two it uses, so both are served side by side on one connection
 (modelcontextprotocol.io/specification/2026-07-28/basic/versioning).
 
-An error that a model can correct is a result with `isError`; a protocol error is for what only the client can correct,
+An error that a model can correct is a result with `isError`. A protocol error reports what only the client can correct,
 such as an unknown tool or a malformed request (specification 2025-11-25 and later, server/tools, error handling).
 """
 
@@ -38,10 +38,10 @@ SERVER_KEY = f"{_PREFIX}serverInfo"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request is answered by.
+    """The protocol version that a request is answered in, and the client that sent it.
 
     Attributes:
-        client: the name that the client gives itself, "" if none: a source of memories, never to be trusted.
+        client: the name that the client gives itself, or "". It labels the source of memories and is never trusted.
     """
 
     version: str
@@ -49,34 +49,34 @@ class Terms:
 
     @property
     def is_stateless(self) -> bool:
-        """Return whether the request says all there is to know."""
+        """Return whether the request carries its own version and client, and needs no session."""
         return self.version in STATELESS_VERSIONS
 
 
 def opened_session(params: Mapping[str, Any]) -> Terms:
-    """Return what an `initialize` request agrees on: its version, or our newest for one that we do not speak.
+    """Return the terms that an `initialize` request negotiates: its version, or our newest if that is unknown.
 
     Raises:
-        ProtocolError: it names no version.
+        ProtocolError: the request names no version.
     """
-    asked = params.get("protocolVersion")
-    if not isinstance(asked, str):
+    requested_version = params.get("protocolVersion")
+    if not isinstance(requested_version, str):
         raise ProtocolError(INVALID_PARAMS, "initialize names its protocolVersion, a string")
-    version = asked if asked in SESSION_VERSIONS else SESSION_VERSIONS[-1]
+    version = requested_version if requested_version in SESSION_VERSIONS else SESSION_VERSIONS[-1]
     return Terms(version, _client(params.get("clientInfo")))
 
 
 def is_stateless(params: Mapping[str, Any]) -> bool:
-    """Return whether a request claims the stateless era: only there `_meta` may hold a protocol version."""
+    """Return whether a request is stateless: only stateless requests may name a protocol version in `_meta`."""
     meta = params.get("_meta")
     return isinstance(meta, dict) and VERSION_KEY in meta
 
 
 def stateless_terms(params: Mapping[str, Any]) -> Terms:
-    """Return what a stateless request says of itself.
+    """Return the terms that a stateless request states in `_meta`.
 
     Raises:
-        ProtocolError: a required field is missing or malformed, or the version is none of ours.
+        ProtocolError: a required field is missing or malformed, or the version is not supported.
     """
     meta = params.get("_meta")
     meta = meta if isinstance(meta, dict) else {}
@@ -94,16 +94,16 @@ def stateless_terms(params: Mapping[str, Any]) -> Terms:
 
 
 def terms_of(method: str, params: Mapping[str, Any], session: Terms) -> Terms:
-    """Return what a request is answered by: what it says of itself in the stateless era, else its session's.
+    """Return the terms of a request: its own if it is stateless, else those of its session.
 
     Raises:
-        ProtocolError: what it says of itself is malformed.
+        ProtocolError: the request's own terms are malformed.
     """
     return stateless_terms(params) if is_stateless(params) or method == "server/discover" else session
 
 
 def progress_token(params: Mapping[str, Any]) -> int | str | None:
-    """Return the token by which a request asks for progress, the same in both eras."""
+    """Return the progress token of a request, or None; all versions name it alike."""
     meta = params.get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, int | str) and not isinstance(token, bool) else None
@@ -116,13 +116,13 @@ def _client(info: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a handler may know of the request it serves.
+    """The request that a handler serves.
 
     Attributes:
-        terms: the version of the protocol that the request is answered by, and who asks.
-        cancellation: set when the client no longer wants the answer; what the handler returns then is dropped.
-        progress: `progress(done, total=None, message=None)` reports how far the request is; a call that does
-            not raise `done` is dropped.
+        terms: the protocol version of the answer, and the client.
+        cancellation: set when the client cancels the request; the handler's result is then dropped.
+        progress: `progress(done, total=None, message=None)` reports the progress of the request; a call that does
+            not increase `done` is dropped.
     """
 
     terms: Terms
@@ -132,12 +132,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool found.
+    """The result of a tool.
 
     Attributes:
         structured: the result as a JSON object that fits the tool's output schema, if it has one.
         text: the same for a model to read; None for `structured` as JSON.
-        is_error: whether the tool could not do what was asked; `text` then says what to do next.
+        is_error: whether the tool failed; `text` then says what to do next.
     """
 
     structured: Mapping[str, Any] | None = None
@@ -147,11 +147,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool, a resource or a prompt: how it is listed, in the protocol's own form, and what answers for it.
+    """A tool, a resource or a prompt: the form in which the protocol lists it, and its handler.
 
     Attributes:
-        handler: that of a tool gets arguments that fit `inputSchema`, with defaults not filled in, and returns a
-            `ToolResult`; that of a resource gets its address, that of a prompt its arguments, and both return a text.
+        handler: a tool's handler gets arguments that fit `inputSchema`, without defaults filled in, and returns a
+            `ToolResult`; a resource's handler gets its URI, a prompt's its arguments, and both return a text.
     """
 
     form: Mapping[str, Any]
@@ -159,18 +159,18 @@ class Offer:
 
     @property
     def name(self) -> str:
-        """Return by what name it is called."""
+        """Return the name by which clients call it."""
         name: str = self.form["name"]
         return name
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All that a server offers. What has none of a kind does not declare the kind.
+    """All that a server offers. A kind without offers is not declared as a capability.
 
     Attributes:
-        name, version, title: what the server says it is; `instructions` say how a model should use it.
-        resources: returns what can be read now; asked again for every list and every reading. None for no resources.
+        name, version, title: what the server reports about itself; `instructions` tell a model how to use it.
+        resources: returns the resources that can be read now; called for every list and every read. None for none.
     """
 
     name: str
@@ -190,7 +190,7 @@ def call_tool(registry: Registry, params: Params, context: Context) -> dict[str,
     """Return the result of `tools/call`.
 
     Raises:
-        ProtocolError: there is no such tool, or the arguments are no object.
+        ProtocolError: there is no such tool, or the arguments are not an object.
     """
     named = {tool.name: tool for tool in registry.tools}
     name, arguments = params.get("name"), params.get("arguments")
@@ -200,8 +200,8 @@ def call_tool(registry: Registry, params: Params, context: Context) -> dict[str,
     if not isinstance(arguments, dict):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a tool are an object")
     schema: Schema = named[name].form["inputSchema"]
-    if wrong := list(islice(problems(arguments, schema), MAX_PROBLEMS)):
-        listed = "".join(f"\n- {problem}" for problem in wrong)
+    if faults := list(islice(problems(arguments, schema), MAX_PROBLEMS)):
+        listed = "".join(f"\n- {problem}" for problem in faults)
         refusal = f"{name} was not run:{listed}\nCorrect this and call it again."
         result = ToolResult(text=shortened(refusal), is_error=True)
     else:
@@ -210,12 +210,12 @@ def call_tool(registry: Registry, params: Params, context: Context) -> dict[str,
         except CommonplaceError as error:
             result = ToolResult(text=shortened(str(error)), is_error=True)
         except Exception as error:
-            # The skin's outermost edge: the model learns that it is not to blame, the log learns what happened.
+            # The outermost layer: the model learns that it is not to blame, the log gets the traceback.
             report_defect(f"the tool {name} failed", error)
             failure = f"{name} failed unexpectedly ({type(error).__name__}); other arguments or a later call may work"
             result = ToolResult(text=failure, is_error=True)
     text = result.text
-    if text is None:  # a result for machines is repeated as text, for the clients and versions that read only that
+    if text is None:  # repeat a structured result as text, for the clients and versions that read only text
         text = json.dumps(result.structured, ensure_ascii=False, separators=(",", ":"))
     form: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
     if result.structured is not None:
@@ -226,7 +226,7 @@ def call_tool(registry: Registry, params: Params, context: Context) -> dict[str,
 
 
 def report_defect(what: str, error: Exception) -> None:
-    """Log a defect of ours with its traceback."""
+    """Log an unexpected error, a defect of ours, with its traceback."""
     import logging
 
     logging.getLogger("commonplace.mcp").error(what, exc_info=error)
@@ -234,14 +234,14 @@ def report_defect(what: str, error: Exception) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What is known of a method.
+    """A method of the protocol.
 
     Attributes:
-        answer: returns its result.
-        kind: what the server must offer for the method to be there, or "".
-        runs_handlers: whether it runs code of what is offered, which may take time.
-        fresh_ms: how long a stateless client may keep the result; None where it is not to be kept at all.
-        scope: for whom it may keep it.
+        answer: returns the result of the method.
+        kind: the kind of offer that the server needs for the method to exist ("tools", "resources", "prompts"), or "".
+        runs_handlers: whether the method runs handlers, which may take time.
+        fresh_ms: how long a stateless client may cache the result, in milliseconds; None to send no cache fields.
+        scope: the `cacheScope` of the result, "public" or "private".
     """
 
     name: str
@@ -253,10 +253,10 @@ class Method:
 
 
 def method_of(name: str, registry: Registry, terms: Terms) -> Method:
-    """Return the method of that name.
+    """Return the method of a name.
 
     Raises:
-        ProtocolError: this version has none of that name, or the server offers nothing that it is about.
+        ProtocolError: the protocol version has no such method, or the server offers nothing of the method's kind.
     """
     method = _METHODS.get(name)
     of_the_other_era = "ping" if terms.is_stateless else "server/discover"
@@ -280,13 +280,13 @@ def _offer(registry: Registry) -> dict[str, Any]:
 
 
 def respond(registry: Registry, method: Method, params: Params, context: Context) -> dict[str, Any]:
-    """Return the result of a method, with what its era adds: in the stateless one it says what it is and whose.
+    """Return the result of a method; a stateless result also has a type, the server's identity and cache fields.
 
     Raises:
-        CommonplaceError: the request is malformed, names something that is not there, or a handler failed.
+        CommonplaceError: the request is malformed, names something that does not exist, or a handler failed.
     """
     if method.name.endswith("/list") and params.get("cursor") is not None:
-        # A list is one page, so that no cursor is ever given out.
+        # A list is one page: the server never gives out a cursor.
         raise ProtocolError(INVALID_PARAMS, "the list has one page and this cursor is none of ours; leave it out")
     result = method.answer(registry, params, context)
     if context.terms.is_stateless:
@@ -304,14 +304,14 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
         resource = _resource(registry, uri)
         text = resource.handler(uri, context)
     except NotFoundError as error:
-        # The old code is never to be sent to a stateless client, and old clients look for it.
+        # Older clients look for the old code; a stateless client must never be sent it.
         code = INVALID_PARAMS if context.terms.is_stateless else SESSION_RESOURCE_NOT_FOUND
         raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
     return {"contents": [{"uri": uri, "mimeType": resource.form["mimeType"], "text": text}]}
 
 
 def _list(kind: str, offers: Sequence[Offer]) -> dict[str, Any]:
-    return {kind: [each.form for each in offers]}
+    return {kind: [offer.form for offer in offers]}
 
 
 def _list_resources(registry: Registry, _: Params, __: Context) -> dict[str, Any]:
@@ -323,10 +323,10 @@ def _resources(registry: Registry) -> Sequence[Offer]:
 
 
 def _resource(registry: Registry, uri: str) -> Offer:
-    found = next((each for each in _resources(registry) if each.form["uri"] == uri), None)
-    if found is None:
+    resource = next((offer for offer in _resources(registry) if offer.form["uri"] == uri), None)
+    if resource is None:
         raise NotFoundError(f"there is no {uri}")
-    return found
+    return resource
 
 
 def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
@@ -337,8 +337,8 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
     prompt = prompts[name]
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are an object of strings")
-    required = [each["name"] for each in prompt.form["arguments"] if each["required"]]
-    if missing := [each for each in required if each not in arguments]:
+    required = [argument["name"] for argument in prompt.form["arguments"] if argument["required"]]
+    if missing := [parameter for parameter in required if parameter not in arguments]:
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
     message = {"role": "user", "content": {"type": "text", "text": prompt.handler(arguments, context)}}
     return {"description": prompt.form["description"], "messages": [message]}
@@ -357,7 +357,7 @@ _METHODS = {
         Method("tools/list", lambda registry, *_: _list("tools", registry.tools), "tools", fresh_ms=_FRESH_MS),
         Method("tools/call", call_tool, "tools", runs_handlers=True),
         Method("resources/list", _list_resources, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-        # Clients ask for templates where there are resources.
+        # Clients that see resources also request templates.
         Method("resources/templates/list", lambda *_: {"resourceTemplates": []}, "resources", fresh_ms=_FRESH_MS),
         Method("resources/read", _read, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
         Method("prompts/list", lambda registry, *_: _list("prompts", registry.prompts), "prompts", fresh_ms=_FRESH_MS),

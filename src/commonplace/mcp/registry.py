@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCHEME: Final = "commonplace://"
 DAYS_LISTED: Final = 7
 PAGE_TOKENS: Final = 5_000
-"""The long-term page is kept below it; of a day's page the end is given, which is the newest."""
+"""Maximum size of a page resource. The long-term page is kept below it; of a day's page, the newest end is returned."""
 
 _PROMPT_TOKENS: Final = 2_000
 
@@ -42,36 +42,36 @@ _HABITS: Final = """You have a memory that lasts beyond this session.
 
 
 class LazyEngine:
-    """Opens the engine when it is first needed, once, and passes its progress to the request that waits for it."""
+    """Opens the engine once, on first use, and reports its progress to the request that waits for it."""
 
     def __init__(self, open_engine: Callable[[Progress], Engine]) -> None:
         self._open = open_engine
         self._lock = threading.Lock()
         self._engine: Engine | None = None
-        self._asking = threading.local()
+        self._request = threading.local()
 
     def get(self, context: Context) -> Engine:
-        """Return the engine, on behalf of a request."""
-        self._asking.context = context
+        """Return the engine, opened if necessary; this thread's progress then goes to the request of `context`."""
+        self._request.context = context
         with self._lock:
             if self._engine is None:
                 self._engine = self._open(self._report)
             return self._engine
 
     def close(self) -> None:
-        """Close the engine if it was opened."""
+        """Close the engine if it is open."""
         with self._lock:
             if self._engine is not None:
                 self._engine.close()
 
-    def _report(self, what: str, done: int, total: int) -> None:
-        context: Context | None = getattr(self._asking, "context", None)
+    def _report(self, stage: str, done: int, total: int) -> None:
+        context: Context | None = getattr(self._request, "context", None)
         if context is not None:
-            context.progress(done, total or None, what)
+            context.progress(done, total or None, stage)
 
 
 def registry_of(opened: Opened) -> Registry:
-    """Return what the server offers."""
+    """Return the registry of a store: its tools, its pages as resources, and its prompt."""
 
     def resources() -> Sequence[Offer]:
         from urllib.parse import quote
@@ -101,8 +101,8 @@ def registry_of(opened: Opened) -> Registry:
         excerpt = engine.read(name, 1, MAX_LINES)
         if excerpt.last_line < excerpt.total_lines:
             excerpt = engine.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
-        kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
-        return "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)
+        lines = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
+        return "\n".join(lines) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)
 
     def habits(arguments: Mapping[str, str], context: Context) -> str:
         task = arguments.get("task", "").strip()
@@ -111,9 +111,9 @@ def registry_of(opened: Opened) -> Registry:
         engine = opened(context)
         if engine.settings.context.on_start == "off":
             return f"{_HABITS}\n\nThe task: {task}"
-        made = engine.context(task, min(_PROMPT_TOKENS, engine.settings.context.max_tokens))
-        engine.log_retrieval(made, "context")
-        return f"{_HABITS}\n\nThe task: {task}\n\n{made.text or 'Nothing relevant is known of it yet.'}"
+        recalled = engine.context(task, min(_PROMPT_TOKENS, engine.settings.context.max_tokens))
+        engine.log_retrieval(recalled, "context")
+        return f"{_HABITS}\n\nThe task: {task}\n\n{recalled.text or 'Nothing relevant is known of it yet.'}"
 
     task = {"name": "task", "description": "what is to be done; what is known of it is added", "required": False}
     about = {"title": "Use your memory", "description": "How an agent uses this memory."}

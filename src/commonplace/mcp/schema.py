@@ -1,7 +1,7 @@
 """Validate values against the subset of JSON Schema 2020-12 that the tools use.
 
-A test checks that the tools' schemas use no other keyword. Semantics: the validation vocabulary of draft
-2020-12 (json-schema.org); lengths are counted in code points, 1.0 is an integer.
+A test checks that the tools' schemas use no other keyword. The semantics are those of the validation vocabulary of
+draft 2020-12 (json-schema.org): lengths are counted in code points, and 1.0 is an integer.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
-    """Yield one sentence for each thing in a value that its schema does not allow."""
+    """Yield one sentence for each violation of a schema in a value."""
     name = path or "the value"
     kinds = _types(schema)
     if kinds and not any(_TYPES[kind][1](value) for kind in kinds):
         yield f"{name} is {show(value)}; give {' or '.join(_TYPES[kind][0] for kind in kinds)}"
         return
     allowed = schema.get("enum")
-    if allowed is not None and not any(_is_same(value, one) for one in allowed):
+    if allowed is not None and not any(_is_same(value, option) for option in allowed):
         yield f"{name} is {show(value)}; give one of {', '.join(map(show, allowed))}"
 
     size, shown, least, most = 0.0, "", None, None
@@ -56,19 +56,19 @@ def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
         yield f"{name} is {shown}; the maximum is {most}"
 
     if isinstance(value, list) and "items" in schema:
-        for position, one in enumerate(value):
-            yield from problems(one, schema["items"], f"{path}[{position}]")
+        for position, item in enumerate(value):
+            yield from problems(item, schema["items"], f"{path}[{position}]")
     elif isinstance(value, dict):
         yield from _in_object(value, schema, f"{path}." if path else "")
 
 
 def integers(value: Any, schema: Schema) -> Any:
-    """Convert 5.0 to 5 wherever the schema has an integer, since models send both."""
+    """Convert 5.0 to 5 wherever the schema asks for an integer, because models send both."""
     if isinstance(value, dict):
         parts = schema.get("properties", {})
-        return {name: integers(one, parts.get(name, {})) for name, one in value.items()}
+        return {name: integers(member, parts.get(name, {})) for name, member in value.items()}
     if isinstance(value, list):
-        return [integers(one, schema.get("items", {})) for one in value]
+        return [integers(member, schema.get("items", {})) for member in value]
     return int(value) if isinstance(value, float) and "integer" in _types(schema) and value.is_integer() else value
 
 
@@ -78,19 +78,19 @@ def show(value: Any) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
-def _in_object(value: Mapping[str, Any], schema: Schema, below: str) -> Iterator[str]:
+def _in_object(value: Mapping[str, Any], schema: Schema, prefix: str) -> Iterator[str]:
     parts: Mapping[str, Schema] = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
             hint = parts.get(name, {}).get("description", "")
-            yield f"{below}{name} is missing" + (f" ({hint})" if hint else "")
-    others = schema.get("additionalProperties", True)
-    for name, one in value.items():
-        if name in parts or isinstance(others, dict):
-            yield from problems(one, parts.get(name, others), f"{below}{name}")
-        elif not others:
-            known = f"; there are {', '.join(parts)}" if parts else "; there are none"
-            yield f"{below}{name} is not known here{known}"
+            yield f"{prefix}{name} is missing" + (f" ({hint})" if hint else "")
+    additional = schema.get("additionalProperties", True)
+    for name, member in value.items():
+        if name in parts or isinstance(additional, dict):
+            yield from problems(member, parts.get(name, additional), f"{prefix}{name}")
+        elif not additional:
+            remedy = f"; there are {', '.join(parts)}" if parts else "; there are none"
+            yield f"{prefix}{name} is not known here{remedy}"
 
 
 def _types(schema: Schema) -> Sequence[str]:
@@ -99,7 +99,7 @@ def _types(schema: Schema) -> Sequence[str]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal: to JSON, unlike to Python, true is not 1."""
+    """Return whether two JSON values are equal. In JSON, unlike in Python, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):

@@ -1,7 +1,7 @@
-"""Serve a registry on two streams: read messages, dispatch to threads, cancel, report progress.
+"""Serve a registry on two streams: read messages, dispatch them to threads, cancel requests, report progress.
 
-The reading thread answers lists and pings, so that clients get them while tools run; handlers run in a small thread
-pool. A cancelled request is not answered (specification, basic/patterns/cancellation).
+The reading thread answers lists and pings itself, so that clients get them while tools run; handlers run in a small
+thread pool. A cancelled request is not answered (specification, basic/patterns/cancellation).
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _T = TypeVar("_T")
 
 
 class Pool:
-    """Runs work in at most `workers` threads while at most `waiting` more is queued; used from one thread.
+    """A thread pool of at most `workers` threads and at most `waiting` queued jobs. Submit from one thread only.
 
-    A thread is started only when all others are busy, as each one opens a connection of its own.
+    A thread is started only when all others are busy, because each opens its own connection.
     """
 
     def __init__(self, workers: int, waiting: int) -> None:
@@ -57,7 +57,7 @@ class Pool:
         self._has_libraries = False
 
     def submit(self, work: Callable[[], _T], deliver: Callable[[_T], None]) -> bool:
-        """Have `deliver(work())` called in a thread, neither of which may raise; False where the queue is full."""
+        """Call `deliver(work())` in a thread; neither may raise. Return False if the queue is full."""
         try:
             self._jobs.put_nowait((work, deliver))
         except Full:
@@ -71,7 +71,7 @@ class Pool:
         return True
 
     def finish(self) -> None:
-        """Wait until all that was submitted is delivered, and end the threads."""
+        """Wait until every submitted job is delivered, then end the threads."""
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -81,7 +81,7 @@ class Pool:
         while (job := self._jobs.get()) is not None:
             work, deliver = job
             outcome = work()
-            # Done before it is delivered: a client that then asks at once must find this thread free.
+            # Mark it done before delivery: a client that sends its next request at once must find this thread free.
             self._jobs.task_done()
             deliver(outcome)
             if not self._has_libraries and "numpy" in sys.modules:
@@ -90,11 +90,11 @@ class Pool:
 
 
 def _share_one_heap() -> None:
-    """Keep the C library from giving each thread a heap, which would grow to the largest request that it ever served.
+    """Keep the C library from giving each thread its own heap, which would grow to the thread's largest request.
 
-    As Python runs one thread at a time, they would rarely wait for one another anyway. Nor is what one request took
-    kept for the next: 1 MB for a tenth of a millisecond. Where there is no such library, or it knows no such setting,
-    nothing happens.
+    Python runs one thread at a time, so threads rarely wait for the shared heap. Free memory is also returned at once
+    instead of kept for the next request: this saves 1 MB and costs a tenth of a millisecond. Without the GNU C library
+    this does nothing.
     """
     import ctypes
 
@@ -106,10 +106,10 @@ def _share_one_heap() -> None:
 
 
 def give_back_libraries() -> None:
-    """Release the pages of libraries that were only read for loading: a quarter is never read again.
+    """Release the resident pages of shared libraries: a quarter of them were read for loading only.
 
-    Only mappings that were never written to: what the linker has filled in is in no file. Without /proc nothing
-    happens.
+    Mappings that were written to are left alone: no file holds what the linker filled in. Without /proc this does
+    nothing.
     """
     import ctypes
     from pathlib import Path
@@ -124,7 +124,7 @@ def give_back_libraries() -> None:
                 mappings.append(span)
         give_back = ctypes.CDLL(None).madvise
         for begin, end in ((int(part, 16) for part in span.split("-")) for span in mappings):
-            # MADV_DONTNEED of madvise(2): the pages stay in the cache of files and are mapped when read again.
+            # MADV_DONTNEED of madvise(2): the pages stay in the page cache and are mapped again when read.
             give_back(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), 4)
 
 
@@ -134,21 +134,21 @@ _BUFFER = 64 * 1024
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield standard input and output for the protocol alone.
+    """Yield standard input and output, reserved for the protocol.
 
-    Meanwhile whatever prints, a library in C or a child process included, prints on standard error, and whatever
-    reads finds the end of input. Both are put back afterwards.
+    Until the context exits, all other output, also from C libraries and child processes, goes to standard error, and
+    all other reads find the end of input. Both streams are restored afterwards.
     """
     sys.stdout.flush()
-    # Above the standard three, and closed in children: one that outlives us must not keep the client waiting.
+    # Above the standard three, and closed in children: a child that outlives us must not keep the client waiting.
     incoming, outgoing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _ERRORS + 1) for number in (_INPUT, _OUTPUT))
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, _INPUT)
+    null_device = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null_device, _INPUT)
     try:
         os.dup2(_ERRORS, _OUTPUT)
     except OSError:  # standard error is closed
-        os.dup2(nothing, _OUTPUT)
-    os.close(nothing)
+        os.dup2(null_device, _OUTPUT)
+    os.close(null_device)
     try:
         with (
             os.fdopen(incoming, "rb", _BUFFER, closefd=False) as reader,
@@ -178,14 +178,14 @@ def serve(
     workers: int = 4,
     waiting: int = 64,
 ) -> int:
-    """Answer requests until the input ends, then finish what runs; without streams, on the process's own.
+    """Answer requests until the input ends, then finish those that run. Without streams, use the process's own.
 
     Args:
         workers: how many handlers run at a time.
-        waiting: how many requests may wait for one.
+        waiting: how many requests may wait for a handler.
 
     Returns:
-        ENDED (0), or CLIENT_GONE (1) where answers found no reader.
+        ENDED (0), or CLIENT_GONE (1) if the client stopped reading the answers.
     """
     if stdin is not None and stdout is not None:
         return _Connection(registry, LineWriter(stdout), workers, waiting).run(stdin)
@@ -195,7 +195,7 @@ def serve(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Request:
-    """A request that is being answered; `settle` is called once, with None where it is cancelled."""
+    """A request that is being answered; `settle` is called once, with None if the request is cancelled."""
 
     id: RequestId
     settle: Settle
@@ -204,22 +204,22 @@ class _Request:
 
 class _Batch:
     def __init__(self, size: int, writer: LineWriter) -> None:
-        self._missing = size
+        self._remaining = size
         self._answers: list[bytes] = []
         self._writer = writer
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def settle(self, answer: bytes | None) -> None:
-        with self._turn:
-            self._missing -= 1
+        with self._lock:
+            self._remaining -= 1
             if answer is not None:
                 self._answers.append(answer)
-            if self._missing == 0 and self._answers:
+            if self._remaining == 0 and self._answers:
                 self._writer.write(b"[" + b",".join(self._answers) + b"]")
 
 
 class _Connection:
-    """One client on two streams. The session and the pool belong to the thread that reads."""
+    """One client on two streams. Only the reading thread uses the session and the pool."""
 
     def __init__(self, registry: protocol.Registry, writer: LineWriter, workers: int, waiting: int) -> None:
         self._registry = registry
@@ -228,12 +228,12 @@ class _Connection:
         self._waiting = waiting
         self._session: protocol.Terms | None = None
         self._open: dict[RequestId, _Request] = {}
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def run(self, stdin: BinaryIO) -> int:
         try:
             for line in read_lines(stdin):
-                self._take_line(line)
+                self._handle_line(line)
                 if self._writer.is_broken:
                     break
         except KeyboardInterrupt:
@@ -244,7 +244,7 @@ class _Connection:
         self._pool.finish()
         return CLIENT_GONE if self._writer.is_broken else ENDED
 
-    def _take_line(self, line: bytes | TooLong) -> None:
+    def _handle_line(self, line: bytes | TooLong) -> None:
         settle: Settle = self._send
         if isinstance(line, TooLong):
             text = f"the line has more than {MAX_LINE_LENGTH} bytes; send less at a time"
@@ -256,7 +256,7 @@ class _Connection:
             settle(encode(error_of(None, error)))
             return
         if not isinstance(value, list):
-            self._take(read_message(value), settle)
+            self._handle_message(read_message(value), settle)
             return
         fault = "" if value else "a batch has at least one message"
         if self._session is None or self._session.version not in protocol.BATCH_VERSIONS:
@@ -266,28 +266,28 @@ class _Connection:
             return
         settle = _Batch(len(value), self._writer).settle
         for message in map(read_message, value):
-            # A batch has no handshake, and no request of the era that has no batches.
+            # A batch may not hold a handshake, nor a stateless request: the stateless versions have no batches.
             if isinstance(message, Call) and (message.method == "initialize" or protocol.is_stateless(message.params)):
                 refusal = ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch")
                 settle(encode(error_of(message.id, refusal)))
             else:
-                self._take(message, settle)
+                self._handle_message(message, settle)
 
-    def _take(self, message: Message, settle: Settle) -> None:
+    def _handle_message(self, message: Message, settle: Settle) -> None:
         if isinstance(message, Malformed):
             settle(encode(error_of(message.id, message.error)))
         elif message is not None and message.id is not None:
-            self._take_request(message, message.id, settle)
+            self._handle_request(message, message.id, settle)
         else:
-            asked = message.params.get("requestId") if message is not None else None
-            if message is not None and message.method == "notifications/cancelled" and isinstance(asked, int | str):
-                with self._turn:
-                    request = self._open.get(asked)
+            id_ = message.params.get("requestId") if message is not None else None
+            if message is not None and message.method == "notifications/cancelled" and isinstance(id_, int | str):
+                with self._lock:
+                    request = self._open.get(id_)
                 if request is not None:
                     self._settle(request, None)
             settle(None)
 
-    def _take_request(self, call: Call, call_id: RequestId, settle: Settle) -> None:
+    def _handle_request(self, call: Call, call_id: RequestId, settle: Settle) -> None:
         try:
             if call.method == "initialize":
                 self._session = protocol.opened_session(call.params)
@@ -298,7 +298,7 @@ class _Connection:
             settle(encode(error_of(call_id, error)))
             return
         request = _Request(call_id, settle, threading.Event())
-        with self._turn:
+        with self._lock:
             is_open = self._open.setdefault(call_id, request) is not request
         if is_open:
             text = f"the request with id {call_id!r} is still being answered; give each its own"
@@ -326,7 +326,7 @@ class _Connection:
         return terms, method
 
     def _progress(self, token: RequestId | None, cancellation: threading.Event) -> Callable[..., None]:
-        """Return what sends a handler's progress while it grows and the client wants it."""
+        """Return a function that sends a handler's progress if it increases and the client asked for it."""
         last = float("-inf")
 
         def send(done: float, total: float | None = None, message: str | None = None) -> None:
@@ -335,14 +335,14 @@ class _Connection:
                 return
             last = done
             fields: dict[str, Any] = {"progressToken": token, "progress": done, "total": total, "message": message}
-            given = {name: value for name, value in fields.items() if value is not None}
-            self._writer.write(encode(notification("notifications/progress", given)))
+            params = {name: value for name, value in fields.items() if value is not None}
+            self._writer.write(encode(notification("notifications/progress", params)))
 
         return send
 
     def _settle(self, request: _Request, answer: bytes | None) -> None:
-        """Settle a request, without an answer to cancel it; where both happen at once, the first wins."""
-        with self._turn:
+        """Settle a request with its answer, or cancel it with None; if both happen at once, the first wins."""
+        with self._lock:
             if self._open.get(request.id) is not request:
                 return
             del self._open[request.id]
@@ -351,7 +351,7 @@ class _Connection:
         request.settle(answer)
 
     def _cancel_all(self) -> None:
-        with self._turn:
+        with self._lock:
             requests = list(self._open.values())
         for request in requests:
             self._settle(request, None)
@@ -374,7 +374,7 @@ def answer(
     except CommonplaceError as error:
         refusal = ProtocolError(INTERNAL_ERROR, str(error))
     except Exception as error:
-        # The skin's outermost edge: without an answer the client would wait for ever.
+        # The outermost layer: without an answer the client would wait for ever.
         protocol.report_defect(f"{call.method} failed", error)
         refusal = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
     return encode(error_of(call_id, refusal))

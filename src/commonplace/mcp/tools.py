@@ -1,6 +1,6 @@
 """The tools: each makes one call of the engine and renders its result as JSON and text.
 
-A model reads their schemas and descriptions (`tools.json`) in every session, so they are short.
+A model reads their schemas and descriptions (`tools.json`) in every session, so these are short.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MEMORY_SNIPPET_CHARACTERS: Final = 400
 _MAX_IDS: Final = 20
 _MAX_REJECTED: Final = 5
 _MAX_NAME: Final = 100
-"""Characters of a client's name, as the source of what it stores."""
+"""Maximum length of a client's name, which becomes the source of the memories that it stores."""
 REVIEW: Final = "review"
-"""In place of an id: what waits for a person."""
+"""Given to `memory_graph` instead of an id: return the questions that wait for a person."""
 SETTLES: Final = "settles"
-"""The type of a link from a question that waits to its answer."""
+"""The type of a link from an open question to its answer."""
 _OF_ENTITY: Final = ("uuid", "name", "entity_type", "score")
 _OF_FACT: Final = "uuid fact source_name relation_type target_name valid_from valid_to disputed score".split()
 _DEPTH, _LIMIT = 2, 10
@@ -48,38 +48,38 @@ _QUERY_CHARACTERS: Final = 1_000
 
 
 def link(engine: Engine, given: Arguments) -> ToolResult:
-    """Link two memories, or keep a fact about two names."""
+    """Link two memories, or store a fact about two names."""
     if "fact" in given:
-        return _keep_fact(engine, given)
+        return _add_fact(engine, given)
     if given.get("type") == SETTLES:
-        done = engine.answer(given["source"], given["target"], by_agent=True)
-        structured = {"source": done["id"], "target": done["answer"], "type": SETTLES}
-        return ToolResult(structured, f"settled: {done['answer']}")
+        answer = engine.answer(given["source"], given["target"], by_agent=True)
+        structured = {"source": answer["id"], "target": answer["answer"], "type": SETTLES}
+        return ToolResult(structured, f"settled: {answer['answer']}")
     try:
-        how = given.get("type", "related"), given.get("strength", 1.0)
-        made = engine.link(given["source"], given["target"], *how, by_agent=True)
+        options = given.get("type", "related"), given.get("strength", 1.0)
+        created = engine.link(given["source"], given["target"], *options, by_agent=True)
     except NotFoundError as error:
         error.advise("give the ids of two memories, or two names and a fact")
         raise
-    return ToolResult(_plain_link(made), f"linked: {made.source} —{made.type}→ {made.target}")
+    return ToolResult(_plain_link(created), f"linked: {created.source} —{created.type}→ {created.target}")
 
 
-def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
+def _add_fact(engine: Engine, args: Arguments) -> ToolResult:
     from commonplace.graph.text import RELATED, statement, when
 
-    if "strength" in given:
+    if "strength" in args:
         raise UsageError("a fact has no strength", remedy="leave it out")
-    type_ = given.get("type", RELATED)
-    stated = statement(given["source"], given["target"], given["fact"], relation_type=type_)
+    type_ = args.get("type", RELATED)
+    stated = statement(args["source"], args["target"], args["fact"], relation_type=type_)
     added = engine.graph.add_episode(stated, source="json", source_description="memory_link")
     notices = [
         *added.notices,
-        *(f"ended: {each.fact} ({when(each)})" for each in added.ended),
-        *(f"disputed: {each.fact} ({when(each)})" for each in added.disputed),
+        *(f"ended: {relation.fact} ({when(relation)})" for relation in added.ended),
+        *(f"disputed: {relation.fact} ({when(relation)})" for relation in added.disputed),
     ]
     source, target, text = stated["source"], stated["target"], "stored, but it states no fact"
     if added.relations:
-        # The names as they are known, and the type that the sentence states: perhaps more than was given.
+        # Return the resolved names, and the type that the sentence states: they may differ from the arguments.
         fact = added.relations[0]
         source, target, type_ = fact.source_name, fact.target_name, fact.relation_type
         text = f"stored: {source} —{type_}→ {target}"
@@ -88,66 +88,66 @@ def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
 
 
 def graph(engine: Engine, given: Arguments) -> ToolResult:
-    """Return what is known about a memory or an entity, or what answers a query."""
+    """Return the facts, entities and memories around a memory or an entity, or those that answer a query."""
     if given.get("id") == REVIEW:
-        return _waiting(engine, given)
+        return _review(engine, given)
     if ("id" in given) == ("query" in given):
         raise UsageError("memory_graph needs something to start at", remedy="give either id or query")
     from commonplace.graph.text import entity_item, fact_item
 
-    known = _about(engine, given) if "id" in given else _answers(engine, given)
+    knowledge = _about(engine, given) if "id" in given else _answers(engine, given)
     facts = []
-    for fact in known.facts:
+    for fact in knowledge.facts:
         plain = fact.to_dict()
         named = [(name.removesuffix("_name"), plain[name]) for name in _OF_FACT]
         facts.append(("facts", {name: value for name, value in named if value or name == "score"}, fact_item(fact)))
     memories = []
-    for each in known.memories:
-        text = engine.snippet(each.content, given.get("query", ""), SNIPPET_CHARACTERS)
-        memories.append(("memories", {"id": each.id, "snippet": text}, (each.id, text, "memory")))
+    for memory in knowledge.memories:
+        text = engine.snippet(memory.content, given.get("query", ""), SNIPPET_CHARACTERS)
+        memories.append(("memories", {"id": memory.id, "snippet": text}, (memory.id, text, "memory")))
     entities = []
-    for entity in known.entities:
+    for entity in knowledge.entities:
         plain = entity.to_dict()
         entities.append(("entities", {name: plain[name] for name in _OF_ENTITY}, entity_item(entity)))
-    items = [each for pair in zip_longest(facts, memories) for each in pair if each is not None] + entities
+    items = [entry for pair in zip_longest(facts, memories) for entry in pair if entry is not None] + entities
 
-    def rendered(size: int) -> tuple[dict[str, Any], str]:
+    def render(size: int) -> tuple[dict[str, Any], str]:
         structured: dict[str, list[dict[str, Any]]] = {"facts": [], "entities": [], "memories": []}
         fenced: dict[str, list[Any]] = {kind: [] for kind in structured}
         for kind, form, item in items[:size]:
             structured[kind].append(form)
             fenced[kind].append(item)
-        ids = {each["id"] for each in structured["memories"]}
-        links = [_plain_link(each) for each in known.links if {each.source, each.target} <= ids]
-        lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
+        ids = {memory_form["id"] for memory_form in structured["memories"]}
+        links = [_plain_link(edge) for edge in knowledge.links if {edge.source, edge.target} <= ids]
+        lines = [f"{link_form['source']} —{link_form['type']}→ {link_form['target']}" for link_form in links]
         return {**structured, "links": links}, "\n".join(filter(None, [_fenced(chain(*fenced.values())), *lines]))
 
-    structured, text, notices = _cut(engine, len(items), rendered)
-    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *known.notices, *notices]))
+    structured, text, notices = _cut(engine, len(items), render)
+    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *knowledge.notices, *notices]))
 
 
-def _waiting(engine: Engine, given: Arguments) -> ToolResult:
-    """Return the open questions; an agent may settle those that no user or untrusted source is a side of."""
-    waiting = engine.questions()
+def _review(engine: Engine, args: Arguments) -> ToolResult:
+    """Return the open questions. An agent may settle those in which no side comes from a user or untrusted source."""
+    questions = engine.questions()
 
-    def rendered(size: int) -> tuple[dict[str, Any], str]:
+    def render(size: int) -> tuple[dict[str, Any], str]:
         structured: dict[str, list[dict[str, Any]]] = {"facts": [], "memories": []}
         items = []
-        for each in waiting[:size]:
-            kind = "facts" if each.kind in ("contradiction", "ending") else "memories"
-            for side in each.sides:
-                structured[kind].append({"question": each.id, "answers": list(each.answers), **side.to_dict()})
+        for question in questions[:size]:
+            kind = "facts" if question.kind in ("contradiction", "ending") else "memories"
+            for side in question.sides:
+                structured[kind].append({"question": question.id, "answers": list(question.answers), **side.to_dict()})
                 text = engine.snippet(side.text, "", SNIPPET_CHARACTERS)
-                items.append((side.id or each.id, text, f"{each.kind} {each.id}"))
-        how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
-        return structured, "\n".join([_fenced(items), how])
+                items.append((side.id or question.id, text, f"{question.kind} {question.id}"))
+        instruction = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
+        return structured, "\n".join([_fenced(items), instruction])
 
-    structured, text, _ = _cut(engine, min(len(waiting), given.get("limit", _LIMIT)), rendered)
-    return ToolResult(structured, text if waiting else "Nothing waits for the user.")
+    structured, text, _ = _cut(engine, min(len(questions), args.get("limit", _LIMIT)), render)
+    return ToolResult(structured, text if questions else "Nothing waits for the user.")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Knowledge:
     facts: Sequence[RelationView] = ()
     entities: Sequence[EntityView] = ()
     memories: Sequence[Memory] = ()
@@ -155,40 +155,40 @@ class _Known:
     notices: Sequence[str] = ()
 
 
-def _about(engine: Engine, given: Arguments) -> _Known:
-    id_, depth, limit, times = given["id"], given.get("depth", _DEPTH), given.get("limit", _LIMIT), _times(given)
+def _about(engine: Engine, args: Arguments) -> _Knowledge:
+    id_, depth, limit, times = args["id"], args.get("depth", _DEPTH), args.get("limit", _LIMIT), _times(args)
     try:
         memory = engine.get(id_, touch=False)
     except NotFoundError:
         try:
-            near = engine.graph.neighbourhood(id_, depth, limit, **times)
+            nearby = engine.graph.neighbourhood(id_, depth, limit, **times)
         except NotFoundError as error:
             raise NotFoundError(
                 f"there is no memory {id_!r:.80}, and {error.args[0]}", remedy="name one by its id, or ask by a query"
             ) from error
-        return _Known(near.relations, near.entities, notices=["there is more"] if near.is_capped else ())
-    around = engine.neighbourhood(memory.id, depth=depth, limit=limit)
-    said = memory.content[:_QUERY_CHARACTERS]
-    made = engine.graph.build_context(memory.entities, limit, query=said, **times)
-    return _Known(made.facts, made.entities, around.memories, around.links, made.notices)
+        return _Knowledge(nearby.relations, nearby.entities, notices=["there is more"] if nearby.is_capped else ())
+    neighbours = engine.neighbourhood(memory.id, depth=depth, limit=limit)
+    content = memory.content[:_QUERY_CHARACTERS]
+    context = engine.graph.build_context(memory.entities, limit, query=content, **times)
+    return _Knowledge(context.facts, context.entities, neighbours.memories, neighbours.links, context.notices)
 
 
-def _answers(engine: Engine, given: Arguments) -> _Known:
-    query, limit, times = given["query"], given.get("limit", _LIMIT), _times(given)
+def _answers(engine: Engine, args: Arguments) -> _Knowledge:
+    query, limit, times = args["query"], args.get("limit", _LIMIT), _times(args)
     facts = engine.graph.search_edges(query, limit, **times)
     entities = engine.graph.search_entities(query, limit, **times)
     hits = engine.search(query, 1, ("memory",), as_of=times.get("as_of"))
-    # That there are no memories is no news to who is shown facts.
-    of_memories = hits.notices if hits.hits or not (facts or entities) else ()
-    notices = list(dict.fromkeys(chain(facts.notices, entities.notices, of_memories)))
+    # A notice that there are no memories is of no use beside facts.
+    hit_notices = hits.notices if hits.hits or not (facts or entities) else ()
+    notices = list(dict.fromkeys(chain(facts.notices, entities.notices, hit_notices)))
     if not hits.hits:
-        return _Known(facts, entities, notices=notices)
-    around = engine.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
-    return _Known(facts, entities, around.memories, around.links, notices)
+        return _Knowledge(facts, entities, notices=notices)
+    neighbours = engine.neighbourhood(hits.hits[0].owner_id, depth=args.get("depth", _DEPTH), limit=limit)
+    return _Knowledge(facts, entities, neighbours.memories, neighbours.links, notices)
 
 
-def _times(given: Arguments) -> dict[str, Any]:
-    return {name: given[key] for name, key in (("as_of", "asOf"), ("valid_at", "validAt")) if key in given}
+def _times(args: Arguments) -> dict[str, Any]:
+    return {name: args[key] for name, key in (("as_of", "asOf"), ("valid_at", "validAt")) if key in args}
 
 
 def _plain_link(link: Link) -> dict[str, Any]:
@@ -196,31 +196,31 @@ def _plain_link(link: Link) -> dict[str, Any]:
 
 
 def _fenced(items: Iterable[Any]) -> str:
-    """Return a block of recalled texts, each an item of a fence or (reference, text, label)."""
-    from commonplace.formats.fence import FenceItem, fence  # none is needed to list the tools
+    """Return a fenced block of recalled texts, each a `FenceItem` or (reference, text, label)."""
+    from commonplace.formats.fence import FenceItem, fence  # not needed to list the tools
 
-    return fence(FenceItem(*each) if isinstance(each, tuple) else each for each in items)
+    return fence(FenceItem(*item) if isinstance(item, tuple) else item for item in items)
 
 
 def _cut(
-    engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]], items: str = ""
+    engine: Engine, count: int, render: Callable[[int], tuple[dict[str, Any], str]], items: str = ""
 ) -> tuple[dict[str, Any], str, Sequence[str]]:
-    """Return both forms of an answer with as many of `count` items as fit, and a notice where these are not all."""
+    """Return the JSON and text of an answer with as many of `count` items as fit, and a notice if some do not."""
 
     def fits(size: int) -> bool:
-        structured, text = rendered(size)
+        structured, text = render(size)
         return has_room(json.dumps(structured), engine.count_tokens) and has_room(text, engine.count_tokens)
 
     size = largest(count, fits)
     notice = f"Showing {size} of {count}{items} (token limit)."
-    return *rendered(size), [notice] if size < count else []
+    return *render(size), [notice] if size < count else []
 
 
 _LIMITS: Final = dict.fromkeys(("num_results", "max_facts"), "limit")
 _CALLED: Final = {"as_of": "asOf", "valid_at": "validAt", "relation_type": "type", **_LIMITS}
-"""What the tools call parameters that the library calls otherwise."""
+"""The tools' names of parameters, by the library's names where these differ."""
 _NAMES: Final = frozenset({"id", "ids", "path", "source", "target", "tag", "session"})
-"""Parameters that name something stored."""
+"""Parameters that identify something stored."""
 
 
 def _bound(
@@ -235,13 +235,13 @@ def _bound(
             error.rename(_CALLED)
             raise
         except NotFoundError as error:
-            # Answers show models invisible characters escaped: look for the names as they are stored.
-            named = dict(arguments)
-            for name in _NAMES.intersection(named):
-                value = named[name]
-                named[name] = [meant(each) for each in value] if isinstance(value, list) else meant(value)
-            if named != arguments:
-                return run(named, context)
+            # Answers show invisible characters escaped, so a model may send them so: retry with the stored names.
+            unescaped = dict(arguments)
+            for name in _NAMES.intersection(unescaped):
+                value = unescaped[name]
+                unescaped[name] = [meant(text) for text in value] if isinstance(value, list) else meant(value)
+            if unescaped != arguments:
+                return run(unescaped, context)
             error.advise("memory_search and memory_graph show what there is")
             raise
 
@@ -249,33 +249,33 @@ def _bound(
 
 
 def signed(arguments: Arguments, source: str) -> Arguments:
-    """Add a source to a new memory without one; a memory that is updated by its id may have one already."""
+    """Add a source to a new memory without one. A memory updated by its id is left alone: it may have a source."""
     return arguments if "id" in arguments or arguments.get("source") else {**arguments, "source": source}
 
 
-def _search(engine: Engine, given: Arguments) -> ToolResult:
+def _search(engine: Engine, args: Arguments) -> ToolResult:
     from commonplace.search.result import label
 
-    limit, kinds, times = given.get("maxResults", DEFAULT_RESULTS), given.get("kinds") or None, _times(given)
-    options: dict[str, Any] = {"min_score": given.get("minScore"), "also": given.get("also"), **times}
-    found = engine.search(given["query"], limit, kinds, **options)
-    engine.log_retrieval(found)
+    limit, kinds, times = args.get("maxResults", DEFAULT_RESULTS), args.get("kinds") or None, _times(args)
+    options: dict[str, Any] = {"min_score": args.get("minScore"), "also": args.get("also"), **times}
+    result = engine.search(args["query"], limit, kinds, **options)
+    engine.log_retrieval(result)
     if not times:
-        engine.count_use(found.hits)
-    places = engine.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
-    results = [_result(engine, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
-    labels = [f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit) for hit in found.hits]
+        engine.count_use(result.hits)
+    places = engine.places(hit.owner_id for hit in result.hits if hit.kind == "memory")
+    results = [_result(engine, hit, args["query"], places.get(hit.owner_id)) for hit in result.hits]
+    labels = [f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit) for hit in result.hits]
 
-    def rendered(size: int) -> tuple[dict[str, Any], str]:
+    def render(size: int) -> tuple[dict[str, Any], str]:
         return {"results": results[:size]}, _fenced(
-            (f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
-            for each, label in zip(results[:size], labels, strict=False)
+            (f"{entry['path']}:{entry['startLine']}-{entry['endLine']}", entry["snippet"], fence_label)
+            for entry, fence_label in zip(results[:size], labels, strict=False)
         )
 
-    structured, text, notices = _cut(engine, len(results), rendered, " results")
-    notes = [*found.notices, *notices]
-    if found.best_held_back is not None and not found.hits:
-        notes.insert(0, f"{found.held_back} lie below the minimum score, the best at {found.best_held_back:.2f}.")
+    structured, text, notices = _cut(engine, len(results), render, " results")
+    notes = [*result.notices, *notices]
+    if result.best_held_back is not None and not result.hits:
+        notes.insert(0, f"{result.held_back} lie below the minimum score, the best at {result.best_held_back:.2f}.")
     text = text or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
     return ToolResult(structured, "\n".join([text, *notes]))
 
@@ -290,8 +290,8 @@ def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> di
     elif hit.lines is not None:
         first, last = hit.lines
     else:
-        # The lines count in the whole memory. In a document that is no file they count from the passage itself: to
-        # find its text every owner has to be looked at, too much for each hit.
+        # Lines count within the whole memory. In a document that is not a file they count from the passage itself:
+        # finding its text means a look at every owner, which is too slow for each hit.
         size = hit.text.count("\n") + 1
         whole = engine.read(path, 1, MAX_LINES).text if hit.kind == "memory" and size < MAX_LINES else hit.text
         first = whole[: max(0, whole.find(hit.text))].count("\n") + 1
@@ -321,20 +321,20 @@ def _path(hit: Hit, place: PagePlace | None) -> str:
     return f"{ARTIFACT_PREFIX}{hit.path}" if is_page_name(hit.path.rpartition("/")[2]) else hit.path
 
 
-def _get(engine: Engine, given: Arguments) -> ToolResult:
+def _get(engine: Engine, args: Arguments) -> ToolResult:
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
 
-    first = given.get("from", 1)
-    excerpt = engine.read(given["path"], first, given.get("lines", DEFAULT_LINES), touch=True)
+    first = args.get("from", 1)
+    excerpt = engine.read(args["path"], first, args.get("lines", DEFAULT_LINES), touch=True)
     path = excerpt.path
-    # A use of what a search may have found is logged; of a page, that of the memory at the first line.
+    # Log the read as a use of a search's hit; on a page, as a use of the memory at the first line.
     if path.startswith(MEMORY_PREFIX):
         engine.log_use(path.removeprefix(MEMORY_PREFIX))
     elif path not in engine.pages():
         engine.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
     elif (id_ := engine.memory_at(path, excerpt.first_line)) is not None:
         engine.log_use(id_)
-    # Escaped, as it is sent: escapes take more room.
+    # Count the text as it is sent, escaped: escapes take more room.
     lines = visible(excerpt.text).split("\n")
     room = MAX_TOKENS - 2 * engine.count_tokens(path) - 100
 
@@ -355,79 +355,79 @@ def _get(engine: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, shown)
 
 
-def _context(engine: Engine, given: Arguments) -> ToolResult:
-    budget = given.get("maxTokens", min(CONTEXT_TOKENS, engine.settings.context.max_tokens))
-    made = engine.context(given.get("task", ""), budget, agent=given.get("agent"))
-    engine.log_retrieval(made, "context")
-    structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
-    nothing = "Nothing relevant is known yet."
-    if made.left_out:
-        nothing = f"Nothing relevant fits in {budget} tokens; raise the budget."
-    return ToolResult(structured, "\n".join([made.text or nothing, *made.notices]))
+def _context(engine: Engine, args: Arguments) -> ToolResult:
+    budget = args.get("maxTokens", min(CONTEXT_TOKENS, engine.settings.context.max_tokens))
+    result = engine.context(args.get("task", ""), budget, agent=args.get("agent"))
+    engine.log_retrieval(result, "context")
+    structured = {"text": result.text, "references": [f"@{ref}" for ref in result.references], "tokens": result.tokens}
+    fallback = "Nothing relevant is known yet."
+    if result.left_out:
+        fallback = f"Nothing relevant fits in {budget} tokens; raise the budget."
+    return ToolResult(structured, "\n".join([result.text or fallback, *result.notices]))
 
 
-def _store(engine: Engine, given: Arguments) -> ToolResult:
-    named = {name: value for name, value in given.items() if name != "id"}
-    if "id" not in given:
-        memory = engine.remember(**named)
-    elif "origin" in given:
+def _store(engine: Engine, args: Arguments) -> ToolResult:
+    fields = {name: value for name, value in args.items() if name != "id"}
+    if "id" not in args:
+        memory = engine.remember(**fields)
+    elif "origin" in args:
         raise UsageError("the origin of a memory cannot be changed", remedy="leave it out, or store a new memory")
     else:
-        # A correction: fields that are not given stay as they are.
-        memory = engine.update(given["id"], **named)
+        # A correction: omitted fields are unchanged.
+        memory = engine.update(args["id"], **fields)
     structured = {"id": memory.id, "outcome": memory.outcome, "tier": memory.tier, "notices": list(memory.notices)}
     return ToolResult(structured, "\n".join([f"{memory.outcome}: {memory.id} ({memory.tier})", *memory.notices]))
 
 
-def _forget(engine: Engine, given: Arguments) -> ToolResult:
-    named = {name: given[name] for name in ("ids", "tag", "source", "session") if name in given}
-    if len(named) != 1:
+def _forget(engine: Engine, args: Arguments) -> ToolResult:
+    selector = {name: args[name] for name in ("ids", "tag", "source", "session") if name in args}
+    if len(selector) != 1:
         raise UsageError(
-            f"memory_forget takes one selector, got {len(named)}", remedy="give one of ids, tag, source, session"
+            f"memory_forget takes one selector, got {len(selector)}", remedy="give one of ids, tag, source, session"
         )
-    is_meant = bool(given.get("confirm"))
-    receipt = engine.forget(named.pop("ids", None), dry_run=not is_meant, **named)
+    is_confirmed = bool(args.get("confirm"))
+    receipt = engine.forget(selector.pop("ids", None), dry_run=not is_confirmed, **selector)
     counts = {name: number for name, number in receipt.counts.items() if number}
-    notices = [*(f"waiting: {each}" for each in receipt.waiting), *(f"outside: {each}" for each in receipt.outside)]
+    notices = [*(f"waiting: {entry}" for entry in receipt.waiting), *(f"outside: {entry}" for entry in receipt.outside)]
     if len(receipt.ids) > _MAX_IDS:
         notices.insert(0, f"{len(receipt.ids)} ids in all, {_MAX_IDS} are shown")
-    notices += [*(f"still in {file}: {what}" for file, what in receipt.found), *receipt.notices]
-    shown_notices = [beginning(each, 100, engine.count_tokens) for each in notices[:_MAX_IDS]]
+    notices += [*(f"still in {file}: {content}" for file, content in receipt.found), *receipt.notices]
+    shown_notices = [beginning(notice, 100, engine.count_tokens) for notice in notices[:_MAX_IDS]]
     structured = {
-        "forgotten": is_meant,
+        "forgotten": is_confirmed,
         "verified": receipt.verified,
         "ids": list(receipt.ids[:_MAX_IDS]),
         "counts": counts,
         "notices": shown_notices,
     }
     deleted = ", ".join(f"{name} {number}" for name, number in counts.items())
-    if not is_meant:
+    if not is_confirmed:
         return ToolResult(structured, f"Would delete: {deleted}. Nothing was changed; pass confirm=true to delete.")
     proof = "verified, nothing is left in the store" if receipt.verified else "not verified yet, see the notices"
     return ToolResult(structured, "\n".join([f"Deleted: {deleted}; {proof}.", *shown_notices]))
 
 
-def _why(engine: Engine, given: Arguments) -> ToolResult:
-    found = engine.search(given["query"], MAX_RESULTS, min_score=0.0)
-    wanted = given["id"]
-    places = engine.places(each.owner_id for each in found.hits if each.kind == "memory")
-    names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)
-    hit = next((each for each, known in names if wanted and wanted in known), None)
-    if hit is None:
+def _why(engine: Engine, args: Arguments) -> ToolResult:
+    result = engine.search(args["query"], MAX_RESULTS, min_score=0.0)
+    reference = args["id"]
+    places = engine.places(hit.owner_id for hit in result.hits if hit.kind == "memory")
+    names = ((hit, {hit.id, hit.owner_id, hit.path, _path(hit, places.get(hit.owner_id))}) for hit in result.hits)
+    match = next((hit for hit, aliases in names if reference and reference in aliases), None)
+    if match is None:
         raise NotFoundError(
-            f"{wanted!r:.80} is not among the {len(found.hits)} nearest to that query",
+            f"{reference!r:.80} is not among the {len(result.hits)} nearest to that query",
             remedy="give an id or path that memory_search returned for it",
         )
-    receipt = engine.why(found, hit.id)
-    signals = {each.name: round(each.value, 4) for each in receipt.signals}
-    rejected = [f"{each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected[:_MAX_REJECTED]]
+    receipt = engine.why(result, match.id)
+    signals = {signal.name: round(signal.value, 4) for signal in receipt.signals}
+    rejected = [f"{hit.reference} ({hit.score:.2f}): {hit.reason}" for hit in receipt.rejected[:_MAX_REJECTED]]
     structured: dict[str, Any] = {
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
         "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
         "matched": [term[:60] for term in receipt.matched_terms[:_MAX_IDS]],
         "missing": [term[:60] for term in receipt.missing_terms[:_MAX_IDS]],
-        "rejected": [beginning(each, 60, engine.count_tokens) for each in rejected],
+        "rejected": [beginning(line, 60, engine.count_tokens) for line in rejected],
     }
     words = ", ".join(structured["matched"]) or "none"
     values = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
@@ -440,9 +440,9 @@ CountTokens = Callable[[str], int]
 
 
 def beginning(text: str, tokens: int, count: CountTokens) -> str:
-    """Return a text as it is shown, cut to a number of tokens with a mark at the end."""
+    """Return the escaped text, cut to a number of tokens and marked with an ellipsis."""
     text = visible(text)
-    if len(text) <= tokens or count(text) <= tokens:  # a token has a character at least
+    if len(text) <= tokens or count(text) <= tokens:  # a token has at least one character
         return text
     most = min(len(text), tokens * 16)
     size = bisect_right(range(1, most), tokens - 1, key=lambda end: count(text[:end]))
@@ -450,13 +450,13 @@ def beginning(text: str, tokens: int, count: CountTokens) -> str:
 
 
 def ending(lines: Sequence[str], tokens: int, count: CountTokens) -> list[str]:
-    """Return as many of the last lines as fit into a number of tokens."""
+    """Return as many of the last lines as fit in a number of tokens."""
     size = largest(len(lines), lambda size: count("\n".join(lines[len(lines) - size :])) <= tokens)
     return list(lines[len(lines) - size :])
 
 
 Opened = Callable[[Context], "Engine"]
-"""Returns the engine, opened by the first call of a tool, and directs its progress to that request."""
+"""Returns the engine, opening it on the first call, and sends its progress to the request."""
 
 
 _HANDLERS: Final[Mapping[str, Callable[[Engine, Arguments], ToolResult]]] = {
@@ -471,15 +471,15 @@ _HANDLERS: Final[Mapping[str, Callable[[Engine, Arguments], ToolResult]]] = {
 }
 
 
-# Over HTTP every request makes a registry of its own.
+# Cached because over HTTP every request builds its own registry.
 @cache
 def tool_forms() -> Sequence[Mapping[str, Any]]:
-    """Return the tools as they are listed."""
+    """Return the tools in the protocol's form, as listed in `tools.json`."""
     with open(__file__.removesuffix("py") + "json", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not loaded
         forms: Sequence[Mapping[str, Any]] = json.load(file)
     return forms
 
 
 def tools_of(opened: Opened) -> tuple[Offer, ...]:
-    """Return the tools over an engine."""
+    """Return the tools, bound to the engine that `opened` returns."""
     return tuple(Offer(form, _bound(_HANDLERS[form["name"]], opened)) for form in tool_forms())

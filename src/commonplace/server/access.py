@@ -1,4 +1,4 @@
-"""Who may do what: tokens, their namespaces and scopes, visitors of the page, and foreign hosts and origins."""
+"""Access control: tokens with their namespaces and scopes, visitors of the page, and foreign hosts and origins."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECURITY_HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-"""Sent with whatever a server that has the page answers."""
+"""Headers of every response of a server that serves the page."""
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="commonplace"'}
 _REMEDY: Final = "make one with `commonplace token create`"
 _PAGE: Final = "page"
@@ -46,11 +46,11 @@ _EDITING: Final = ("read", "write", "forget")
 
 
 class PageSession:
-    """The secrets of one page, which live as long as its process, and whether it may change anything.
+    """The secrets of one page, which live as long as its process, and whether editing is switched on.
 
     Attributes:
-        cookie: its name, different for each process, because browsers share cookies between ports.
-        csrf: embedded in the page, where no other site can read it; requests that change something carry it.
+        cookie: name of the session cookie, different for each process because browsers share cookies between ports.
+        csrf: token embedded in the page, where no other site can read it; requests that change something carry it.
     """
 
     def __init__(self) -> None:
@@ -64,23 +64,23 @@ class PageSession:
         return f"{ENTRANCE}?{urlencode({'token': self._token})}"
 
     def opens(self, token: str) -> bool:
-        """Whether a link has the token of this page."""
+        """Return whether a token is that of this page's link."""
         return _same(token, self._token)
 
 
-def _same(given: str, known: str) -> bool:
-    return hmac.compare_digest(given.encode(), known.encode())
+def _same(secret: str, expected: str) -> bool:
+    return hmac.compare_digest(secret.encode(), expected.encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request.
+    """The sender of a request.
 
     Attributes:
-        name: of the token, "" without one.
-        scopes: what it may do.
-        namespaces: which it sees; None is all.
-        namespace: the default of requests that name none.
+        name: id of the token, "page" for a visitor of the page, or "" without a token.
+        scopes: the scopes of the token.
+        namespaces: the namespaces that it can reach; None is all.
+        namespace: the namespace of requests that name none.
     """
 
     name: str
@@ -90,19 +90,19 @@ class Caller:
 
     @property
     def is_visitor(self) -> bool:
-        """Whether the request comes from the page, on which showing a memory does not count as a use."""
+        """Whether the request comes from the page, where showing a memory does not count as a use."""
         return self.name == _PAGE
 
     @property
     def source(self) -> str:
-        """The source of memories that it stores without one; "" if the caller is unknown."""
+        """The source of memories that the caller stores without a source; "" for the page or without a token."""
         return "" if self.is_visitor or not self.name else f"token {self.name}"
 
     def check(self, scope: str, namespace: str) -> None:
-        """Reject what the caller may not do.
+        """Check that the caller has a scope and can reach a namespace.
 
         Raises:
-            Problem: the caller does not have the scope or the namespace.
+            Problem: the caller lacks the scope or the namespace.
         """
         if self.namespaces is not None and namespace not in self.namespaces:
             message = f"this token does not reach the namespace {namespace!r:.80}"
@@ -115,14 +115,14 @@ class Caller:
 
 
 class Access:
-    """Decides about each request. Safe for threads.
+    """Authenticates and authorises requests. Safe for threads.
 
     Args:
         engine: returns the engine of the store, which has the tokens.
-        hosts: names in `Host` that are answered; None is any.
-        is_local: only users of this machine reach the server, so that a store without tokens is open.
-        per_minute: how many requests each token may send; 0 is without limit.
-        page: whose visitor needs no token, and everybody else one.
+        hosts: accepted names in `Host`; None accepts any.
+        is_local: only users of this machine can reach the server, so a store without tokens is open.
+        per_minute: how many requests a token may send per minute; 0 is unlimited.
+        page: the page, if it is served: its visitors need no token, everybody else does.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Access:
         self._windows: dict[str, tuple[int, int]] = {}
 
     def check_source(self, headers: Headers) -> None:
-        """Reject requests that a page of another site may have sent.
+        """Reject requests that another site's page may have sent.
 
         Raises:
             Problem: the host or the origin is foreign.
@@ -156,10 +156,10 @@ class Access:
             raise Problem(403, "foreign-origin", message, remedy="send requests from the server's own pages, or none")
 
     def caller(self, request: Request) -> Caller:
-        """Return who sends a request.
+        """Return the sender of a request.
 
         Raises:
-            Problem: it has no token that is good, or has sent too many requests.
+            Problem: the request has no valid token, or the token has sent too many requests.
         """
         engine = self._engine()
         kind, _, text = request.headers.get("authorization", "").partition(" ")
@@ -179,8 +179,8 @@ class Access:
         if self._per_minute:
             minute = int(time.monotonic() // 60)
             with self._lock:
-                known, count = self._windows.get(token.id, (minute, 0))
-                count = count + 1 if known == minute else 1
+                last_minute, count = self._windows.get(token.id, (minute, 0))
+                count = count + 1 if last_minute == minute else 1
                 self._windows[token.id] = (minute, count)
             if count > self._per_minute:
                 message = f"this token has sent {self._per_minute:,} requests in this minute"
@@ -191,7 +191,7 @@ class Access:
         """Reject browsers that have not opened the page's link, and requests that another site may have caused.
 
         Raises:
-            Problem: the cookie, or the token of a request that is more than a look, is missing or wrong.
+            Problem: the cookie, or the CSRF token of a request other than GET and HEAD, is missing or wrong.
         """
         page = self.page
         if page is None or not _same(request.cookies.get(page.cookie, ""), page.secret):

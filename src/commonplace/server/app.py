@@ -1,4 +1,4 @@
-"""The application: one route for each operation, with access checks, limits, metrics and an access log around it."""
+"""The ASGI application: one route per operation, with access checks, limits, metrics and an access log."""
 
 from __future__ import annotations
 
@@ -59,25 +59,25 @@ MAX_WORKERS: Final = 8
 MAX_IMPORT_BYTES: Final = 4 * 1024**3
 IMPORT_TIMEOUT_S: Final = 3_600.0
 Work: TypeAlias = Literal["admission", "call", "long call"]
-"""What threads are for; each has its own, and a queue of its own. A long call may take minutes."""
+"""Kinds of work; each has its own threads and its own queue. A long call may take minutes."""
 _T = TypeVar("_T")
 _STORES: Final = frozenset({"remember", "remember_many"})
-"""The operations that store memories; the caller is the source of those without one."""
+"""Operations that store memories; the caller becomes the source of memories without one."""
 _log = logging.getLogger("commonplace.server")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one server takes on.
+    """The limits of one server.
 
     Attributes:
-        workers: how many calls of the engine run at a time; more than there are processors take turns at one
-            interpreter, so that each takes longer and all together do less, unless they wait for a database.
-        long_workers: how many calls that may take minutes run beside them.
-        waiting: how many more may wait for one; others get a 503.
-        long_waiting: the same of those that may take minutes.
-        max_body_bytes: of a request.
-        body_timeout_s: how long a client may take to send one.
+        workers: how many calls of the engine run at a time. More than the number of processors take turns at one
+            interpreter: each takes longer and the throughput falls, unless they wait for a database.
+        long_workers: how many long calls, which may take minutes, run beside them.
+        waiting: how many more calls may wait for a worker; further ones get a 503.
+        long_waiting: how many more long calls may wait for a worker.
+        max_body_bytes: maximum size of a request's body.
+        body_timeout_s: how long a client may take to send a body.
     """
 
     workers: int = max(2, min(os.cpu_count() or 2, MAX_WORKERS))
@@ -89,30 +89,30 @@ class Limits:
 
 
 MAX_OPEN: Final = 64
-"""More namespaces than that are closed, those first that were used longest ago, unless a request is using them."""
+"""Maximum number of open namespaces: beyond it the least recently used ones that no request uses are closed."""
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenEngine:
     engine: Engine
     uses: int = 0
 
 
 class EnginePool:
-    """Engines by namespace. Safe for threads.
+    """Open engines by namespace. Safe for threads.
 
     Args:
-        open_engine: opens the store, and is called once, with the first request.
+        open_engine: opens the store; called once, on first use.
     """
 
     def __init__(self, open_engine: Callable[[], Engine]) -> None:
         self._open_engine = open_engine
         self._lock = threading.Lock()
         self._root: Engine | None = None
-        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._open: OrderedDict[str, _OpenEngine] = OrderedDict()
 
     def root(self) -> Engine:
-        """Return the engine of the store as it was opened, in the namespace of the settings."""
+        """Return the engine that `open_engine` returned, in the namespace of the settings."""
         with self._lock:
             if self._root is None:
                 self._root = self._open_engine()
@@ -120,22 +120,22 @@ class EnginePool:
 
     @contextmanager
     def use(self, namespace: str) -> Iterator[Engine]:
-        """Yield the engine of a namespace; it stays open meanwhile.
+        """Yield the engine of a namespace, which stays open until the context exits.
 
         Raises:
-            UsageError: the name is not a valid one.
+            UsageError: the name is invalid.
         """
         root = self.root()
         with self._lock:
             entry = self._open.get(namespace)
             if entry is None:
-                entry = self._open[namespace] = _Open(root.in_namespace(namespace, is_served=True))
+                entry = self._open[namespace] = _OpenEngine(root.in_namespace(namespace, is_served=True))
             entry.uses += 1
             self._open.move_to_end(namespace)
-            idle = [name for name, each in self._open.items() if not each.uses]
+            idle = [name for name, opened in self._open.items() if not opened.uses]
             surplus = [self._open.pop(name) for name in idle[: max(0, len(self._open) - MAX_OPEN)]]
-        for each in surplus:
-            each.engine.close()
+        for evicted in surplus:
+            evicted.engine.close()
         try:
             yield entry.engine
         finally:
@@ -143,7 +143,7 @@ class EnginePool:
                 entry.uses -= 1
 
     def close(self) -> None:
-        """Close all; requests are over by then."""
+        """Close all engines. No request may be in progress."""
         with self._lock:
             for entry in self._open.values():
                 entry.engine.close()
@@ -154,7 +154,7 @@ class EnginePool:
 
 
 class Service:
-    """Answers requests by calls of engines in a bounded pool of threads."""
+    """Answers requests by calling engines in bounded pools of threads."""
 
     def __init__(
         self, engines: EnginePool, access: Access, limits: Limits = Limits(), log: LineFile | None = None
@@ -172,12 +172,12 @@ class Service:
             "long call": (limits.long_workers, limits.long_waiting),
         }
         self._pools: Mapping[Work, CapacityLimiter] = {}
-        self._in_hand = dict.fromkeys(self._sizes, 0)
+        self._active = dict.fromkeys(self._sizes, 0)
         self._lock = threading.Lock()
-        self._under_way: set[tuple[str, str]] = set()
+        self._in_progress: set[tuple[str, str]] = set()
 
     def record(self, operation: str, method: str, status: int, seconds: float) -> None:
-        """Count a request that was answered, and log it without its contents."""
+        """Count an answered request, and log it without its contents."""
         self._requests.labels(operation, method, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
         if self._log is not None:
@@ -186,37 +186,37 @@ class Service:
                 self._log.write({"at": iso(datetime.now(UTC)), **fields})
 
     async def in_thread(self, work: Callable[[], _T], pool: Work = "call") -> _T:
-        """Return what work returns, done in a thread of a pool.
+        """Call `work` in a thread of a pool, and return its result.
 
         Raises:
             Problem: too many requests are waiting for a thread, or the work failed unexpectedly.
         """
-        if not self._pools:  # belong to the event loop
+        if not self._pools:  # created here because limiters belong to the event loop
             self._pools = {name: CapacityLimiter(workers) for name, (workers, _) in self._sizes.items()}
-        # Counted here: the limiter counts only who has reached it, so that any number could pass at once.
+        # Counted here: the limiter counts only tasks that have reached it, so any number could pass at once.
         workers, waiting = self._sizes[pool]
-        if self._in_hand[pool] >= workers + waiting:
+        if self._active[pool] >= workers + waiting:
             message, after = f"{waiting} requests are waiting", "30" if pool == "long call" else "1"
             raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": after})
-        self._in_hand[pool] += 1
+        self._active[pool] += 1
         try:
             return await anyio.to_thread.run_sync(work, limiter=self._pools[pool])
         except (CommonplaceError, Problem):
             raise
-        except Exception as error:  # the skin's outermost edge: the client gets an answer, the log what happened
+        except Exception as error:  # the outermost layer: the client gets an answer, the log the traceback
             _log.error("a request failed", exc_info=error)
             raise Problem(500, "defect", f"the request failed unexpectedly ({type(error).__name__})") from error
         finally:
-            self._in_hand[pool] -= 1
+            self._active[pool] -= 1
 
     async def admit(self, request: Request, scope: str | None) -> tuple[Caller, str]:
-        """Return who sends a request, and the namespace that it is about; before its body is read.
+        """Return the caller and the namespace of a request, without reading its body.
 
         Args:
-            scope: what the request needs; None is nothing but a good token.
+            scope: the scope that the request needs; None needs only a valid token.
 
         Raises:
-            Problem: the sender may not do that, or not there.
+            Problem: the caller is unknown, or lacks the scope or the namespace.
         """
 
         def work() -> tuple[Caller, str]:
@@ -227,63 +227,63 @@ class Service:
                 caller.check(scope, namespace)
             return caller, namespace
 
-        # Not among the calls: each would wait its turn twice.
+        # A separate pool: in the pool of calls, each request would queue twice.
         return await self.in_thread(work, "admission")
 
     def once(self, engine: Engine, key: str, request: str, work: Callable[[], Response]) -> Response:
-        """Return what work returns, or what it returned within a day for the same key.
+        """Return the result of `work`, or the stored answer to a request with the same key within the last day.
 
         Args:
             request: the request as a text, equal for equal requests.
 
         Raises:
-            Problem: a request with this key is being answered, or another one came with it.
+            Problem: a request with this key is in progress, or the key was used for another request.
         """
-        name, sum_ = (hashlib.sha256(text.encode()).hexdigest() for text in (key, request))
-        own = (engine.namespace, name)
+        name, digest = (hashlib.sha256(text.encode()).hexdigest() for text in (key, request))
+        request_key = (engine.namespace, name)
         with self._lock:
-            if own in self._under_way:
+            if request_key in self._in_progress:
                 message = "a request with this Idempotency-Key is being answered"
                 raise Problem(409, "in-progress", message, remedy="wait for its answer", headers={"Retry-After": "1"})
-            self._under_way.add(own)
+            self._in_progress.add(request_key)
         try:
-            known = engine.answers.find(name)
-            if known is None:
+            stored = engine.answers.find(name)
+            if stored is None:
                 response = work()
                 try:
-                    engine.answers.keep(name, Answer(sum_, response.status_code, bytes(response.body).decode()))
-                except CommonplaceError as error:  # what was asked for is done
+                    engine.answers.keep(name, Answer(digest, response.status_code, bytes(response.body).decode()))
+                except CommonplaceError as error:  # the request itself has succeeded
                     _log.warning("an answer could not be kept for its Idempotency-Key: %s", error)
                 return response
-            if known.request != sum_:
+            if stored.request != digest:
                 message = "this Idempotency-Key came with another request"
                 raise Problem(422, "idempotency-key-reused", message, remedy="use a new key for a new request")
-            return Response(known.body, known.status, {"Idempotent-Replayed": "true"}, JSON_TYPE)
+            return Response(stored.body, stored.status, {"Idempotent-Replayed": "true"}, JSON_TYPE)
         finally:
             with self._lock:
-                self._under_way.discard(own)
+                self._in_progress.discard(request_key)
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request.
 
         Raises:
-            Problem: it is said to be no JSON, is larger than allowed, or does not come.
+            Problem: its content type is not JSON, it is too large, or it does not arrive in time.
         """
         return b"".join([part async for part in self.parts(request, JSON_TYPE, self.limits)])
 
     async def parts(self, request: Request, kind: str, limits: Limits) -> AsyncIterator[bytes]:
-        """Yield the body of a request as it comes.
+        """Yield the body of a request as it arrives.
 
         Args:
-            kind: the content type that it must have; no web page can send one here without being allowed to.
+            kind: the required content type; web pages of other sites cannot send it without permission.
 
         Raises:
-            Problem: it is said to be something else, is larger than allowed, or does not come.
+            Problem: its content type is another, it is too large, or it does not arrive in time.
         """
-        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given != kind:
-            said = f"is {given!r:.80}" if given else "is missing"
-            raise Problem(415, "wrong-content-type", f"Content-Type {said}", remedy=f"send {kind}")
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type != kind:
+            state = f"is {content_type!r:.80}" if content_type else "is missing"
+            raise Problem(415, "wrong-content-type", f"Content-Type {state}", remedy=f"send {kind}")
         limit = limits.max_body_bytes
         too_large = Problem(413, "too-large", f"the body has more than {limit:,} bytes", remedy="send less at a time")
         if int(request.headers.get("content-length") or 0) > limit:
@@ -302,30 +302,30 @@ class Service:
 
 
 def application(service: Service) -> ASGIApp:
-    """Return the ASGI application of a server; the caller closes its pool of engines."""
-    own: list[BaseRoute] = []
+    """Return the ASGI application of a service; the caller closes the pool of engines."""
+    page: list[BaseRoute] = []
     if service.access.page is not None:
         from commonplace.server.page.views import page_routes
 
-        own = page_routes(service, service.access.page)
+        page = page_routes(service, service.access.page)
     routes = [
-        *own,
+        *page,
         Route("/healthz", _alive, name="alive"),
         Route("/readyz", partial(_ready, service), name="ready"),
         Route("/metrics", partial(_metrics, service), name="metrics"),
         Route(f"{PREFIX}/openapi.json", _openapi, name="openapi"),
         Route("/mcp", partial(serve_mcp, service), methods=["GET", "POST", "DELETE"], name="mcp"),
         *(
-            Route(f"{PREFIX}{each.path}", partial(call, service, each), methods=[each.verb], name=each.id)
-            for each in OPERATIONS.values()
+            Route(f"{PREFIX}{op.path}", partial(call, service, op), methods=[op.verb], name=op.id)
+            for op in OPERATIONS.values()
         ),
     ]
-    handlers: Mapping[Any, Any] = {HTTPException: _unknown, Problem: _refused, CommonplaceError: _refused}
+    handlers: Mapping[Any, Any] = {HTTPException: _http_error, Problem: _as_problem, CommonplaceError: _as_problem}
     return Middleware(Starlette(routes=routes, exception_handlers=handlers), service)
 
 
 class Middleware:
-    """What happens around each request: its host and origin are checked, it is counted, and a line is logged."""
+    """Checks the host and origin of each request, counts it, and logs a line."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -337,9 +337,9 @@ class Middleware:
             return
         # Routes are matched before percent signs are decoded: an id may hold a slash.
         scope["path"] = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-        began, status = time.perf_counter(), 500
+        started, status = time.perf_counter(), 500
 
-        async def send_noting(message: Message) -> None:
+        async def send_recording(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -351,13 +351,13 @@ class Middleware:
             try:
                 self._service.access.check_source(Headers(scope=scope))
             except Problem as problem:
-                await response_of(problem)(scope, receive, send_noting)
+                await response_of(problem)(scope, receive, send_recording)
                 return
-            await self._app(scope, receive, send_noting)
+            await self._app(scope, receive, send_recording)
         finally:
-            took = time.perf_counter() - began
+            duration = time.perf_counter() - started
             name = getattr(scope.get("route"), "name", None) or "unknown"
-            self._service.record(name, scope["method"], status, took)
+            self._service.record(name, scope["method"], status, duration)
 
 
 async def call(service: Service, operation: Operation, request: Request) -> Response:
@@ -378,7 +378,7 @@ def _answer(
         arguments["touch"] = False
     if caller.source and operation.id in _STORES:
         if "items" in arguments:
-            arguments["items"] = [signed(each, caller.source) for each in arguments["items"]]
+            arguments["items"] = [signed(item, caller.source) for item in arguments["items"]]
         else:
             arguments = {**signed(arguments, caller.source)}
     if operation.id == "forget_namespace":
@@ -391,8 +391,8 @@ def _answer(
             return _json(operation.run(engine, arguments), operation)
         if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
             raise UsageError(f"Idempotency-Key has {len(key)} characters", remedy=f"give 1 to {MAX_KEY_CHARACTERS}")
-        same = json.dumps([caller.name, operation.id, arguments], sort_keys=True, default=str)
-        return service.once(engine, key, same, lambda: _json(operation.run(engine, arguments), operation))
+        fingerprint = json.dumps([caller.name, operation.id, arguments], sort_keys=True, default=str)
+        return service.once(engine, key, fingerprint, lambda: _json(operation.run(engine, arguments), operation))
 
 
 async def _transfer(service: Service, operation: Operation, request: Request, namespace: str) -> Response:
@@ -402,9 +402,9 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
     try:
         if operation.verb == "POST":
             limits = replace(service.limits, max_body_bytes=MAX_IMPORT_BYTES, body_timeout_s=IMPORT_TIMEOUT_S)
-            with file.open("wb") as opened:
+            with file.open("wb") as stream:
                 async for part in service.parts(request, LINES_TYPE, limits):
-                    opened.write(part)
+                    stream.write(part)
 
         def work() -> Response:
             with service.engines.use(namespace) as engine:
@@ -423,7 +423,7 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
 def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request, checked against the operation's schema."""
     arguments: dict[str, Any] = {}
-    schemas = {each.name: each.schema for each in operation.parameters if each.place == "query"}
+    schemas = {parameter.name: parameter.schema for parameter in operation.parameters if parameter.place == "query"}
     for name in request.query_params:
         if name != "namespace" or name in schemas:
             texts = request.query_params.getlist(name)
@@ -431,20 +431,20 @@ def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) 
     arguments |= body
     arguments |= {name: unquote(value) for name, value in request.path_params.items() if name != "namespace"}
     schema = operation.argument_schema
-    if wrong := list(islice(problems(arguments, schema), PROBLEMS_LISTED)):
-        raise UsageError("; ".join(wrong), remedy=f"see {PREFIX}/openapi.json")
+    if faults := list(islice(problems(arguments, schema), PROBLEMS_LISTED)):
+        raise UsageError("; ".join(faults), remedy=f"see {PREFIX}/openapi.json")
     version = request.headers.get("if-match") if operation.takes_version else None
     if version is not None:
-        bare = version.strip().strip('"')
-        if not bare.isdecimal():
+        number = version.strip().strip('"')
+        if not number.isdecimal():
             raise UsageError(f"If-Match is {version!r:.80}", remedy='give the ETag of a memory, as "3"')
-        arguments["if_version"] = int(bare)
+        arguments["if_version"] = int(number)
     checked: dict[str, Any] = integers(arguments, schema)
     return checked
 
 
 def _value(texts: list[str], schema: Schema) -> Any:
-    """Convert a query parameter for its schema; a value of another type stays text, and validation rejects it."""
+    """Convert a query parameter to the type of its schema; text of another type is left for validation to reject."""
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "array" in kinds:
         return texts
@@ -460,10 +460,10 @@ def _value(texts: list[str], schema: Schema) -> Any:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that a body is, an empty one for none.
+    """Parse a body as a JSON object; an empty body is an empty object.
 
     Raises:
-        Problem: it is something else, or nested too deep.
+        Problem: the body is not a JSON object, or is nested too deep.
     """
     if not body.strip():
         return {}
@@ -479,7 +479,7 @@ def json_object(body: bytes) -> dict[str, Any]:
         if depth > MAX_DEPTH:
             message = f"the body is nested more than {MAX_DEPTH} deep"
             raise Problem(400, "too-deep", message, remedy="send a flatter object")
-        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        inner = [node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list)]
         level = list(chain.from_iterable(inner))
     return value
 
@@ -499,15 +499,15 @@ async def _alive(_: Request) -> Response:
 
 
 async def _ready(service: Service, _: Request) -> Response:
-    def look() -> Response:
+    def check() -> Response:
         try:
             service.engines.root().namespaces()
         except CommonplaceError as error:
-            known = problem_of(error)
-            raise Problem(503, known.name, str(known), remedy=known.remedy, headers={"Retry-After": "1"}) from error
+            cause = problem_of(error)
+            raise Problem(503, cause.name, str(cause), remedy=cause.remedy, headers={"Retry-After": "1"}) from error
         return Response('{"status":"ready"}', media_type=JSON_TYPE)
 
-    return await service.in_thread(look)
+    return await service.in_thread(check)
 
 
 async def _metrics(service: Service, request: Request) -> Response:
@@ -519,7 +519,7 @@ async def _openapi(_: Request) -> Response:
     return Response(json.dumps(document(), ensure_ascii=False), media_type=JSON_TYPE)
 
 
-async def _unknown(request: Request, error: HTTPException) -> Response:
+async def _http_error(request: Request, error: HTTPException) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         message, headers = f"{request.method} is not for this path", error.headers or {}
         remedy = f"send {headers.get('Allow', 'another method')}"
@@ -528,5 +528,5 @@ async def _unknown(request: Request, error: HTTPException) -> Response:
     return response_of(Problem(error.status_code, "unknown-path", "there is nothing at this path", remedy=remedy))
 
 
-async def _refused(_: Request, error: Problem | CommonplaceError) -> Response:
+async def _as_problem(_: Request, error: Problem | CommonplaceError) -> Response:
     return response_of(error)

@@ -1,4 +1,4 @@
-"""The Model Context Protocol over HTTP: one message a request, answered as JSON, without sessions."""
+"""The Model Context Protocol over HTTP: one message per request, answered as JSON, without sessions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _JSON: Final = "application/json"
 _FORGETS: Final = b'"memory_forget"'
-"""Is in a message that calls the tool that takes long; looked for before anybody reads the message."""
+"""Marks a message as a call of the slow tool; searched for in the bytes, before the message is parsed."""
 _HEADER: Final = "mcp-protocol-version"
 _ASSUMED_VERSION: Final = "2025-03-26"
-"""Of a client that sends no header (specification 2025-06-18, basic/transports, protocol version header)."""
+"""Version of a client that sends no header (specification 2025-06-18, basic/transports, protocol version header)."""
 
 
 async def serve_mcp(service: Service, request: Request) -> Response:
@@ -34,12 +34,12 @@ async def serve_mcp(service: Service, request: Request) -> Response:
         raise Problem(405, "wrong-method", message, headers={"Allow": "POST"})
     caller, namespace = await service.admit(request, "read")
     body = await service.body(request)
-    work = partial(_answered, service, caller, namespace, body, request.headers.get(_HEADER))
+    work = partial(_respond, service, caller, namespace, body, request.headers.get(_HEADER))
     return await service.in_thread(work, "long call" if _FORGETS in body else "call")
 
 
-def _answered(service: Service, caller: Caller, namespace: str, body: bytes, version: str | None) -> Response:
-    """Answer a message, by the version of the protocol that the header names."""
+def _respond(service: Service, caller: Caller, namespace: str, body: bytes, version: str | None) -> Response:
+    """Answer a message in the protocol version that the header names."""
     try:
         message = jsonrpc.read_message(jsonrpc.decode(body))
     except jsonrpc.ProtocolError as error:
@@ -55,16 +55,16 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
             if message.method == "initialize":
                 opened = protocol.initialized(registry, protocol.opened_session(message.params))
                 return Response(jsonrpc.encode(jsonrpc.result_of(message.id, opened)), media_type=_JSON)
-            known = (*protocol.SESSION_VERSIONS, *protocol.STATELESS_VERSIONS)
-            if version is not None and version not in known:
+            supported = (*protocol.SESSION_VERSIONS, *protocol.STATELESS_VERSIONS)
+            if version is not None and version not in supported:
                 detail = f"MCP-Protocol-Version is {version!r:.80}"
-                raise Problem(400, "unknown-protocol-version", detail, remedy=f"send one of {', '.join(known)}")
+                raise Problem(400, "unknown-protocol-version", detail, remedy=f"send one of {', '.join(supported)}")
             session = protocol.Terms(version if version in protocol.SESSION_VERSIONS else _ASSUMED_VERSION)
             terms = protocol.terms_of(message.method, message.params, session)
             method = protocol.method_of(message.method, registry, terms)
         except jsonrpc.ProtocolError as error:
             return Response(jsonrpc.encode(jsonrpc.error_of(message.id, error)), media_type=_JSON)
-        # What a client says of itself is its own invention; a token is not.
+        # Prefer the token's name: a client can call itself anything.
         context = protocol.Context(replace(terms, client=caller.source) if caller.source else terms)
         return Response(answer(registry, message, message.id, method, context), media_type=_JSON)
 

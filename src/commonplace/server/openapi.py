@@ -1,6 +1,6 @@
-"""The OpenAPI document of the HTTP API, made from the table of operations and the engine's docstrings.
+"""The OpenAPI document of the HTTP API, generated from the table of operations and the engine's docstrings.
 
-The JSON Schema of what an operation returns follows from the annotations of the engine's call and of its result.
+The JSON Schema of an operation's response follows from the annotations of the engine's call and of its result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STATUSES: Final = sorted({*_OWN_STATUSES, *(status for status, _ in STATUSES.va
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the document; OpenAPI 3.1."""
+    """Return the OpenAPI 3.1 document."""
     paths: dict[str, dict[str, Any]] = {}
     schemas = ResponseSchemas()
     for operation in OPERATIONS.values():
@@ -56,7 +56,7 @@ def document() -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(each.tag for each in OPERATIONS.values())],
+        "tags": [{"name": tag} for tag in dict.fromkeys(op.tag for op in OPERATIONS.values())],
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -92,7 +92,7 @@ def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]
         form["requestBody"] = {"required": True, "content": _LINES}
     elif operation.body_schema is not None:
         body = operation.body_schema
-        properties = {name: _described(each, each.get("description", "")) for name, each in body["properties"].items()}
+        properties = {name: _described(prop, prop.get("description", "")) for name, prop in body["properties"].items()}
         content = {"application/json": {"schema": body | {"properties": properties}}}
         form["requestBody"] = {"required": bool(body["required"]), "content": content}
     return form
@@ -100,19 +100,19 @@ def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     text, in_path = {"type": "string"}, "{namespace}" in operation.path
-    found = [each for each in operation.parameters if each.place != "body"]
-    found.append(Parameter("namespace", "path" if in_path else "query", text, in_path))
+    parameters = [parameter for parameter in operation.parameters if parameter.place != "body"]
+    parameters.append(Parameter("namespace", "path" if in_path else "query", text, in_path))
     if operation.takes_key:
         key = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARACTERS}
-        found.append(Parameter("Idempotency-Key", "header", key, is_required=False))
+        parameters.append(Parameter("Idempotency-Key", "header", key, is_required=False))
     if operation.takes_version:
         about = "Change the memory only while its ETag is this one."
-        found.append(Parameter("If-Match", "header", text, is_required=False, description=about))
+        parameters.append(Parameter("If-Match", "header", text, is_required=False, description=about))
     return [
         _described(
-            {"name": each.name, "in": each.place, "required": each.is_required, "schema": each.schema}, each.description
+            {"name": item.name, "in": item.place, "required": item.is_required, "schema": item.schema}, item.description
         )
-        for each in found
+        for item in parameters
     ]
 
 
@@ -132,13 +132,13 @@ _MODULES: Final = (
     "consolidation.base consolidation.results consolidation.runner consolidation.undo "
     "erasure.receipt exchange.read exchange.import_ health.examine health.golden"
 ).split()
-"""The modules of the results: others import their names for type checkers alone."""
+"""The modules that define result types: elsewhere their names are imported only for type checkers."""
 _UNIONS: Final = (typing.Union, types.UnionType)
 _REST: Final = "..."
 
 
 _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    name: {member.lstrip("-"): text for member, _, text in (each.partition(": ") for each in members.split("; "))}
+    name: {member.lstrip("-"): text for member, _, text in (entry.partition(": ") for entry in members.split("; "))}
     for name, members in {
         "SearchResult": (
             "query: str; also: list[str]; corrected_query: str | None; agent_type: str | None; phase: str | None; "
@@ -180,8 +180,8 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "VectorStoreText": "type: Literal['text']; text: str",
     }.items()
 }
-"""The members of JSON objects that are not just the fields of a class: `...` adds these, a minus takes one of them
-away, and a member with a question mark may be missing."""
+"""Members of JSON objects that differ from the fields of a class: `...` adds the fields, a minus removes one of them,
+and a member with a question mark is optional."""
 
 _RETURNED: Final[Mapping[str, str]] = {
     "list_memories": "MemoryPage",
@@ -194,7 +194,7 @@ _RETURNED: Final[Mapping[str, str]] = {
     "answer_question": "Answered",
     "search_vector_store": "VectorStorePage",
 }
-"""What operations return whose functions are annotated as dictionaries."""
+"""Result types of operations whose functions are annotated as returning dictionaries."""
 
 _SIMPLE: Final[Mapping[Any, Schema]] = {
     Any: {},
@@ -210,25 +210,25 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
 
 
 class ResponseSchemas:
-    """Makes schemas of responses; `components` are those that these refer to."""
+    """Builds the schemas of responses, and collects in `components` the schemas to which they refer."""
 
     def __init__(self) -> None:
         self.components: dict[str, Schema] = {}
 
     def of(self, operation: Operation) -> Schema:
-        """Return the schema of the JSON object that an operation answers with."""
+        """Return the schema of the JSON object that an operation returns."""
         function = inspect.unwrap(operation.function)
         text = _RETURNED.get(operation.id) or str(inspect.signature(function).return_annotation)
         kind = _evaluate(text, function.__module__)
         if operation.member:
             return _holding(operation.member, self._schema(kind))
-        answers = []
-        for each in typing.get_args(kind) if typing.get_origin(kind) in _UNIONS else (kind,):
-            schema = self._schema(each)
+        responses = []
+        for option in typing.get_args(kind) if typing.get_origin(kind) in _UNIONS else (kind,):
+            schema = self._schema(option)
             if "$ref" not in schema:
                 schema = _holding("items" if schema.get("type") == "array" else "result", schema)
-            answers.append(schema)
-        return answers[0] if len(answers) == 1 else {"anyOf": answers}
+            responses.append(schema)
+        return responses[0] if len(responses) == 1 else {"anyOf": responses}
 
     def _schema(self, kind: Any) -> Schema:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -239,12 +239,12 @@ class ResponseSchemas:
         elif origin is Literal:
             schema = {"enum": list(arguments)}
         elif origin in _UNIONS:
-            schema = {"anyOf": [self._schema(each) for each in arguments]}
+            schema = {"anyOf": [self._schema(option) for option in arguments]}
         elif issubclass(origin, Mapping):
             schema = {"type": "object", "additionalProperties": self._schema(arguments[1])}
         elif origin is tuple and ... not in arguments:
-            each = [self._schema(argument) for argument in arguments]
-            schema = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+            items = [self._schema(argument) for argument in arguments]
+            schema = {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
         else:
             schema = {"type": "array", "items": self._schema(arguments[0])}
         return schema
@@ -253,15 +253,15 @@ class ResponseSchemas:
         name = kind.__name__
         if name not in self.components:
             self.components[name] = {}  # it may refer to itself
-            below: list[type] = sorted(kind.__subclasses__(), key=lambda each: each.__name__)
-            if hasattr(kind, "model_fields") and below:
-                self.components[name] = {"anyOf": [self._reference(each) for each in below]}
+            subclasses: list[type] = sorted(kind.__subclasses__(), key=lambda subclass: subclass.__name__)
+            if hasattr(kind, "model_fields") and subclasses:
+                self.components[name] = {"anyOf": [self._reference(subclass) for subclass in subclasses]}
             else:
                 members = dict(_members(kind))
-                about = section(kind, "Attributes") if is_dataclass(kind) else {}
+                descriptions = section(kind, "Attributes") if is_dataclass(kind) else {}
                 properties = {
-                    member.rstrip("?"): _described(self._schema(each), about.get(member, ""))
-                    for member, each in members.items()
+                    member.rstrip("?"): _described(self._schema(annotation), descriptions.get(member, ""))
+                    for member, annotation in members.items()
                 }
                 required = [member for member in members if not member.endswith("?")]
                 self.components[name] = {"type": "object", "properties": properties, "required": required}
@@ -275,10 +275,10 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
         return
     form = _FORMS.get(kind.__name__, {_REST: ""})
     if _REST in form:
-        for each in fields(kind):
-            if each.name not in form and f"{each.name}?" not in form:
-                owner = next(base for base in kind.__mro__ if each.name in inspect.get_annotations(base))
-                yield each.name, _evaluate(each.type, owner.__module__)
+        for field in fields(kind):
+            if field.name not in form and f"{field.name}?" not in form:
+                owner = next(base for base in kind.__mro__ if field.name in inspect.get_annotations(base))
+                yield field.name, _evaluate(field.type, owner.__module__)
     yield from ((name, _evaluate(text, kind.__module__)) for name, text in form.items() if text)
 
 
@@ -289,12 +289,12 @@ def _holding(member: str, schema: Schema) -> Schema:
 def _evaluate(text: Any, module: str) -> Any:
     if not isinstance(text, str):
         return text
-    return eval(text, {**_names(), **vars(sys.modules[module])})  # noqa: S307 - annotations of ours
+    return eval(text, {**_namespace(), **vars(sys.modules[module])})  # noqa: S307 - annotations of ours
 
 
 @cache
-def _names() -> dict[str, Any]:
-    """Return the names that an annotation may have beside those of its own module."""
+def _namespace() -> dict[str, Any]:
+    """Return the names that an annotation may use besides those of its own module."""
     modules = [importlib.import_module(f"commonplace.{name}") for name in _MODULES]
-    found = {name: value for each in modules for name, value in vars(each).items()}
-    return {**{name: type(name, (), {}) for name in _FORMS}, **found, "views": sys.modules["commonplace.graph.views"]}
+    names = {name: value for module in modules for name, value in vars(module).items()}
+    return {**{name: type(name, (), {}) for name in _FORMS}, **names, "views": sys.modules["commonplace.graph.views"]}

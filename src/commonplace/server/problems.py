@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): the status and name of each, its body, and the way back to the error."""
+"""Errors as problem documents (RFC 9457): their statuses and names, and conversion in both directions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATUSES: Final[Mapping[type[errors.CommonplaceError], tuple[int, str]]] = {
     errors.MissingExtraError: (501, "not-installed"),
     errors.CommonplaceError: (500, "failed"),
 }
-"""An error that is not listed has the status and name of the nearest class above it."""
+"""Status and name of the problem of each error class. An unlisted error has those of its nearest base class."""
 _RETRY_AFTER_S: Final = 1
 
 
@@ -37,9 +37,9 @@ class Problem(Exception):  # noqa: N818 - the name of RFC 9457
     """A request that is refused before it reaches the engine.
 
     Attributes:
-        status: of the response.
-        name: the last part of the problem's type, such as "unknown-route".
-        remedy: what the client can do about it, one sentence, or "".
+        status: the HTTP status of the response.
+        name: the last part of the problem's type, such as "unknown-path".
+        remedy: what the client can do about it, in one sentence, or "".
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Problem(Exception):  # noqa: N818 - the name of RFC 9457
 
 
 def problem_of(error: Problem | errors.CommonplaceError) -> Problem:
-    """Return an error as a problem."""
+    """Convert an error to a problem."""
     if isinstance(error, Problem):
         return error
     status, name = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
@@ -59,8 +59,8 @@ def problem_of(error: Problem | errors.CommonplaceError) -> Problem:
 
 
 def response_of(error: Problem | errors.CommonplaceError) -> Response:
-    """Return the response that an error leads to."""
-    from starlette.responses import Response  # the client, which reads problems, does without
+    """Return the response to an error: its problem document."""
+    from starlette.responses import Response  # imported here because the client, which reads problems, lacks Starlette
 
     problem = problem_of(error)
     body = {
@@ -75,10 +75,10 @@ def response_of(error: Problem | errors.CommonplaceError) -> Response:
 
 
 def error_of(document: Mapping[str, Any]) -> errors.CommonplaceError:
-    """Return the error of a problem document; a `ProviderError` with the status for an error of the server itself."""
+    """Convert a problem document to an error; a problem without an error class is a `ProviderError` with its status."""
     name = str(document.get("type", "")).removeprefix(TYPE_PREFIX)
     detail, remedy = str(document.get("detail", "")), str(document.get("remedy", ""))
-    kind = next((each for each, (_, known) in STATUSES.items() if known == name), None)
+    kind = next((error_type for error_type, (_, problem_name) in STATUSES.items() if problem_name == name), None)
     if kind is None or kind is errors.ProviderError:
         return errors.ProviderError(detail, status=document.get("status"), remedy=remedy)
     return kind(detail, remedy=remedy)

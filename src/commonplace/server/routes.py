@@ -1,4 +1,4 @@
-"""The routes of the HTTP API: each names a call of the engine, whose signature and docstring describe it."""
+"""The routes of the HTTP API: each is a call of the engine, described by the call's signature and docstring."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LONG: Final = frozenset({
 })  # fmt: skip
 MAX_KEY_CHARACTERS: Final = 200
 SMALL_BODY: Final = 16 * 1024
-"""In bytes: memories in a body of this size are stored within about a second."""
+"""Size in bytes up to which the memories in a body are stored within about a second."""
 MAX_PAGE: Final = 1_000
 MAX_VECTOR_STORE_RESULTS: Final = 50
 MAX_LINES_OF_PLACE: Final = 200
@@ -57,12 +57,12 @@ TYPES: Final[Mapping[str, Schema]] = {
     "Iterable[Mapping[str, Any]]": {"type": "array", "items": _OBJECT},
     "str | Mapping[str, Any] | Sequence[Any]": {"type": ["string", "object", "array"]},
 }
-"""The JSON Schema of each annotation that an argument of these calls has; `| None` is allowed with any."""
+"""JSON Schemas by the annotations of the calls' arguments; `| None` may follow any annotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a client may send with an operation: its place in a request, its JSON Schema, and what is said of it."""
+    """A parameter of an operation: its place in a request, its JSON Schema and its description."""
 
     name: str
     place: Literal["path", "query", "body", "header"]
@@ -76,14 +76,14 @@ class Operation:
     """A route of the API.
 
     Attributes:
-        id: the operation's name, unique.
-        path: below `/v1`, with `{name}` for arguments in it.
-        call: the call of the engine, dotted (`graph.add_episode`), or a function that gets the engine and arguments
-            under the names of its signature.
-        fixed: arguments that the server gives and a client may not.
-        status: of success.
-        member: of the answer, which holds what the call returns; "" if that is the answer.
-        file: the argument for the JSON lines that go in, by POST, or out, by GET, in the place of a JSON object.
+        id: the operation's unique name.
+        path: the path below `/v1`, with `{name}` for arguments in it.
+        call: the dotted name of a method of the engine (`graph.add_episode`), or a function that gets the engine and
+            keyword arguments.
+        fixed: arguments that the server sets and a client may not.
+        status: the HTTP status of success.
+        member: the member of the answer that holds the result of the call; "" if the result is the answer.
+        file: the argument for the file of JSON lines that is sent (POST) or returned (GET) instead of a JSON object.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Operation:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """What is called, unbound: its first parameter is the engine, or a service of it."""
+        """The function to call, unbound: its first parameter is the engine, or a service of it."""
         if not isinstance(self.call, str):
             return self.call
         owner, _, name = self.call.rpartition(".")
@@ -108,16 +108,16 @@ class Operation:
 
     @property
     def takes_key(self) -> bool:
-        """Whether it takes an `Idempotency-Key`: what reads, deletes or imports may be done again without harm."""
+        """Whether it takes an `Idempotency-Key`: reads, deletions and imports can be repeated without harm."""
         return self.scope != "read" and self.verb != "DELETE" and not self.file
 
     def is_long(self, body_bytes: int) -> bool:
-        """Whether it may take minutes."""
+        """Return whether the operation may take minutes."""
         return bool(self.file) or self.id in _LONG or (self.id == "remember_many" and body_bytes > SMALL_BODY)
 
     @property
     def takes_version(self) -> bool:
-        """Whether `If-Match` may name the version that is to be changed."""
+        """Whether `If-Match` may name the version to change."""
         return _VERSION in inspect.signature(self.function).parameters
 
     @property
@@ -127,32 +127,32 @@ class Operation:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The arguments that a client gives, in the order of the signature."""
+        """The parameters that a client may send, in the order of the signature."""
         in_path = set(re.findall(r"{(\w+)}", self.path))
         has_body = self.verb in ("POST", "PATCH") and not self.file
-        elsewhere: Literal["query", "body"] = "body" if has_body else "query"
-        found = []
-        for one in list(inspect.signature(self.function).parameters.values())[1:]:
-            if one.name in self.fixed or one.name in (_VERSION, self.file):
+        place: Literal["query", "body"] = "body" if has_body else "query"
+        params = []
+        for param in list(inspect.signature(self.function).parameters.values())[1:]:
+            if param.name in self.fixed or param.name in (_VERSION, self.file):
                 continue
-            annotation, about = str(one.annotation), self.descriptions.get(one.name, "")
+            annotation, about = str(param.annotation), self.descriptions.get(param.name, "")
             schema = dict(TYPES[annotation.removesuffix(" | None")])
             if annotation.endswith(" | None"):
                 kinds = schema["type"]
                 schema["type"] = [*(kinds if isinstance(kinds, list) else [kinds]), "null"]
-            is_required = one.default is inspect.Parameter.empty
-            if not is_required and one.default is not None:
-                schema["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
-            if one.name in in_path:
-                found.append(Parameter(one.name, "path", {"type": "string"}, is_required=True, description=about))
+            is_required = param.default is inspect.Parameter.empty
+            if not is_required and param.default is not None:
+                schema["default"] = list(param.default) if isinstance(param.default, tuple) else param.default
+            if param.name in in_path:
+                params.append(Parameter(param.name, "path", {"type": "string"}, is_required=True, description=about))
             else:
-                found.append(Parameter(one.name, elsewhere, schema, is_required, about))
-        return tuple(found)
+                params.append(Parameter(param.name, place, schema, is_required, about))
+        return tuple(params)
 
     @cached_property
     def body_schema(self) -> Schema | None:
         """The JSON Schema of the body, or None."""
-        return self._object("body") if any(each.place == "body" for each in self.parameters) else None
+        return self._object("body") if any(parameter.place == "body" for parameter in self.parameters) else None
 
     @cached_property
     def argument_schema(self) -> Schema:
@@ -160,22 +160,22 @@ class Operation:
         return self._object("path", "query", "body")
 
     def _object(self, *places: str) -> Schema:
-        taken = [each for each in self.parameters if each.place in places]
+        selected = [param for param in self.parameters if param.place in places]
         return {
             "type": "object",
             "properties": {
-                each.name: each.schema | ({"description": each.description} if each.description else {})
-                for each in taken
+                param.name: param.schema | ({"description": param.description} if param.description else {})
+                for param in selected
             },
-            "required": [each.name for each in taken if each.is_required],
+            "required": [param.name for param in selected if param.is_required],
             "additionalProperties": False,
         }
 
     def run(self, engine: Engine, arguments: Mapping[str, Any]) -> Any:
         """Call the engine with arguments that fit `argument_schema`."""
         owner = self.call.rpartition(".")[0] if isinstance(self.call, str) else ""
-        found = self.function(getattr(engine, owner) if owner else engine, **arguments, **self.fixed)
-        return {self.member: found} if self.member else found
+        result = self.function(getattr(engine, owner) if owner else engine, **arguments, **self.fixed)
+        return {self.member: result} if self.member else result
 
     @cached_property
     def summary(self) -> str:
@@ -184,27 +184,27 @@ class Operation:
 
     @cached_property
     def description(self) -> str:
-        """What the docstring says between its first sentence and its sections."""
+        """The text of the docstring between its first sentence and its sections."""
         body = (inspect.getdoc(self.function) or "").partition("\n\n")[2]
         return re.split(r"(?m)^(?:Args|Raises|Returns):$", body)[0].strip()
 
     @cached_property
     def descriptions(self) -> dict[str, str]:
-        """What the docstring says of each argument."""
+        """The descriptions of the arguments, from the docstring."""
         return section(self.function, "Args")
 
 
 def section(described: object, title: str) -> dict[str, str]:
-    """Return the entries of a section of a docstring by the names that each has."""
+    """Return the entries of a section of a docstring by name; an entry with several names appears under each."""
     text = re.search(rf"(?ms)^{title}:\n(.*?)(?:^\S|\Z)", inspect.getdoc(described) or "")
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for names, entry in re.findall(r"(?ms)^    (\w[^\n:]*): (.*?)(?=^    \w|\Z)", text[1] if text else ""):
-        found |= dict.fromkeys(re.split(r",\s*", names), re.sub(r"\s+", " ", entry).strip())
-    return found
+        entries |= dict.fromkeys(re.split(r",\s*", names), re.sub(r"\s+", " ", entry).strip())
+    return entries
 
 
 def class_of(service: str) -> type:
-    """Return the class of a service of the engine, "" for the engine itself; loaded when a request needs it."""
+    """Return the class of a service of the engine, imported on demand; "" is the engine itself."""
     if service == "graph":
         from commonplace.engine.graph_api import Graph
 
@@ -236,11 +236,11 @@ def why(  # noqa: PLR0913, PLR0917 - the options of a search
     """Search, and explain one hit of the result.
 
     Args:
-        hit_id: of a hit of the result.
+        hit_id: the id of a hit of the result.
         query, limit, kinds, method, as_of, also, min_score: as for `search`.
     """
-    found = engine.search(query, limit, kinds, method, as_of=as_of, also=also, min_score=min_score)  # type: ignore[arg-type]
-    return engine.why(found, hit_id)
+    result = engine.search(query, limit, kinds, method, as_of=as_of, also=also, min_score=min_score)  # type: ignore[arg-type]
+    return engine.why(result, hit_id)
 
 
 CURSOR_GOOD_FOR_S: Final = 86_400.0
@@ -249,43 +249,43 @@ _FIRST_PAGE: Final = "ask for the first page again, without a cursor"
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The place in a list of memories, the newest first.
+    """A position in a list of memories, newest first.
 
     Attributes:
         until: the page begins with memories before this time.
-        skip: how many of the first ones were returned already, being of the same moment.
+        skip: how many memories of the same moment, at the start of the page, were already returned.
     """
 
     until: Any
     skip: int
 
     def after(self, times: Sequence[datetime]) -> Cursor:
-        """Return the place behind a page, by the times of its memories; the page has at least one."""
+        """Return the cursor after a page, from the times of its memories, of which there is at least one."""
         last = times[-1]
         until = (last + timedelta(microseconds=1)).isoformat()
-        same = sum(each == last for each in times)
+        same = sum(moment == last for moment in times)
         return Cursor(until, same + (self.skip if self.until == until else 0))
 
     def write(self, filters: Mapping[str, Any]) -> str:
-        """Return the cursor as a text, for a list with these filters."""
+        """Encode the cursor as a text, for a list with these filters."""
         value = [self.until, self.skip, _digest(filters), int(time.time())]
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str, filters: Mapping[str, Any]) -> Cursor:
-        """Return the place that a text of `write` says.
+        """Decode a text of `write`.
 
         Raises:
-            UsageError: it is no cursor, is older than a day, or belongs to a list with other filters.
+            UsageError: the text is not a cursor, is older than a day, or belongs to a list with other filters.
         """
         try:
-            until, skip, digest, at = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            is_one = isinstance(until, str) and isinstance(skip, int) and skip >= 0 and isinstance(at, int)
+            until, skip, digest, issued_at = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            is_valid = isinstance(until, str) and isinstance(skip, int) and skip >= 0 and isinstance(issued_at, int)
         except (ValueError, TypeError):
-            is_one = False
-        if not is_one:
+            is_valid = False
+        if not is_valid:
             raise UsageError(f"{text!r:.80} is no cursor of this server", remedy=_FIRST_PAGE, parameters=("cursor",))
-        if not 0 <= time.time() - at < CURSOR_GOOD_FOR_S:
+        if not 0 <= time.time() - issued_at < CURSOR_GOOD_FOR_S:
             raise UsageError("the cursor is older than a day", remedy=_FIRST_PAGE)
         if digest != _digest(filters):
             raise UsageError("the cursor is of a list with other filters", remedy=_FIRST_PAGE)
@@ -320,28 +320,28 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
 
     Args:
         statuses: "active", "promoted", "archived"; an empty list is all.
-        since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
+        since, until: half-open range of the memories' own times. Words, such as "yesterday", mean that period's start.
         order: "newest", or, without a cursor, "used", "idle", "stored" and "changed": the most used, the longest
             unused, the earliest stored, the latest written first; "archived" is what is archived, the last first.
         limit: 1–1,000.
-        offset: leave out so many, to begin anywhere; what is stored meanwhile moves that place.
-        cursor: `next_cursor` of the page before, with the same filters; it is good for a day.
-        counted: also count all memories, by tier and status: half of the time where there are many.
+        offset: skip this many memories; memories stored in the meantime shift the positions.
+        cursor: `next_cursor` of the previous page, with the same filters; it is valid for a day.
+        counted: also count all memories, by tier and status; with many memories this takes half of the time.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise UsageError(f"limit is {limit}", remedy=f"give 1 to {MAX_PAGE:,}", parameters=("limit",))
     filters: dict[str, Any] = {"tiers": tiers, "statuses": statuses, "tags": tags, "sources": sources, "order": order}
     filters |= {"sessions": sessions, "categories": categories, "since": since, "min_trust": min_trust}
-    place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
+    position = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
     if cursor and offset:
         raise UsageError("offset and cursor were both given", remedy="give one of them", parameters=("offset",))
-    found = engine.list(**filters, until=place.until, limit=limit + 1, offset=offset + place.skip)
-    page = found[:limit]
-    has_next = len(found) > limit and order == "newest" and not offset
-    following = place.after([memory.at for memory in page]) if has_next else None
+    memories = engine.list(**filters, until=position.until, limit=limit + 1, offset=offset + position.skip)
+    page = memories[:limit]
+    has_next = len(memories) > limit and order == "newest" and not offset
+    next_cursor = position.after([memory.at for memory in page]) if has_next else None
     return {
         "memories": page,
-        "next_cursor": following.write({**filters, "until": until}) if following else None,
+        "next_cursor": next_cursor.write({**filters, "until": until}) if next_cursor else None,
         "counts": engine.memory_counts() if counted else {},
     }
 
@@ -370,7 +370,7 @@ def remember_many(
 
     Args:
         items: objects with `content` and any of the other arguments of `remember`, or chat messages with `role`.
-        force: take them even if they repeat what is stored.
+        force: store them even if they repeat what is stored.
         wait: answer when they can be found by meaning too; otherwise as soon as they are durable.
     """
     return engine.remember_many(items, force=force, wait=wait)
@@ -387,14 +387,14 @@ def forget(
     agent: str | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Delete what one filter names, with every copy, and verify it.
+    """Delete what one filter selects, with every copy, and verify it.
 
     Args:
         ids: of memories, artifacts, documents, items of knowledge, episodes, entities or facts.
         tag, source, session: of memories, and of documents that are no files.
         path: of an indexed file.
-        agent: whose knowledge goes.
-        dry_run: tell what would go, and change nothing.
+        agent: the agent whose knowledge is deleted.
+        dry_run: report what would be deleted, and change nothing.
     """
     return engine.forget(ids, tag=tag, source=source, session=session, path=path, agent=agent, dry_run=dry_run)
 
@@ -409,10 +409,10 @@ def search_vector_store(
     """Search, and answer like `POST /vector_stores/{id}/search` of OpenAI's API.
 
     Args:
-        query: what is asked, or a list of several wordings of it.
+        query: the query, or a list of several wordings of it.
         max_num_results: 1–50.
-        ranking_options: of these, `score_threshold` is the least score; others are left aside.
-        rewrite_query: is left aside; a misspelt word is corrected in any case.
+        ranking_options: `score_threshold` is the minimum score; other options are ignored.
+        rewrite_query: ignored; misspelt words are always corrected.
     """
     queries = [query] if isinstance(query, str) else list(query)
     if not queries:
@@ -420,7 +420,7 @@ def search_vector_store(
     if not 1 <= max_num_results <= MAX_VECTOR_STORE_RESULTS:
         message = f"max_num_results is {max_num_results}"
         raise UsageError(message, remedy=f"give 1 to {MAX_VECTOR_STORE_RESULTS}", parameters=("max_num_results",))
-    found = engine.search(
+    result = engine.search(
         queries[0], max_num_results, also=queries[1:] or None, min_score=(ranking_options or {}).get("score_threshold")
     )
     return {
@@ -434,7 +434,7 @@ def search_vector_store(
                 "attributes": {"kind": hit.kind, "confidence": hit.confidence},
                 "content": [{"type": "text", "text": hit.text}],
             }
-            for hit in found.hits
+            for hit in result.hits
         ],
         "has_more": False,
         "next_page": None,

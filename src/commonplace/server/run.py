@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 SOCKET_MODE: Final = 0o600
 GRACE_S: Final = 10
-"""How long a stopping server waits for the requests that it is answering."""
+"""How long a stopping server waits for the requests in progress."""
 _BACKLOG: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens: on a host and a port, or on a Unix socket.
+    """The address on which a server listens: a host and port, or a Unix socket.
 
     Attributes:
-        port: 0 takes one that is free.
-        path: of the socket; None is the host and port.
+        port: the TCP port; 0 takes a free one.
+        path: the path of the Unix socket; None listens on the host and port.
     """
 
     host: str
@@ -55,20 +55,20 @@ def run(
     waits_for_database: bool = False,
     serving: Callable[[str, Callable[[], Engine]], AbstractContextManager[None]],
 ) -> None:
-    """Serve until SIGINT or SIGTERM, then finish the requests that are being answered.
+    """Serve until SIGINT or SIGTERM, then finish the requests in progress.
 
     Args:
         log: the file that gets a JSON line for each request: the operation, its status and duration, no contents.
-        allowed_hosts: further names by which it is reached, as behind a proxy.
-        per_minute: how many requests each token may send a minute; 0 is without limit.
-        waits_for_database: the store is on a server, for whose answers other calls need not wait.
+        allowed_hosts: further host names of the server, such as those of a proxy.
+        per_minute: how many requests a token may send per minute; 0 is unlimited.
+        waits_for_database: the store is on a database server, so calls that wait for it can run beside others.
         has_page: serve the page too; clients that have not opened its link then need a token.
-        serving: is entered when the server listens, with its address or the link to the page, and with what returns the
-            engine, which it opens if no request has; it is left before the engine is closed.
+        serving: entered when the server listens, with its address or the link to the page, and a function that returns
+            the engine, opening it if no request has; left before the engine is closed.
 
     Raises:
         MissingExtraError: the extra `server` is not installed.
-        UsageError: the address cannot be listened on, or anybody could reach a store that has no tokens.
+        UsageError: the server cannot listen on the address, or other machines could reach a store without tokens.
     """
     try:
         import uvicorn
@@ -90,10 +90,10 @@ def run(
             f"{address.host} can be reached from other machines, and this store has no access token",
             remedy="make one with `commonplace token create`, or listen on 127.0.0.1",
         )
-    names = {*LOOPBACK, *map(str.lower, (address.host, *allowed_hosts))} if address.is_local or allowed_hosts else None
+    hosts = {*LOOPBACK, *map(str.lower, (address.host, *allowed_hosts))} if address.is_local or allowed_hosts else None
     page = PageSession() if has_page else None
-    access = Access(engines.root, hosts=names, is_local=address.is_local, per_minute=per_minute, page=page)
-    listening = _listen(address)
+    access = Access(engines.root, hosts=hosts, is_local=address.is_local, per_minute=per_minute, page=page)
+    listener = _listen(address)
     limits = Limits(workers=MAX_WORKERS) if waits_for_database else Limits()
     config = uvicorn.Config(
         application(Service(engines, access, limits, LineFile(log))),
@@ -108,49 +108,49 @@ def run(
     )
     signal.signal(signal.SIGTERM, _stop)
     host = f"[{address.host}]" if ":" in address.host else address.host
-    shown = f"http://{host}:{listening.getsockname()[1]}" if address.path is None else f"unix:{address.path}"
+    url = f"http://{host}:{listener.getsockname()[1]}" if address.path is None else f"unix:{address.path}"
     try:
-        with serving(shown + (page.path if page else ""), engines.root):
-            uvicorn.Server(config).run(sockets=[listening])
+        with serving(url + (page.path if page else ""), engines.root):
+            uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
-        pass  # what was being answered is finished
+        pass  # the requests in progress are finished
     finally:
-        listening.close()
+        listener.close()
         engines.close()
         if address.path is not None:
             address.path.unlink(missing_ok=True)
 
 
 def _stop(*_: object) -> None:
-    """End as for Ctrl-C: uvicorn raises the signal again when it has finished."""
+    """Stop as for Ctrl-C: uvicorn raises the signal again when it has finished."""
     raise KeyboardInterrupt
 
 
 def _listen(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # Said to be TCP, so that asyncio turns off Nagle's algorithm, which costs 40 ms an answer.
+    # Name TCP explicitly: only then asyncio turns off Nagle's algorithm, which costs 40 ms per answer.
     kind = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening = socket.socket(*(kind if address.path is None else (socket.AF_UNIX, socket.SOCK_STREAM)))
+    listener = socket.socket(*(kind if address.path is None else (socket.AF_UNIX, socket.SOCK_STREAM)))
     try:
         if (path := address.path) is not None:
-            if path.exists() and stat.S_ISSOCK(path.stat().st_mode):  # a dead process may have left it
+            if path.exists() and stat.S_ISSOCK(path.stat().st_mode):  # perhaps left by a dead process
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
                     if probe.connect_ex(str(path)) != 0:
                         path.unlink()
-            before = os.umask(0o777 & ~SOCKET_MODE)  # only this user can reach it
+            old_mask = os.umask(0o777 & ~SOCKET_MODE)  # only this user can reach it
             try:
-                listening.bind(str(path))
+                listener.bind(str(path))
             finally:
-                os.umask(before)
+                os.umask(old_mask)
         else:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((address.host, address.port))
-        listening.listen(_BACKLOG)
-        return listening
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address.host, address.port))
+        listener.listen(_BACKLOG)
+        return listener
     except OSError as error:
-        listening.close()
-        where = address.path or f"{address.host}:{address.port}"
+        listener.close()
+        target = address.path or f"{address.host}:{address.port}"
         remedy = "stop what listens there, or choose another with " + ("--port" if address.path is None else "--socket")
         if isinstance(error, socket.gaierror):
             remedy = "give an address of this machine with --host"
-        raise UsageError(f"cannot listen on {where}: {error.strerror or error}", remedy=remedy) from error
+        raise UsageError(f"cannot listen on {target}: {error.strerror or error}", remedy=remedy) from error

@@ -1,4 +1,4 @@
-"""The pages: each is a template whose script calls the operations of `/v1`, and some that only the page has."""
+"""The pages: each is a template whose script calls the operations of `/v1`, and a few that exist only for the page."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 _TITLES: Final = ("Memories", "Recall", "Graph", "Review", "Runs", "Context", "Store")
 PAGES: Final[Mapping[str, str]] = {"/": "Home", **{f"/{title.lower()}": title for title in _TITLES}}
-"""The pages of the navigation by their path; a memory's own page is reached from the others."""
+"""The pages of the navigation, by path; a memory's own page is reached from these."""
 INSTALL_TIMEOUT_S: Final = 60
 _BELOW: Final = 10
-"""How many candidates below the hits are listed with the reason."""
+"""How many candidates below the hits are listed with the reason for their omission."""
 _RANKED: Final = 30
-"""How many of the best hits are listed if a context omits them."""
+"""How many of the best hits are checked for omission from a context."""
 _WEAK: Final = 3
 """Maximum number of weak memories in a context."""
 _templates: Final = Environment(
@@ -49,7 +49,7 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
         Route(ENTRANCE, partial(_enter, session), name="enter"),
         Route("/page/install", partial(_install, service, session), methods=["POST"], name="install"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
-        *(Route(each.path, partial(_call, service, each), methods=[each.verb], name=each.id) for each in OPERATIONS),
+        *(Route(op.path, partial(_call, service, op), methods=[op.verb], name=op.id) for op in OPERATIONS),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         *(
             Route(path, partial(_page, service, session, path, title), name=f"page {title.lower()}")
@@ -59,10 +59,10 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
 
 
 async def _enter(session: PageSession, request: Request) -> Response:
-    """Turn the token of the link into a cookie.
+    """Exchange the token of the link for a cookie.
 
-    The page that comes first, not a redirection, leads on: after a link on another site the browser would not send a
-    cookie of `SameSite=Strict` with a redirected request.
+    The response is a page that leads on, not a redirect: after a link on another site the browser would not send a
+    `SameSite=Strict` cookie with a redirected request.
     """
     if not session.opens(request.query_params.get("token", "")):
         return _locked()
@@ -81,17 +81,17 @@ async def _edit(service: Service, session: PageSession, request: Request) -> Res
 
 
 async def _call(service: Service, operation: Operation, request: Request) -> Response:
-    """Answer the page alone: settings, paths and what `doctor` finds are nothing for the token of one namespace."""
+    """Answer only the page: the token of one namespace must not see settings, paths and the findings of `doctor`."""
     service.access.check_visitor(request)
     return await call(service, operation, request)
 
 
 def _store(engine: Engine) -> dict[str, Any]:
     settings = engine.settings
-    clients = [(each, each.place(Path.cwd(), Path.home())) for each in CLIENTS.values()]
+    clients = [(client, client.place(Path.cwd(), Path.home())) for client in CLIENTS.values()]
     return {
         "settings": [[key.dotted, settings.value(key), settings.origin(key)] for key in settings.all_keys()],
-        "clients": [[each.name, each.title, str(place), is_configured(each, place)] for each, place in clients],
+        "clients": [[client.name, client.title, str(file), is_configured(client, file)] for client, file in clients],
         "backups": engine.backups(),
     }
 
@@ -107,17 +107,17 @@ async def _install(service: Service, session: PageSession, request: Request) -> 
 
     def write() -> Response:
         engine = service.engines.root()
-        given = ["--store", str(engine.directory), "--namespace", engine.namespace, "--no-server", "--json"]
-        done = subprocess.run(
-            [sys.executable, "-m", "commonplace", "mcp", *given, "--install", name, "--yes"],
+        options = ["--store", str(engine.directory), "--namespace", engine.namespace, "--no-server", "--json"]
+        child = subprocess.run(
+            [sys.executable, "-m", "commonplace", "mcp", *options, "--install", name, "--yes"],
             capture_output=True,
             text=True,
             check=False,
             timeout=INSTALL_TIMEOUT_S,
         )
-        if done.returncode:
-            raise Problem(409, "not-installed", done.stderr.strip() or f"the command ended with {done.returncode}")
-        return JSONResponse({**json.loads(done.stdout), "then": CLIENTS[name].then})
+        if child.returncode:
+            raise Problem(409, "not-installed", child.stderr.strip() or f"the command ended with {child.returncode}")
+        return JSONResponse({**json.loads(child.stdout), "then": CLIENTS[name].then})
 
     return await service.in_thread(write)
 
@@ -128,13 +128,13 @@ async def _page(service: Service, session: PageSession, path: str, title: str, r
     except Problem:
         return _locked()
     root = await service.in_thread(service.engines.root)
-    chosen = request.query_params.get("namespace")
-    spaces = await service.in_thread(root.namespaces)
-    name, namespace = title.lower(), chosen or root.namespace
-    shown: dict[str, Any] = {"title": title, "script": name, "path": path, "pages": PAGES, "csrf": session.csrf}
-    shown |= {"namespace": namespace, "namespaces": sorted({*spaces, namespace}), "is_chosen": chosen is not None}
-    shown |= {"is_editing": session.is_editing, "version": commonplace.__version__}
-    return HTMLResponse(_templates.get_template(f"{name}.html").render(shown))
+    requested = request.query_params.get("namespace")
+    names = await service.in_thread(root.namespaces)
+    name, namespace = title.lower(), requested or root.namespace
+    variables: dict[str, Any] = {"title": title, "script": name, "path": path, "pages": PAGES, "csrf": session.csrf}
+    variables |= {"namespace": namespace, "namespaces": sorted({*names, namespace}), "is_chosen": requested is not None}
+    variables |= {"is_editing": session.is_editing, "version": commonplace.__version__}
+    return HTMLResponse(_templates.get_template(f"{name}.html").render(variables))
 
 
 def _locked() -> Response:
@@ -150,64 +150,64 @@ def _recall(
     as_of: str | None = None,
     also: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Search; return hits, the next candidates and why each is not shown, a person's marks, the words that count."""
-    found = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
-    most = max(len(found.hits), limit or 0) + _BELOW
-    every = engine.search(query, most, kinds, method, as_of=as_of, also=also, min_score=0.0)  # type: ignore[arg-type]
-    shown = {hit.id for hit in found.hits}
-    below = [hit.id for hit in every.hits if hit.id not in shown][:_BELOW]
-    rejected = {each.number: each.rejected for each in found.trace.candidates}
-    words = [engine.why(every, hit.id) for hit in every.hits[:1]]
-    asked = " ".join(query.split())
+    """Search; return the hits, the next candidates with the reasons for their omission, the golden query, the words."""
+    result = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
+    depth = max(len(result.hits), limit or 0) + _BELOW
+    ranking = engine.search(query, depth, kinds, method, as_of=as_of, also=also, min_score=0.0)  # type: ignore[arg-type]
+    shown_ids = {hit.id for hit in result.hits}
+    below = [hit.id for hit in ranking.hits if hit.id not in shown_ids][:_BELOW]
+    rejected = {candidate.number: candidate.rejected for candidate in result.trace.candidates}
+    receipts = [engine.why(ranking, hit.id) for hit in ranking.hits[:1]]
+    normalized = " ".join(query.split())
     return {
-        "found": found,
-        "below": [each for each in every.to_dict()["hits"] if each["id"] in below],
+        "found": result,
+        "below": [hit_form for hit_form in ranking.to_dict()["hits"] if hit_form["id"] in below],
         "reasons": {
             id_: {
-                "rejected": rejected.get(every.trace.numbers.get(id_, -1)),
-                "missing": engine.why(every, id_).missing_terms,
+                "rejected": rejected.get(ranking.trace.numbers.get(id_, -1)),
+                "missing": engine.why(ranking, id_).missing_terms,
             }
             for id_ in below
         },
-        "words": [word for each in words for word in (*each.matched_terms, *each.missing_terms)],
-        "floor": found.trace.min_score,
-        "golden": next((each for each in engine.golden_queries() if each.query == asked), None),
+        "words": [word for receipt in receipts for word in (*receipt.matched_terms, *receipt.missing_terms)],
+        "floor": result.trace.min_score,
+        "golden": next((golden for golden in engine.golden_queries() if golden.query == normalized), None),
     }
 
 
 def _context(engine: Engine, task: str = "", max_tokens: int | None = None, is_hook: bool = False) -> dict[str, Any]:
-    """Return the context of a task, or what a hook injects, token by token, and what is omitted and why."""
-    call = engine.injection if is_hook else engine.context
-    made = call(task, max_tokens, touch=False)
-    every = None if made.found is None else engine.search(task, _RANKED, min_score=0.0)
+    """Return the context of a task, or a hook's injection, token by token, with the omitted hits and the reasons."""
+    build = engine.injection if is_hook else engine.context
+    context = build(task, max_tokens, touch=False)
+    ranking = None if context.found is None else engine.search(task, _RANKED, min_score=0.0)
     return {
-        **made.to_dict(),
-        "pieces": engine.cut_tokens(made.text),
-        "shares": {hit.id: engine.count_tokens(hit.text) for hit in made.hits},
-        "omitted": [] if every is None else list(_omitted(made, every, is_hook=is_hook)),
+        **context.to_dict(),
+        "pieces": engine.cut_tokens(context.text),
+        "shares": {hit.id: engine.count_tokens(hit.text) for hit in context.hits},
+        "omitted": [] if ranking is None else list(_omitted(context, ranking, is_hook=is_hook)),
     }
 
 
-def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]]:
-    """Yield the best hits that a context omits, with the reason of each."""
-    taken = {(hit.kind, hit.owner_id) for hit in made.hits}
-    texts = {" ".join(hit.text.split()) for hit in made.hits}
-    rejected = {each.number: each.rejected for each in made.found.trace.candidates}
-    weak = sum(hit.confidence == "weak" for hit in made.hits)
-    for hit, shown in zip(every.hits, every.to_dict()["hits"], strict=True):
-        if (hit.kind, hit.owner_id) in taken:
+def _omitted(context: Any, ranking: Any, *, is_hook: bool) -> Iterator[dict[str, Any]]:
+    """Yield the best hits that a context omits, each with the reason."""
+    included = {(hit.kind, hit.owner_id) for hit in context.hits}
+    texts = {" ".join(hit.text.split()) for hit in context.hits}
+    rejected = {candidate.number: candidate.rejected for candidate in context.found.trace.candidates}
+    weak = sum(hit.confidence == "weak" for hit in context.hits)
+    for hit, hit_form in zip(ranking.hits, ranking.to_dict()["hits"], strict=True):
+        if (hit.kind, hit.owner_id) in included:
             continue
-        reason: str | None = rejected.get(every.trace.numbers.get(hit.id, -1))
+        reason: str | None = rejected.get(ranking.trace.numbers.get(hit.id, -1))
         if " ".join(hit.text.split()) in texts:
             reason = "same text as a better hit"
         elif reason is None and hit.confidence == "weak":
             reason = "too weak for a hook" if is_hook else "weak" if hit.kind != "memory" or weak >= _WEAK else None
-        yield {**shown, "reason": reason or "no room"}
+        yield {**hit_form, "reason": reason or "no room"}
 
 
 OPERATIONS: Final = (
     Operation("page_store", "GET", "/page/store", "read", _store, "Page"),
-    # It mends nothing here.
+    # Read-only here: nothing is mended.
     Operation("page_doctor", "GET", "/page/doctor", "read", "doctor", "Page", {"mend": False, "secrets": False}),
     Operation("page_recall", "POST", "/page/recall", "read", _recall, "Page"),
     Operation("page_context", "POST", "/page/context", "read", _context, "Page"),
