@@ -1,7 +1,7 @@
 """Remove the copies of erased data: journal pages, vault notes, index, free pages of the database, drafts of backups.
 
-Everything here can be done again, and needs only what a note in the store keeps until all is done: so what a killed run
-left, or could not do, is done from the start by the next run or by `doctor`.
+Everything here can be repeated and needs only a note that the store keeps until all is done. The next run or `doctor`
+therefore repeats from the start what a killed run left or could not do.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from commonplace.journal.sync import JournalSync
 
 LOCK: Final = "forgetting.lock"
-"""A lock file in the store's directory, held by the one process that erases."""
+"""Name of the lock file in the store's directory that the one erasing process holds."""
 DRAFT: Final = ".note.commonplace-draft"
-"""The name of a file that is to be a note when it is complete."""
+"""The name under which a vault note is written until it is complete."""
 _FRONT_MATTER_BYTES: Final = 65_536
-"""The id of the memory is within these first bytes of a note."""
+"""Bytes read from the beginning of a vault note, which contain the memory's id."""
 FORGETTING: Final = "forgetting"
 """The kind of the notes on unfinished runs, and the part of a `doctor` report about them."""
 LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
@@ -52,19 +52,19 @@ _HELD_STEP_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ErasureRuntime:
-    """A store with all that keeps copies of what it holds.
+    """A store with everything that keeps copies of its data.
 
     Attributes:
-        is_served: its answers go to a server's clients, who may not know of other namespaces.
-        pages: None where the store has no Markdown.
-        delete_outside: notes, in the transaction, that an outside graph is to delete an episode of a group too; None
-            where there is none.
-        leave: removes a namespace, of which what has these ids may have been sent, from an outside graph, or only
-            says that it would (True); returns what went there and what is left; None where there is none.
-        follow: brings the graph, in the transaction, to what memories say now; None where it takes none of it.
-        graph: what a graph is changed with; None where nobody forgets parts of one.
-        forget_caches: lets this process drop what it keeps of questions and texts.
-        clock: seconds since the epoch.
+        is_served: results go to clients of a server, who must not learn of other namespaces.
+        pages: the journal; None if the store has no Markdown.
+        delete_outside: records, in the transaction, that an outside graph has to delete an episode of a group too;
+            None if there is no outside graph.
+        leave: removes a namespace from an outside graph, to which items with these ids may have been sent, or with True
+            only reports what it would do; returns what was removed and what is left. None if there is none.
+        follow: updates the graph, in the transaction, to the current content of memories; None if it follows none.
+        graph: creates the runtime for changing a graph; None if no parts of a graph can be forgotten.
+        forget_caches: drops what this process caches of queries and texts.
+        clock: returns seconds since the epoch.
     """
 
     directory: Path
@@ -83,11 +83,11 @@ class ErasureRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A run that is not finished. It shares its id with its receipt.
+    """An unfinished run. It has the id of its receipt.
 
     Attributes:
-        namespace: where something went, or that went itself.
-        ids: of the memories that went.
+        namespace: the one in which data was deleted, or that was deleted itself (`is_namespace`).
+        ids: the ids of the deleted memories.
     """
 
     id: str
@@ -98,7 +98,7 @@ class Pending:
 
     @property
     def space(self) -> str:
-        """The namespace of its notes."""
+        """The namespace that stores its notes."""
         return WHOLE_STORE if self.is_namespace else self.namespace
 
     def note(self) -> Note:
@@ -106,17 +106,17 @@ class Pending:
 
 
 def pending_runs(store: Store, namespace: str | None = None) -> list[Pending]:
-    """Return the runs that are not done, each once; of one namespace, or of all."""
+    """Return the unfinished runs of one namespace or of all, each once."""
     return list({note.id: Pending(**values_of(note)) for note in store.notes(namespace, FORGETTING)}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that cannot be done yet, and why.
+    """Something that cannot be done yet, and the reason.
 
     Attributes:
-        files: the beginning of the names, relative to the store or absolute, of what may still hold something.
-        remedy: what has to come before.
+        files: the prefix of the paths, relative to the store or absolute, of files that may still contain traces.
+        remedy: what has to happen first.
     """
 
     files: str
@@ -130,10 +130,10 @@ class Waiting:
 def remove_pages(
     place: ErasureRuntime, pending: Pending, counts: dict[str, int], vault_paths: Sequence[str] = ()
 ) -> list[Waiting]:
-    """Remove what Markdown has of a run's memories, and count it; return what cannot be done yet.
+    """Remove the Markdown of a run's memories, and add to `counts`; return what cannot be done yet.
 
     Args:
-        vault_paths: where notes were written of them, as far as that is still known.
+        vault_paths: the paths of their vault notes, as far as still known.
     """
     waiting = list[Waiting]()
     with _deferred(waiting, "memory"):
@@ -146,8 +146,8 @@ def remove_pages(
             try:
                 note.unlink(missing_ok=True)
             except OSError as error:
-                why = f"{note} cannot be removed: {error.strerror}"
-                raise StoreError(why, remedy="make its directory writable") from error
+                reason = f"{note} cannot be removed: {error.strerror}"
+                raise StoreError(reason, remedy="make its directory writable") from error
             counts["vault_notes"] = counts.get("vault_notes", 0) + 1
             if note.parent.parent.name == VAULT:
                 with suppress(OSError):  # not empty; the name of a directory is that of a namespace
@@ -156,7 +156,7 @@ def remove_pages(
 
 
 def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
-    """Let index, database and drafts hold nothing of what was erased from the store; return what cannot be done yet.
+    """Remove data erased from the store from index, database and drafts; return what cannot be done yet.
 
     Args:
         thorough: rewrite the whole database.
@@ -169,15 +169,15 @@ def rewrite_files(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
         if not place.store.compact(thorough=thorough):
             waiting.append(Waiting(DATABASE, "another process still reads the state before"))
     with _deferred(waiting, DATABASE):
-        for each in clear_drafts(place.directory):
-            if each.state == "unreachable":
-                waiting.append(Waiting(each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy))
+        for draft in clear_drafts(place.directory):
+            if draft.state == "unreachable":
+                waiting.append(Waiting(draft.path, f"{LEFT_OF_DRAFT}; it {draft.why}", draft.remedy))
     return waiting
 
 
 @contextmanager
 def _deferred(waiting: list[Waiting], files: str) -> Iterator[None]:
-    """Let what fails in the block wait, so that the rest is done."""
+    """Append an error of the block to `waiting` instead of raising it, so that the other steps are done."""
     try:
         yield
     except StoreError as error:
@@ -189,25 +189,25 @@ def _purge_index(place: ErasureRuntime) -> list[Waiting]:
     other_writer = [Waiting(INDEX, "another process is writing it")]
     if not bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress):
         return other_writer
-    place.index.reader()  # so that this process has no older one open
+    place.index.reader()  # closes an older generation in this process
     if not place.index.claim(_INDEX_WAIT_S):
         return other_writer
     try:
-        give_up = time.monotonic() + _HELD_WAIT_S
-        while (held := place.index.remove_older()) and time.monotonic() < give_up:
-            time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
+        deadline = time.monotonic() + _HELD_WAIT_S
+        while (busy := place.index.remove_older()) and time.monotonic() < deadline:
+            time.sleep(_HELD_STEP_S)  # a search under way takes milliseconds
     finally:
         place.index.release()
-    return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in held]
+    return [Waiting(f"{INDEX}/{name}", "somebody is searching in it") for name in busy]
 
 
 def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
     if not (place.directory / VAULT).is_dir():
         return []
-    # An id that a caller gave may be of another memory in another namespace.
-    others = [name for name in place.store.namespaces() if name != namespace]
-    own = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in others)]
-    return notes_of(place.directory, own, paths)
+    # A memory of another namespace may have the same id if callers chose it.
+    other_namespaces = [name for name in place.store.namespaces() if name != namespace]
+    unique_ids = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in other_namespaces)]
+    return notes_of(place.directory, unique_ids, paths)
 
 
 def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> list[Path]:
@@ -216,29 +216,29 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
     Drafts left by a killed writer are included: they may not name their memory yet.
 
     Args:
-        ids: of memories, as the line `memory_id:` of the front matter gives them.
-        paths: where notes were written, relative to the store's directory.
+        ids: memory ids, as in the line `memory_id:` of the front matter.
+        paths: paths of notes, relative to the store's directory.
     """
     vault = directory / VAULT
     if vault.is_symlink() or not vault.is_dir():
         return []
-    wanted, named = set(ids), {directory / name for name in paths}
-    found = {path for path in vault.rglob("*.md") if memory_of_note(path) in wanted}
-    found |= set(vault.rglob(DRAFT)) if wanted else set()
-    found |= {path for path in named if path.is_file() and path.resolve().is_relative_to(vault.resolve())}
-    return sorted(found)
+    memory_ids, recorded = set(ids), {directory / name for name in paths}
+    notes = {path for path in vault.rglob("*.md") if memory_of_note(path) in memory_ids}
+    notes |= set(vault.rglob(DRAFT)) if memory_ids else set()
+    notes |= {path for path in recorded if path.is_file() and path.resolve().is_relative_to(vault.resolve())}
+    return sorted(notes)
 
 
 def memories_of_notes(directory: Path, folder: Path) -> dict[str, str]:
     """Return the memory ids of the notes in one folder of the vault, by path relative to the store."""
-    found = {path: memory_of_note(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
-    return {path.relative_to(directory).as_posix(): id_ for path, id_ in found.items() if id_ is not None}
+    by_path = {path: memory_of_note(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
+    return {path.relative_to(directory).as_posix(): id_ for path, id_ in by_path.items() if id_ is not None}
 
 
 def memory_of_note(path: Path) -> str | None:
-    """Return the memory that a file says it is the note of, in its front matter; None where it says none.
+    """Return the memory id in the front matter of a note, None if there is none.
 
-    None also where it is a link, no file, or cannot be read.
+    A link, or anything that is no readable file, also gives None.
     """
     try:
         with open_file(path, follow=False) as file:
@@ -248,7 +248,7 @@ def memory_of_note(path: Path) -> str | None:
 
 
 def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
-    """Blank the log lines at these offsets of each log; return how many there are."""
+    """Blank the log lines at the offsets that `places` yields for each log; return how many there are."""
     try:
         return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
     except OSError as error:
@@ -258,7 +258,7 @@ def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]],
 
 
 def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a log, each with its offset."""
+    """Yield (offset, line) for each line of a log."""
     lines = data.splitlines(keepends=True)
     return zip(accumulate(map(len, lines), initial=0), lines, strict=False)
 
@@ -266,13 +266,13 @@ def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def settle(
     place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
 ) -> ForgetReceipt:
-    """Store and return the receipt of a run. The run stays pending as long as something waits.
+    """Store and return the receipt of a run. The run stays pending while something is waiting.
 
     If the receipt cannot be stored, the run stays pending and the returned receipt says so.
     """
     receipt = replace(
         receipt,
-        waiting=tuple(dict.fromkeys(f"{each}{FINISHES}" for each in waiting)),
+        waiting=tuple(dict.fromkeys(f"{item}{FINISHES}" for item in waiting)),
         verified=bool(receipt.checked) and not receipt.found and not waiting,
     )
     try:
@@ -287,12 +287,12 @@ def settle(
 
 
 def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]:
-    """Finish what earlier runs could not, or without `mend` only report what there is; [] where nothing is."""
+    """Finish earlier runs, or without `mend` only report them; return [] if there are none."""
     runs = pending_runs(place.store)
     if not runs:
         return []
     if not mend or place.store.is_read_only:
-        return [_problem(each, "", "run `commonplace doctor` where the store can be written") for each in runs]
+        return [_problem(run, "", "run `commonplace doctor` where the store can be written") for run in runs]
     lock = place.store.lock(place.directory / LOCK)
     if not lock.acquire(0.0):
         problem = "another process is forgetting at this moment"
@@ -305,7 +305,7 @@ def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Problem]
 
 def finish_held(place: ErasureRuntime) -> list[Problem]:
     """Finish unfinished runs for a caller that holds the lock."""
-    store, found, erased = place.store, [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
+    store, problems, erased = place.store, [], list[tuple[Pending, ForgetReceipt, list[Waiting]]]()
     for run in pending_runs(store):
         [note] = store.notes(run.space, RECEIPT, run.id)
         receipt = receipt_of(note)
@@ -313,22 +313,22 @@ def finish_held(place: ErasureRuntime) -> list[Problem]:
         waiting = remove_pages(place, run, counts)
         notices = receipt.notices if receipt.checked else tuple(dict.fromkeys((*receipt.notices, UNPROVED)))
         erased.append((run, replace(receipt, counts=counts, notices=notices), waiting))
-    # One pass over the files serves all runs: what one has to wait for, the others have to.
+    # One pass over the files serves all runs: they all wait for the same files.
     shared = rewrite_files(place, thorough=True) if erased else []
-    for run, receipt, own in erased:
-        waiting = [*own, *shared]
-        left = settle(place, receipt, run, waiting).waiting
+    for run, receipt, run_waiting in erased:
+        waiting = [*run_waiting, *shared]
+        remaining = settle(place, receipt, run, waiting).waiting
         remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
-        if left:
-            found.append(_problem(run, left[0].removesuffix(FINISHES), remedy))
+        if remaining:
+            problems.append(_problem(run, remaining[0].removesuffix(FINISHES), remedy))
         else:
-            found.append(_problem(run, "", "finish it", mended=True))
+            problems.append(_problem(run, "", "finish it", mended=True))
     if erased:
         place.forget_caches()
-    return found
+    return problems
 
 
-def _problem(run: Pending, why: str, remedy: str, *, mended: bool = False) -> Problem:
-    what = f"namespace {run.namespace!r}" if run.is_namespace else "what was forgotten"
-    said = f"copies of {what} are not all gone yet (receipt {run.id})"
-    return Problem(FORGETTING, f"{said}: {why}" if why else said, remedy, mended)
+def _problem(run: Pending, reason: str, remedy: str, *, mended: bool = False) -> Problem:
+    subject = f"namespace {run.namespace!r}" if run.is_namespace else "what was forgotten"
+    message = f"copies of {subject} are not all gone yet (receipt {run.id})"
+    return Problem(FORGETTING, f"{message}: {reason}" if reason else message, remedy, mended)

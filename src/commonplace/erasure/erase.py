@@ -1,7 +1,7 @@
 """Run a deletion: select, erase in one transaction, remove copies, verify, write a receipt.
 
-From that transaction on, a note in the store says that the run is pending, so that a killed one is finished by the next
-one or by `doctor`. A lock in the store's directory admits one run at a time.
+That transaction also writes a note that the run is pending, so that the next run or `doctor` can finish a killed one. A
+lock in the store's directory admits one run at a time.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def forget(
     in_process: Sequence[StoredMemory] = (),
     dry_run: bool = False,
 ) -> ForgetReceipt:
-    """Forget what is wanted, in one namespace.
+    """Forget the requested items of one namespace.
 
     Args:
-        in_process: memories of this process that match as well; the caller removes them.
-        dry_run: return the receipt of what would go, and change nothing.
+        in_process: memories of this process that also match; the caller removes them.
+        dry_run: return the receipt of what would be deleted, and change nothing.
     """
     if dry_run:
         with place.store.snapshot():
@@ -62,15 +62,15 @@ def forget(
             plan = _planned(place, change, namespace, wanted, in_process)
         receipt = _receipt(place, namespace, plan, "", place.clock())
         return receipt.counted(log_lines=clear_logs(place, plan, dry_run=True))
-    with _alone(place, namespace):
+    with _exclusive_run(place, namespace):
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
-            # Nobody else can write now: what is read here is what goes.
+            # Nobody else can write now: the plan covers exactly what is deleted.
             plan = _planned(place, change, namespace, wanted, in_process)
             receipt = _receipt(place, namespace, plan, id_, at)
             if wanted.archived_by is not None and plan.is_empty:
                 return replace(receipt, id="", outside=(), verified=True)
-            # Before anything is erased: a run that is killed later cannot know any more what to look for.
+            # Logs come first: after a kill, the run that finishes this one no longer knows what to search for.
             receipt = receipt.counted(log_lines=clear_logs(place, plan))
             _erase(place, change, namespace, plan, at)
             pending = Pending(id_, at, namespace, plan.memories)
@@ -80,19 +80,19 @@ def forget(
 
 
 def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
-    """Forget everything that a namespace holds, and its name; see `Engine.forget_namespace`."""
-    with nullcontext() if dry_run else _alone(place, namespace):
+    """Forget a namespace with everything in it, and its name; see `Engine.forget_namespace`."""
+    with nullcontext() if dry_run else _exclusive_run(place, namespace):
         with place.store.snapshot():
             plan = all_of(place.store, namespace, place.is_served)
             add_rows(plan, place.store, namespace)
             plan.naming = all_there_is(place.store.ledger(namespace))
             plan_all_parts(plan, place.store, namespace)
         receipt = _receipt(place, namespace, plan, "" if dry_run else str(uuid4()), place.clock())
-        # An outside graph comes first, while the episodes and groups that it may have are still known here.
+        # An outside graph comes first, while the store still knows the episodes and groups that it may have.
         if place.leave is not None and (plan.copied or plan.gone["relations"]):
-            left = place.leave(namespace, plan.copied.keys(), dry_run)
-            notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
-            receipt = replace(receipt, notices=notices, outside=outside, found=left.found)
+            removal = place.leave(namespace, plan.copied.keys(), dry_run)
+            notices, outside = (*receipt.notices, *removal.notices), (*removal.outside, *receipt.outside)
+            receipt = replace(receipt, notices=notices, outside=outside, found=removal.found)
         receipt = replace(receipt, ids=()).counted(log_lines=clear_logs(place, plan, dry_run=dry_run))
         if dry_run:
             return receipt
@@ -108,9 +108,9 @@ def _planned(
     wanted: Wanted,
     in_process: Sequence[StoredMemory],
 ) -> Plan:
-    """Return what will be deleted. Parts of the graph are removed already: only that shows what goes with them.
+    """Plan a deletion. This already removes the parts of the graph in `change`: only that shows what goes with them.
 
-    Without a change no parts of the graph may be wanted; then a read-only store can be asked too.
+    Without a change, which is also possible for a read-only store, no parts of the graph may be requested.
     """
     with place.store.snapshot():
         plan = choose(place.store, namespace, wanted, in_process=in_process)
@@ -119,9 +119,9 @@ def _planned(
             assert place.graph is not None, "deleting parts of a graph needs its runtime"
             erase_parts(plan, place.store, change, place.graph())
         ledger = place.store.ledger(namespace) if change is None else change.ledger
-        found = naming(ledger, plan.memories)
-        issues = dict.fromkeys((*found.issues, *quoting_queries(place, namespace, ledger, plan)))
-        plan.naming = replace(found, issues=tuple(issues))
+        entries = naming(ledger, plan.memories)
+        issues = dict.fromkeys((*entries.issues, *quoting_queries(place, namespace, ledger, plan)))
+        plan.naming = replace(entries, issues=tuple(issues))
     if plan.copied and place.delete_outside is not None:
         copies = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
         plan.outside = (*plan.outside, copies)
@@ -138,12 +138,12 @@ def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Pl
             place.delete_outside(change, episode, group)
     forget_in_ledger(change.ledger, plan.memories, Doer("forget", now), plan.naming)
     for id_ in plan.revived:
-        known = change.find(id_)
-        if known is not None and known.expired_at is not None:
-            # It counts as used now, so that it does not fade at once.
-            record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
-            bands = () if known.owner.session else signature(known.record.content).bands
-            change.revive(known.number, record, bands=bands)
+        memory = change.find(id_)
+        if memory is not None and memory.expired_at is not None:
+            # It counts as used now, so that its retention does not decay at once.
+            record = replace(memory.record, status="active", last_used=max(now, memory.record.last_used))
+            bands = () if memory.owner.session else signature(memory.record.content).bands
+            change.revive(memory.number, record, bands=bands)
     if plan.revived and place.follow is not None:
         place.follow(change, plan.revived)
     erase_injected(place.store, namespace, change, plan.ids)
@@ -152,9 +152,9 @@ def _erase(place: ErasureRuntime, change: MemoryChange, namespace: str, plan: Pl
 
 
 @contextmanager
-def _alone(place: ErasureRuntime, namespace: str) -> Iterator[None]:
-    """Keep other runs away, and finish what earlier ones left."""
-    if place.store.is_read_only:  # which says so before anything is done, be it only to a log
+def _exclusive_run(place: ErasureRuntime, namespace: str) -> Iterator[None]:
+    """Hold the lock that excludes other runs, after finishing earlier ones."""
+    if place.store.is_read_only:  # raise its error before changing anything, even a log
         with place.store.change_memories(namespace):
             pass
     with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
@@ -164,7 +164,7 @@ def _alone(place: ErasureRuntime, namespace: str) -> Iterator[None]:
 
 @contextmanager
 def _rolled_back(place: ErasureRuntime, namespace: str) -> Iterator[MemoryChange]:
-    """Give a change that is rolled back at the end of the block."""
+    """Provide a change that is rolled back at the end of the block."""
 
     class DoneError(Exception):
         pass
@@ -175,7 +175,7 @@ def _rolled_back(place: ErasureRuntime, namespace: str) -> Iterator[MemoryChange
 
 
 def _receipt(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
-    """Return the receipt of a plan; of a dry run, which has no id, it counts the vault notes that would go."""
+    """Return the receipt of a plan; for a dry run, which has no id, it counts the vault notes to be deleted."""
     notices, counts = plan.notices, plan.counts()
     if short := plan.traces.too_short:
         notices += (f"{short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files",)
@@ -194,27 +194,27 @@ def _receipt(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: fl
 
 
 def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
-    """Remove the copies of what was erased, look for what is left, and store the receipt."""
+    """Remove the copies of the erased data, search for remaining traces, and store the receipt."""
     counts = dict(receipt.counts)
     waiting = remove_pages(place, pending, counts, plan.vault_paths)
     waiting += rewrite_files(place, thorough=False)
     place.forget_caches()
-    # A backup that took its copy before this run erased anything may have been made since.
+    # A backup that copied the store before the erasure may have been completed since.
     outside = tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place))))
     receipt = prove(place, replace(receipt, counts=counts, outside=outside), plan, waiting)
     return settle(place, receipt, pending, waiting)
 
 
 def _copies(place: ErasureRuntime) -> list[str]:
-    """List the copies elsewhere; first those being written, which may become backups at any moment."""
+    """List the copies elsewhere; those being written come first, as they may become backups at any moment."""
     drafts = clear_drafts(place.directory, remove=False)
-    found = [f"what another process is writing to {each.target}" for each in drafts if each.state == "live"]
+    copies = [f"what another process is writing to {draft.target}" for draft in drafts if draft.state == "live"]
     for copy in reversed(known_backups(place.store)):
-        # One that is gone may have been moved, and still holds its content.
-        when, is_there = iso(copy.at.replace(microsecond=0)), os.path.lexists(place.directory / copy.path)
+        # A missing backup may have been moved, and still holds its content.
+        when, exists = iso(copy.at.replace(microsecond=0)), os.path.lexists(place.directory / copy.path)
         if copy.is_replaced:
-            kept = "kept" if is_there else "no longer"
-            found.append(f"the store that was replaced at {when}, {kept} at {copy.path}")
+            status = "kept" if exists else "no longer"
+            copies.append(f"the store that was replaced at {when}, {status} at {copy.path}")
         else:
-            found.append(f"the backup {copy.path} of {when}" + ("" if is_there else ", no longer there"))
-    return [*dict.fromkeys(found), *([ON_SERVER] if place.store.is_on_server else []), ELSEWHERE]
+            copies.append(f"the backup {copy.path} of {when}" + ("" if exists else ", no longer there"))
+    return [*dict.fromkeys(copies), *([ON_SERVER] if place.store.is_on_server else []), ELSEWHERE]

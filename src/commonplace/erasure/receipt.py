@@ -1,7 +1,7 @@
-"""The receipt of a deletion, as callers see it and as it is stored. It holds no deleted content.
+"""The receipt of a deletion, as callers see it and as it is stored. It contains no deleted content.
 
-It holds no hash either: short texts can be guessed from a hash, salted or not, if the salt is stored beside it. Ids are
-kept, so that a memory that returns from an old page is recognised as deleted.
+It contains no hash either: short texts can be guessed from a hash, even a salted one if the salt is stored beside it.
+It contains ids, so that a memory that returns from an old page is recognised as deleted.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from commonplace.formats.json_values import View
 from commonplace.types import Note
 
 RECEIPT = "receipt"
-"""The kind of the notes that receipts are kept in."""
+"""The kind of the notes that store receipts."""
 ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
-"""Part of every receipt: copies that no deletion can reach."""
+"""Entry of `outside` in every receipt: copies that no deletion can reach."""
 ON_SERVER = (
     "what the PostgreSQL server keeps: deleted rows until autovacuum, or a `VACUUM` by the tables' owner, has run; "
     "its write-ahead log, replicas and backups"
 )
-"""Part of the receipts of a store on a server."""
+"""Entry of `outside` in the receipts of a store on a server."""
 LEFT = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"
 UNPROVED = (
     "the run was interrupted before it could scan the files; everything that could hold the content was rewritten"
@@ -33,7 +33,7 @@ UNPROVED = (
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that `doctor` finds wrong. `mended` is True once it has been repaired."""
+    """A problem that `doctor` found. `mended` is True once it has been repaired."""
 
     part: str
     problem: str
@@ -50,22 +50,22 @@ class ForgetReceipt(View):
     """What was deleted, and whether the store was verified.
 
     Attributes:
-        id: of the receipt; "" for a dry run, which leaves none.
+        id: the id of the receipt; "" for a dry run, which stores no receipt.
         at: seconds since the epoch.
-        ids: of the memories, artifacts, documents and parts of the graph that went; none where a whole namespace did.
-        counts: how many went, or would: `memories`, `derived` (of these, made from another one), `versions`,
-            `passages`, `links`, `owners` (artifacts and documents), `knowledge` (items), `contexts` (of agents),
-            `blocks`, `pages` and `vault_notes` (Markdown), `log_lines`, `in_process`; of the graph `episodes`,
-            `entities`, `relations`; of the ledger `issues` (that named or quoted one, and lost every word) and
-            `reversals` (changes that cannot be undone any more).
-        checked: every file of the store that was looked through, with its size in bytes.
-        excluded_needles: pieces that were found and are also in what remains, so that they betray nothing.
-        found: (file, what) that is still there, or (what is outside, what) that said it was deleted and is not;
-            `notices` say what to do about files.
-        waiting: what cannot be done yet, since another process reads the state before or a file cannot be written;
+        ids: the deleted memories, artifacts, documents and parts of the graph; empty for a whole namespace.
+        counts: how many were, or would be, deleted: `memories`, `derived` (those of them derived from others),
+            `versions`, `passages`, `links`, `owners` (artifacts and documents), `knowledge` (items), `contexts` (of
+            agents), `blocks`, `pages` and `vault_notes` (Markdown), `log_lines`, `in_process`; of the graph `episodes`,
+            `entities`, `relations`; of the ledger `issues` (those that named or quoted a deleted memory and lost all
+            their text) and `reversals` (changes that can no longer be undone).
+        checked: every file of the store that was searched, with its size in bytes.
+        excluded_needles: how many patterns were found that remaining data also contains, so that they reveal nothing.
+        found: (file, what) of traces that remain, or (outside system, what) of copies that it reported as deleted but
+            still has; `notices` say what to do about files.
+        waiting: what cannot be done yet, because another process reads an older state or a file cannot be written;
             `doctor` finishes it.
-        outside: copies that nobody but their owner can delete.
-        verified: everything was looked through, nothing was found, and nothing waits.
+        outside: copies that only their owner can delete.
+        verified: everything was searched, nothing was found, and nothing is waiting.
     """
 
     namespace: str
@@ -98,7 +98,7 @@ def receipt_of(note: Note) -> ForgetReceipt:
 
 
 def values_of(note: Note) -> dict[str, Any]:
-    """Return the fields that a note keeps as a JSON object, lists as tuples."""
+    """Return the fields that a note stores as a JSON object, with lists as tuples."""
     return {name: _tuples(value) for name, value in json.loads(note.body).items()}
 
 

@@ -1,7 +1,7 @@
-"""Derive byte patterns from deleted texts, and read what a store and its files hold to find them there.
+"""Derive byte patterns from deleted texts, and search a store and its files for them.
 
 A text contributes its lines and sentences in the encodings that files use: UTF-8, JSON-escaped, lower case. Long ones
-are cut into pieces, since a database page or disk block may hold only a part.
+are cut into pieces, since a database page or disk block may contain only a part.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ ID: Final = "its id"
 MIN_LENGTH: Final = 8
 """Bytes of the shortest pattern; shorter ones occur in every large file by chance."""
 MIN_PART_LENGTH: Final = 12
-"""Bytes of the shortest line or sentence that is looked for by itself."""
+"""Bytes of the shortest line or sentence that is searched for separately."""
 PIECE: Final = 48
-"""What is longer than this many bytes is looked for in pieces of so many."""
+"""Largest pattern in bytes; longer data is searched for in pieces of this size."""
 _MIN_VALUES = 5
-"""A vector or list of token ids with fewer distinct bytes is no mark of one text."""
+"""Least distinct bytes of a piece of a vector or list of token ids that identifies a text."""
 
-_OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
-"""The tables of the store's own records, which may contain a word that was deleted elsewhere."""
+_OWN_TABLES: Final = ("notes", "mirror_blocks", "mirror_pages")
+"""The tables of the store's own records, which may contain a term that was deleted elsewhere."""
 
 _PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
 _ESCAPED = re.compile(r"[^ !#-\[\]-~]")
@@ -52,15 +52,15 @@ _MIN_BITS, _MAX_BITS = 16, 24
 
 
 def forms(text: str) -> list[bytes]:
-    """Return a text as files may hold it: as it is, in lower case, escaped in JSON with and without other alphabets."""
+    """Return the forms of a text in files: unchanged, in lower case, and as JSON, with non-ASCII escaped and not."""
     written = [text, text.lower()]
-    if _ESCAPED.search(text):  # else JSON holds it as it is
+    if _ESCAPED.search(text):  # otherwise its JSON form is the same
         written += json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
-    return [each.encode("utf-8", "surrogatepass") for each in dict.fromkeys(written)]
+    return [form.encode("utf-8", "surrogatepass") for form in dict.fromkeys(written)]
 
 
 def texts_in(column: Column, value: Any) -> Iterator[str]:
-    """Yield the texts in a value of a column, those in JSON too."""
+    """Yield the texts in a value of a column, including those inside JSON."""
     if isinstance(value, tuple):
         yield from value
     elif value:
@@ -69,26 +69,26 @@ def texts_in(column: Column, value: Any) -> Iterator[str]:
             yield value.removeprefix(_KEY)
             yield value.partition(":")[2]
         if column.role == "json" or value.startswith("{"):
-            with suppress(ValueError):  # a text that begins like JSON
+            with suppress(ValueError):  # the text only begins like JSON
                 yield from strings(json.JSONDecoder().raw_decode(value)[0])
 
 
 def parts(text: str) -> list[str]:
     """Return the lines and sentences of a text that are long enough to be specific to it."""
-    found = (part.strip() for part in _PARTS.split(text))
-    return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= MIN_PART_LENGTH]
+    candidates = (part.strip() for part in _PARTS.split(text))
+    return [part for part in candidates if len(part.encode("utf-8", "surrogatepass")) >= MIN_PART_LENGTH]
 
 
 _KEY: Final = "\x1f"
-"""The first character of a key that was derived from a name; the name follows a colon."""
-_KINDS_OF_THINGS: Final = frozenset({"type", "phase", "status", "issue_type", "embedder", "recipe"})
-"""Columns with the sort of a thing, which say nothing of its content."""
-_SHORT_TEXTS: Final = frozenset({"name", "source_description"})
-"""Columns of texts that are labels: a name of three letters is no text that is too short to search for."""
+"""First character of a key that was derived from a name; the name follows a colon."""
+_TYPE_COLUMNS: Final = frozenset({"type", "phase", "status", "issue_type", "embedder", "recipe"})
+"""Columns that classify a row and reveal nothing of its content."""
+_LABEL_COLUMNS: Final = frozenset({"name", "source_description"})
+"""Text columns that are treated as labels: a name of three letters does not count as a text too short to search."""
 
 
 class Collector:
-    """Collects byte patterns, of which the first kind counts, and words (`terms`) that reveal some texts."""
+    """Collects byte patterns, each with the first kind it was added with, and terms that reveal a text (`terms`)."""
 
     def __init__(self) -> None:
         self._kinds: dict[bytes, str] = {}
@@ -96,13 +96,13 @@ class Collector:
         self.too_short = 0
 
     def add_row(self, columns: Iterable[Column], row: Mapping[str, Any]) -> None:
-        """Take what a row holds, by the roles of its columns.
+        """Add the values of a row, by the roles of its columns.
 
-        Of names only the thing's own id and its session count: the others are of what may stay.
+        Of names, only the row's own id and session are added: others may name data that stays.
         """
         for column in columns:
             name, value = column.name, row[column.name]
-            if not value or not column.is_erased or name in _KINDS_OF_THINGS:
+            if not value or not column.is_erased or name in _TYPE_COLUMNS:
                 continue
             if name == "id":
                 self.add_id(value)
@@ -110,14 +110,14 @@ class Collector:
                 self.add_array(value, TOKENS if name == "token_ids" else VECTOR)
             elif column.role == "digest":
                 self.add_digest(value)
-            elif column.role == "text" and name not in _SHORT_TEXTS:
+            elif column.role == "text" and name not in _LABEL_COLUMNS:
                 self.add_text(value)
             elif column.is_cleaned or name == "session":
                 for text in texts_in(column, value):
                     self.add_label(text)
 
     def add_content(self, text: str) -> None:
-        """Take a text as a whole and its lines and sentences."""
+        """Add a text as a whole, and its lines and sentences."""
         whole = text.strip()
         if len(whole.encode("utf-8", "surrogatepass")) < MIN_LENGTH:
             self.too_short += 1
@@ -125,7 +125,7 @@ class Collector:
             self._add_forms(part, CONTENT)
 
     def add_text(self, text: str) -> None:
-        """Add a text that may have been searched for: its words, and the hashes that logs use for queries."""
+        """Add a text that may have been a query: its content, its terms, and the hashes that logs use for queries."""
         if text.strip():
             self.add_content(text)
             self.terms |= possible_terms(text)
@@ -133,7 +133,7 @@ class Collector:
                 self.add_digest(query_hash(question))
 
     def add_label(self, text: str) -> None:
-        """Take a tag, an entity, a source, or a value of the metadata."""
+        """Add a tag, an entity, a source, or a value of the metadata."""
         self.terms |= possible_terms(text)
         for part in dict.fromkeys((text.strip(), *parts(text))):
             self._add_forms(part, LABEL)
@@ -160,10 +160,10 @@ class Collector:
 
 
 class Patterns:
-    """A set of patterns that is looked for in one pass, however many there are.
+    """A set of patterns that is searched for in one pass, whatever its size.
 
-    Each pattern has an anchor, the eight bytes in its middle. A table says of every eight bytes of the data whether
-    they may be an anchor; only where they are one is the pattern itself compared.
+    The anchor of a pattern is the eight bytes in its middle. A hash table filters the windows of eight bytes of the
+    data that may be an anchor; the pattern itself is compared only where a window is one.
     """
 
     def __init__(self, kinds: Mapping[bytes, str]) -> None:
@@ -172,7 +172,7 @@ class Patterns:
         for pattern in self._kinds:
             begin = _anchor(len(pattern))
             lengths[int.from_bytes(pattern[begin : begin + 8], "little")].add(len(pattern))
-        self._lengths = {anchor: tuple(sorted(each)) for anchor, each in lengths.items()}
+        self._lengths = {anchor: tuple(sorted(sizes)) for anchor, sizes in lengths.items()}
         self._anchors = np.array(sorted(self._lengths), dtype=np.uint64)
         bits = min(_MAX_BITS, max(_MIN_BITS, (len(self._anchors) * _SLOTS_PER_PATTERN).bit_length()))
         self._shift = np.uint64(64 - bits)
@@ -187,15 +187,15 @@ class Patterns:
         return iter(self._kinds)
 
     def kind(self, pattern: bytes) -> str:
-        """Return what a pattern is of what was forgotten."""
+        """Return the kind of a pattern, such as `CONTENT`."""
         return self._kinds[pattern]
 
     def only(self, wanted: Iterable[bytes]) -> Patterns:
         return Patterns({pattern: self._kinds[pattern] for pattern in wanted})
 
     def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Patterns:
-        """Return those of some kinds that have at least so many bytes."""
-        return Patterns({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
+        """Return the patterns of these kinds with at least `shortest` bytes."""
+        return Patterns({key: kind for key, kind in self._kinds.items() if kind in kinds and len(key) >= shortest})
 
     def places(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield (offset, pattern) for every pattern in the data, in no order."""
@@ -203,13 +203,13 @@ class Patterns:
             return
         for begin in range(min(8, max(0, len(data) - 7))):
             windows = np.frombuffer(data, "<u8", (len(data) - begin) // 8, begin)
-            # The windows whose slot is taken, then those that are an anchor indeed.
+            # First the windows whose slot is occupied, then those that really are an anchor.
             places = np.flatnonzero(self._table[(windows * _MULTIPLIER) >> self._shift])
             values = windows[places]
             nearest = np.minimum(np.searchsorted(self._anchors, values), len(self._anchors) - 1)
             exact = self._anchors[nearest] == values
-            for place, anchor in zip(places[exact].tolist(), values[exact].tolist(), strict=True):
-                middle = begin + 8 * place
+            for position, anchor in zip(places[exact].tolist(), values[exact].tolist(), strict=True):
+                middle = begin + 8 * position
                 for length in self._lengths[anchor]:
                     start = middle - _anchor(length)
                     pattern = data[start : start + length] if start >= 0 else b""
@@ -225,7 +225,7 @@ class Patterns:
 
 
 def _anchor(length: int) -> int:
-    """Return where the anchor of a pattern begins: in its middle, since many texts begin with the same words."""
+    """Return the offset of a pattern's anchor: in its middle, since many texts begin with the same words."""
     return (length - 8) // 2
 
 
@@ -240,12 +240,12 @@ _BLOCK = 1 << 23
 
 @dataclass(slots=True)
 class Scan:
-    """What was looked through and what was found. Names are relative to the directory, with `/`.
+    """The files that were searched and the patterns found. Names are relative to the directory, with `/`.
 
     Attributes:
-        sizes: bytes that were read, by file.
-        hits: the patterns that a file holds; files without any are absent.
-        unread: (file, why) of files that could not be read.
+        sizes: the number of bytes read, by file.
+        hits: the patterns found, by file; files without any are absent.
+        unread: (file, reason) of files that could not be read.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -258,7 +258,7 @@ class Scan:
 
 def files_below(directory: Path) -> list[str]:
     """Return the names of all regular files below a directory, sorted; links are not followed."""
-    paths = (Path(place, name) for place, _, names in os.walk(directory) for name in names)
+    paths = (Path(folder, name) for folder, _, names in os.walk(directory) for name in names)
     files = (path for path in paths if os.path.isfile(path) and not path.is_symlink())  # noqa: PTH113 - no error
     return sorted(path.relative_to(directory).as_posix() for path in files)
 
@@ -271,18 +271,18 @@ def scan(
     progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
     """Search files for patterns; a file that vanishes meanwhile is skipped. `progress` counts files."""
-    result, listed, overlap = Scan(), list(names), max(0, patterns.longest - 1)
-    for done, name in enumerate(listed):
+    result, files, overlap = Scan(), list(names), max(0, patterns.longest - 1)
+    for index, name in enumerate(files):
         if progress is not None:
-            progress(done, len(listed))
-        size, hits, kept = 0, set[bytes](), b""
+            progress(index, len(files))
+        size, hits, tail = 0, set[bytes](), b""
         try:
             for block in file_blocks(directory / name, _BLOCK):
                 size += len(block)
-                # Each block begins with the end of the last, so that no pattern is cut in two.
-                whole = kept + block
-                hits |= patterns.found(whole)
-                kept = whole[-overlap:] if overlap else b""
+                # Each window begins with the end of the last block, so that no pattern is cut in two.
+                window = tail + block
+                hits |= patterns.found(window)
+                tail = window[-overlap:] if overlap else b""
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -292,23 +292,23 @@ def scan(
         if hits:
             result.hits[name] = hits
     if progress is not None:
-        progress(len(listed), len(listed))
+        progress(len(files), len(files))
     return result
 
 
 def stored_bytes(store: Store) -> Iterator[bytes]:
-    """Yield what each column that deletion looks at holds, but what the store notes of itself."""
+    """Yield the values of all columns that verification searches, except the store's records about itself."""
     with store.snapshot():
-        # Table by table: of a server, all rows of all tables would be in memory at once.
+        # One table at a time: a server would send all rows of all tables into memory at once.
         for table in TABLES:
-            columns = [column for column in table.columns if column.is_erased and table.name not in _OF_ITSELF]
-            before: dict[str, Any] = {}
+            columns = [column for column in table.columns if column.is_erased and table.name not in _OWN_TABLES]
+            previous: dict[str, Any] = {}
             for _, row in store.rows_of([(table, {})]) if columns else ():
                 for column in columns:
                     value = row[column.name]
-                    if value and value != before.get(column.name):  # of a kind or a tier, most rows have the same
+                    if value and value != previous.get(column.name):  # most rows have the same kind or tier
                         yield from [value] if column.role == "bytes" else forms_of(texts_in(column, value))
-                        before[column.name] = value
+                        previous[column.name] = value
 
 
 def forms_of(texts: Iterable[str]) -> Iterator[bytes]:

@@ -1,12 +1,12 @@
-"""Find secrets in what is stored, on pages and in logs, and put placeholders in their place.
+"""Find secrets in the store, on pages and in logs, and replace them by placeholders.
 
-What is stored is looked through item by item, as it is exported; what holds a secret is written anew without it, and
-keeps its ids, times and uses. Secrets in names (an id, a session, a path) are only reported, since renaming would make
-it another item. A secret that is recognised in one place is replaced everywhere, where its value looks random: a short
-password may be an ordinary word.
+The store is searched item by item, as in an export; an item with a secret is rewritten without it and keeps its ids,
+times and uses. Secrets in names (an id, a session, a path) are only reported, since renaming would make it another
+item. A secret that is recognised in one place is replaced everywhere if its value looks random: a short password may be
+an ordinary word.
 
-Findings name the place, the kind and the count, never the secret. A killed run is known by its note in the store, and
-the next one does what it left.
+Findings state the place, the kind and the count, never the secret. A note in the store marks a killed run, which the
+next one finishes.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ Finder = Callable[[str], Iterable[Secret]]
 
 
 def known_secrets(kinds: Mapping[str, str]) -> Finder:
-    """Return a finder of known secrets, given with their kinds, also without context; not inside a longer word."""
-    telling = sorted(filter(is_disordered, kinds), key=len, reverse=True)
-    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, telling))})(?![^\W_])")
+    """Return a finder of known secrets (with their kinds) that needs no context and ignores parts of longer words."""
+    distinctive = sorted(filter(is_disordered, kinds), key=len, reverse=True)
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, distinctive))})(?![^\W_])")
 
     def find(text: str) -> Iterator[Secret]:
-        found = pattern.finditer(text) if telling else ()
-        return (Secret(kinds[match[0]], *match.span()) for match in found)
+        matches = pattern.finditer(text) if distinctive else ()
+        return (Secret(kinds[match[0]], *match.span()) for match in matches)
 
     return find
 
@@ -71,23 +71,23 @@ nothing_known: Final = known_secrets({})
 
 @dataclass(slots=True)
 class Cleaner(redact.Cleaner):
-    """Cleans texts, also of secrets that were found elsewhere.
+    """Cleans texts, also from secrets that were found elsewhere.
 
     Attributes:
         known: finds secrets that were found elsewhere.
-        kept: secrets that stay, for they are a part of something's name.
+        kept: secrets that are not replaced because they are part of a name.
     """
 
     known: Finder = nothing_known
     kept: frozenset[str] = frozenset()
 
     def secrets(self, text: str) -> list[Secret]:
-        found: list[Secret] = []
-        for secret in sorted([*find_secrets(text), *self.known(text)], key=lambda each: (each.start, -each.end)):
-            is_apart = secret.start >= (found[-1].end if found else 0)
+        chosen: list[Secret] = []
+        for secret in sorted([*find_secrets(text), *self.known(text)], key=lambda match: (match.start, -match.end)):
+            is_apart = secret.start >= (chosen[-1].end if chosen else 0)
             if is_apart and text[secret.start : secret.end] not in self.kept:
-                found.append(secret)
-        return found
+                chosen.append(secret)
+        return chosen
 
     def all_texts(self, texts: Iterable[str]) -> list[str]:
         return list(map(self.text, texts))
@@ -97,7 +97,7 @@ def patterns_of(found: Iterable[str]) -> Patterns:
     """Return patterns that find secrets in files; secrets under eight bytes are too short."""
     collector = Collector()
     for secret in found:
-        # Line by line: a page may have indented them. What frames a private key is no secret.
+        # Line by line: a page may indent them. The frame of a private key is no secret.
         lines = [line.strip() for line in secret.splitlines()]
         for line in [line for line in lines if is_disordered(line)] if len(lines) > 1 else lines:
             collector.add_content(line)
@@ -107,14 +107,14 @@ def patterns_of(found: Iterable[str]) -> Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Something that holds secrets.
+    """Something that contains secrets.
 
     Attributes:
-        where: how people name it, secrets left out.
-        kinds: how many different secrets of each kind it holds.
-        namespace: of what is stored.
-        item: what it is, where it can be rewritten.
-        is_name: they are a part of its name, which nobody but its owner can change.
+        where: its description for people, without secrets.
+        kinds: the number of different secrets by kind.
+        namespace: its namespace, if it is in the store.
+        item: the item, if it can be rewritten.
+        is_name: the secrets are part of its name, which only its owner can change.
     """
 
     where: str
@@ -126,11 +126,11 @@ class Holder:
 
 @dataclass(slots=True)
 class Found:
-    """What was found so far.
+    """The findings of a search so far.
 
     Attributes:
-        known: finds secrets that were found before.
-        secrets: the kind of each.
+        known: finds secrets that an earlier pass found.
+        secrets: the kind of each secret outside names.
         named: secrets in names.
     """
 
@@ -140,7 +140,7 @@ class Found:
     named: set[str] = field(default_factory=set)
 
     def look(self, where: str, clean: Callable[[Cleaner], object], *, kept: Collection[str] = (), **about: Any) -> None:
-        """Take in what a cleaner finds in something, if it finds anything, as its `Holder`."""
+        """Apply a cleaner with `clean`; if it finds secrets, add them and a `Holder` with the fields `about`."""
         cleaner = Cleaner(known=self.known, kept=frozenset(kept))
         clean(cleaner)
         if cleaner.kinds:
@@ -156,7 +156,7 @@ class Found:
         self.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
 
     def problems(self, *, mended: bool, but: Collection[str] = ()) -> Iterator[Problem]:
-        """Yield what holds secrets, or held them; `but` are those that still do."""
+        """Yield a problem per holder and kind; with `mended` as repaired, except names and the holders in `but`."""
         for holder in self.holders:
             is_mended = mended and not holder.is_name and holder.where not in but
             is_file = isinstance(holder.item, OwnerItem) and bool(holder.item.owner.path)
@@ -167,10 +167,10 @@ class Found:
 
 
 PART: Final = "secrets"
-"""What the problems of a report are filed under."""
+"""The part of a `doctor` report that contains these problems."""
 
 _PAGE: Final = ".md"
-"""How the name of a page ends."""
+"""The suffix of the name of a page."""
 _LOCK_WAIT_S: Final = 60.0
 _CHANGE: Final = "change the secret where it is used; older backups still hold it"
 _FILE: Final = f"take it out of the file, which was left as it is, and {_CHANGE}"
@@ -181,7 +181,7 @@ _NAMED: Final = "names are not replaced: delete it or rename it, and change the 
 
 
 def interrupted_run(store: Store) -> Pending | None:
-    """Return a run that ended before it had replaced what it found."""
+    """Return a run that ended before it had replaced what it found; None if there is none."""
     for run in pending_runs(store, WHOLE_STORE):
         receipts = store.notes(WHOLE_STORE, RECEIPT, run.id)
         if not run.is_namespace and not (receipts and receipt_of(receipts[0]).checked):
@@ -191,11 +191,11 @@ def interrupted_run(store: Store) -> Pending | None:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Looks through all namespaces of one store, and the Markdown and the logs below its directory.
+    """Searches all namespaces of a store, and the Markdown and logs below its directory.
 
     Attributes:
-        destination: what makes passages; called when something is rewritten.
-        sync: brings the Markdown of a namespace and its memories together, where it has any.
+        destination: returns what makes passages; called when something is rewritten.
+        sync: synchronises the Markdown of a namespace with its memories, if it has any.
     """
 
     place: ErasureRuntime
@@ -203,44 +203,44 @@ class Secrets:
     sync: Callable[[str], None]
 
     def examine(self, *, mend: bool) -> list[Problem]:
-        """Return what holds secrets; with `mend`, rewrite it without them and remove every copy.
+        """Return what contains secrets; with `mend`, rewrite it without them and remove all copies.
 
-        What cannot be read or mended is a problem too, not an error.
+        Data that cannot be read or repaired is a problem too, not an error.
         """
-        found, place = Found(nothing_known), self.place
+        findings, place = Found(nothing_known), self.place
         try:
             if not mend or place.store.is_read_only:
                 return list(self._look().problems(mended=False))
             with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
-                found, begun = self._look(), interrupted_run(place.store)
-                if begun is None and all(holder.is_name for holder in found.holders):
-                    return list(found.problems(mended=False))
+                findings, interrupted = self._look(), interrupted_run(place.store)
+                if interrupted is None and all(holder.is_name for holder in findings.holders):
+                    return list(findings.problems(mended=False))
                 if damage := place.store.check():
                     damaged = f"nothing was replaced in a damaged store: {damage[0]}"
-                    return [*found.problems(mended=False), Problem(PART, damaged, "restore a backup")]
-                return self._mend(found, begun)
+                    return [*findings.problems(mended=False), Problem(PART, damaged, "restore a backup")]
+                return self._mend(findings, interrupted)
         except CommonplaceError as error:
-            return [*found.problems(mended=False), Problem.of(PART, error)]
+            return [*findings.problems(mended=False), Problem.of(PART, error)]
 
     def _look(self, known: Finder = nothing_known) -> Found:
-        """Return what holds secrets, also those that are only known from elsewhere."""
-        found, store = Found(known), self.place.store
+        """Return what contains secrets, including those recognised only elsewhere."""
+        findings, store = Found(known), self.place.store
         for namespace in store.namespaces():
-            found.look_at_names(f"namespace {namespace!r}", (namespace,))
+            findings.look_at_names(f"namespace {namespace!r}", (namespace,))
             with store.snapshot():
                 for item in chain.from_iterable(part.items for part in parts_of(store, namespace)):
                     where = f"{item.name} of namespace {namespace!r}"
-                    found.look_at_names(where, item.names())
-                    found.look(where, item.cleaned, namespace=namespace, item=item)
+                    findings.look_at_names(where, item.names())
+                    findings.look(where, item.cleaned, namespace=namespace, item=item)
             for note in store.notes(namespace, RECEIPT):
-                found.look(f"the receipt {note.id}", partial(Cleaner.record, record=note), namespace=namespace)
+                findings.look(f"the receipt {note.id}", partial(Cleaner.record, record=note), namespace=namespace)
             for note in store.notes(namespace, BACKUP):
-                found.look_at_names(f"a backup of namespace {namespace!r}", (note.id, note.body))
-        self._look_at_files(found, found.named)
-        return self._look(known_secrets(found.secrets)) if found.secrets and known is nothing_known else found
+                findings.look_at_names(f"a backup of namespace {namespace!r}", (note.id, note.body))
+        self._look_at_files(findings, findings.named)
+        return self._look(known_secrets(findings.secrets)) if findings.secrets and known is nothing_known else findings
 
-    def _look_at_files(self, found: Found, kept: Collection[str]) -> None:
-        """Add the pages and logs that hold secrets, but for ids, which are a memory's name there too."""
+    def _look_at_files(self, findings: Found, kept: Collection[str]) -> None:
+        """Add the pages and logs that contain secrets other than `kept`, such as ids, which are names there too."""
         directory = self.place.directory
         for name in files_below(directory):
             is_log = name.startswith(f"{LOGS}/") and ".jsonl" in name
@@ -248,113 +248,113 @@ class Secrets:
                 data = _read(directory / name)
                 texts = [_text(piece) for piece in (data.splitlines() if is_log else [data])]
                 where = f"the {'log' if is_log else 'page'} {name}"
-                found.look(where, partial(Cleaner.all_texts, texts=texts), kept=kept)
+                findings.look(where, partial(Cleaner.all_texts, texts=texts), kept=kept)
 
-    def _mend(self, found: Found, begun: Pending | None) -> list[Problem]:
-        """Erase what was found as forgetting does: logs, store, pages, index and files, which are searched then."""
-        place, patterns = self.place, patterns_of(found.secrets)
+    def _mend(self, findings: Found, interrupted: Pending | None) -> list[Problem]:
+        """Erase the secrets found as `forget` does: from logs, store, pages, index and files; then search the files."""
+        place, patterns = self.place, patterns_of(findings.secrets)
 
-        def places(data: bytes) -> Iterator[int]:
-            """Yield where a line of a log holds one of these secrets, or any other."""
+        def secret_offsets(data: bytes) -> Iterator[int]:
+            """Yield the offsets of log lines with one of these secrets, or any other."""
             yield from patterns.offsets(data)
             yield from (offset for offset, line in lines_of(data) if find_secrets(_text(line)))
 
-        # Before anything is replaced: a run that is killed later cannot know any more what to look for.
-        blank_where(place, places)
-        pending = begun or Pending(str(uuid4()), place.clock(), WHOLE_STORE)
-        receipt = ForgetReceipt(WHOLE_STORE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
+        # Logs come first: after a kill, the run that finishes this one no longer knows what to search for.
+        blank_where(place, secret_offsets)
+        pending = interrupted or Pending(str(uuid4()), place.clock(), WHOLE_STORE)
+        receipt = ForgetReceipt(WHOLE_STORE, pending.at, pending.id, counts={"secrets": len(findings.secrets)})
         with place.store.change_memories(WHOLE_STORE) as change:
             change.put(receipt.note())
             change.put(pending.note())
-        problems = self._replace(found)
+        problems = self._replace(findings)
         waiting = rewrite_files(place, thorough=True)
         place.forget_caches()
-        blank_where(place, places)
-        still = Found(found.known)
-        self._look_at_files(still, found.named)
+        blank_where(place, secret_offsets)
+        recheck = Found(findings.known)
+        self._look_at_files(recheck, findings.named)
         scanned, stored = search(place, files_below(place.directory), patterns, waiting)
-        left = list[Problem]()
+        todo = list[Problem]()
         for name in sorted(scanned.hits):
-            if not name.endswith(_PAGE):  # pages are among what still holds a secret
+            if not name.endswith(_PAGE):  # the second look at files reports pages
                 is_of_store = Path(name).name.startswith(DATABASE) or name.startswith(f"{INDEX}/")
                 remedy = _END_PROGRAMS if is_of_store else _NO_FILE
-                left.append(Problem(PART, f"the file {name} still holds a secret", remedy))
+                todo.append(Problem(PART, f"the file {name} still holds a secret", remedy))
         for name, why in scanned.unread:
-            left.append(Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it"))
-        not_in_names = found.secrets.keys() - found.named
+            todo.append(Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it"))
+        not_in_names = findings.secrets.keys() - findings.named
         count = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in not_in_names)
         if count:
-            also = "one of these secrets is also" if count == 1 else f"{count} of these secrets are also"
-            problem = f"{also} in texts that do not name it as one, and was left there"
-            left.append(Problem(PART, problem, "find these texts with `commonplace search`, and update or forget them"))
+            subject = "one of these secrets is also" if count == 1 else f"{count} of these secrets are also"
+            problem = f"{subject} in texts that do not name it as one, and was left there"
+            todo.append(Problem(PART, problem, "find these texts with `commonplace search`, and update or forget them"))
         receipt = replace(
             receipt,
             checked=tuple(sorted(scanned.sizes.items())),
-            found=tuple((PART, each.problem) for each in left),
+            found=tuple((PART, entry.problem) for entry in todo),
         )
         settle(place, receipt, pending, waiting)
-        if begun is not None:
+        if interrupted is not None:
             problems.append(Problem(PART, "an earlier run was ended before it had replaced all", _CHANGE, mended=True))
-        return [*found.problems(mended=True, but={holder.where for holder in still.holders}), *problems, *left]
+        return [*findings.problems(mended=True, but={holder.where for holder in recheck.holders}), *problems, *todo]
 
-    def _replace(self, found: Found) -> list[Problem]:
-        """Rewrite what is stored, sync the pages, and clean what people wrote on them."""
+    def _replace(self, findings: Found) -> list[Problem]:
+        """Rewrite items and receipts, sync the pages, and clean what people wrote on them."""
         store, directory = self.place.store, self.place.directory
-        spaces = {holder.namespace for holder in found.holders if isinstance(holder.item, MemoryItem)}
-        # Edits that were not imported yet come first: afterwards both sides would have changed.
-        problems = _tried(self.sync, sorted(spaces))
-        for holder in found.holders:
+        namespaces = {holder.namespace for holder in findings.holders if isinstance(holder.item, MemoryItem)}
+        # Import pending edits first: afterwards both sides would have changed.
+        problems = _tried(self.sync, sorted(namespaces))
+        for holder in findings.holders:
             if holder.item is not None:
                 try:
-                    self._rewrite(holder.namespace, holder.item, found.known)
+                    self._rewrite(holder.namespace, holder.item, findings.known)
                 except EmbedderMismatchError:  # another process changed the store's embedder meanwhile
-                    self._rewrite(holder.namespace, holder.item, found.known)
-        for namespace in {holder.namespace for holder in found.holders}:
+                    self._rewrite(holder.namespace, holder.item, findings.known)
+        for namespace in {holder.namespace for holder in findings.holders}:
             for note in store.notes(namespace, RECEIPT):
-                clean = Cleaner(known=found.known).record(note)
+                clean = Cleaner(known=findings.known).record(note)
                 if clean != note:
                     with store.change_memories(namespace) as change:
                         change.put(clean)
         due = {namespace for namespace in store.namespaces() if store.due(namespace)}
-        problems += _tried(self.sync, sorted(spaces | due))
+        problems += _tried(self.sync, sorted(namespaces | due))
         with FileLock(directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
             names = files_below(directory)
             for name in names:
-                if name.endswith(_PAGE + PAGE_DRAFT):  # left by a process that was killed while it wrote a page
+                if name.endswith(_PAGE + PAGE_DRAFT):  # a process was killed while it wrote a page
                     with suppress(OSError):
                         (directory / name).unlink()
             pages = [directory / name for name in names if name.endswith(_PAGE)]
-            return [*problems, *_tried(partial(_clean, known=found.known, kept=frozenset(found.named)), pages)]
+            return [*problems, *_tried(partial(_clean, known=findings.known, kept=frozenset(findings.named)), pages)]
 
     def _rewrite(self, namespace: str, item: Item, known: Finder) -> None:
-        """Write an item without secrets, as it is now."""
+        """Rewrite the current state of an item without secrets."""
         texts, cleaner = Texts(replace(self.destination(), namespace=namespace)), Cleaner(known=known)
         store = self.place.store
         if isinstance(item, OwnerItem):
-            if (was := item.stored(Known(store, namespace))) is not None:
-                was.cleaned(cleaner).put_owner(texts)
+            if (current := item.stored(Known(store, namespace))) is not None:
+                current.cleaned(cleaner).put_owner(texts)
             return
         with store.change_memories(namespace, made_by=texts.destination.embedder.stamp) as change:
-            # Nobody else can write now: what is read here is what is replaced.
+            # Nobody else can write now: exactly the state read here is replaced.
             stored = item.stored(Known(store, namespace, change))
             if isinstance(stored, ChangeItem):
                 [clean] = stored.prepared([stored.cleaned(cleaner)], texts)
                 clean.mend(change, texts, stored)
 
 
-def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Problem]:
-    """Do something with each, and return what went wrong."""
+def _tried(action: Callable[[Any], object], items: Iterable[Any]) -> list[Problem]:
+    """Apply an action to each item; return the errors as problems."""
     problems = []
-    for each in on:
+    for item in items:
         try:
-            act(each)
+            action(item)
         except CommonplaceError as error:
             problems.append(Problem.of(PART, error))
     return problems
 
 
 def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
-    """Rewrite a page atomically, unless it changed since it was read."""
+    """Rewrite a page without secrets, atomically; refuse if it changed since it was read."""
     data = _read(path)
     text = _text(data)
     clean = Cleaner(known=known, kept=kept).text(text).encode("utf-8", "surrogateescape")
@@ -366,8 +366,8 @@ def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
             raise StoreBusyError(f"{path} is being changed", remedy="close it, and try again")
         sync(path.parent)
     except OSError as error:
-        why = f"{path} cannot be written: {error.strerror}"
-        raise StoreError(why, remedy="make it writable, or edit it") from error
+        reason = f"{path} cannot be written: {error.strerror}"
+        raise StoreError(reason, remedy="make it writable, or edit it") from error
 
 
 def _read(path: Path) -> bytes:

@@ -1,14 +1,14 @@
 """Select what a deletion covers: the requested items, everything derived from them, and the traces of both.
 
-* A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
-  as well: nobody knows which of its words came from where. The other sources stay.
-* Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
-  list. A source that is still live stays, and a notice names it.
-* When a live memory goes that others were merged into, those of them that stay and that the merge archived are active
-  again, since nothing live would say what they say.
-* An agent's knowledge goes whole, with the agent's context and what was softly deleted.
-* With a memory go the episodes that it is, with an episode the facts, entities and names that only it supported.
-* With an entity goes every fact about it, with a fact all that is said of it. The episodes that speak of them stay.
+* A memory derived from a forgotten one, directly or through others, is deleted too, even if it has other sources: which
+  of its words came from which source is unknown. The other sources stay.
+* Of the memories that a forgotten one was merged from, the archived ones are deleted: they are its text under another
+  id, in no list. A source that is still live stays, and a notice names it.
+* When a live memory is deleted that others were merged into, those of them that stay and that the merge archived become
+  active again, since otherwise no live memory would have their content.
+* An agent's knowledge is deleted completely, with the agent's context and soft-deleted items.
+* Deleting a memory deletes its episodes; deleting an episode, the facts, entities and names that only it supported.
+* Deleting an entity deletes all facts about it; deleting a fact, all its records. Episodes that mention them stay.
 """
 
 from __future__ import annotations
@@ -36,27 +36,26 @@ from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection, StoredMemor
 from commonplace.types.graph import GraphFilter
 
 Parts = Mapping[str, tuple[str, ...]]
-"""Ids of parts of a graph, by their tables: episodes, entities and relations."""
+"""Ids of parts of a graph, by table: `episodes`, `entities` and `relations`."""
 Rows = Sequence[tuple[Table, dict[str, Any]]]
 
 NO_PARTS: Final[Parts] = {"episodes": (), "entities": (), "relations": ()}
-_AT_ONCE: Final = 500
-_NAMED: Final = 3
-_NAMESPACES_NAMED: Final = 10
-_EVER: Final = GraphFilter(with_past=True)
+_BATCH_SIZE: Final = 500
+_MAX_LISTED: Final = 3
+_MAX_NAMESPACES: Final = 10
+_ANY_TIME: Final = GraphFilter(with_past=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be forgotten: exactly one of these is given.
+    """A request to forget: exactly one attribute is set.
 
     Attributes:
-        ids: of memories, artifacts, documents, items of knowledge, episodes, entities, facts; each must be there.
-        tag, source, session: of memories; a tag and a session of documents too.
-        path: of an artifact, as it is stored.
-        archived_by: the memories that were archived at that time or before, and nothing that is derived from them; the
-            knowledge that was deleted.
-        agent: whose knowledge it is.
+        ids: ids of memories, artifacts, documents, knowledge items, episodes, entities and facts; all must exist.
+        tag, source, session: selects memories; a tag or session also documents.
+        path: the stored path of an artifact.
+        archived_by: selects memories archived and knowledge deleted at or before that time, without derived memories.
+        agent: selects the knowledge of this agent.
     """
 
     ids: tuple[str, ...] = ()
@@ -70,23 +69,24 @@ class Wanted:
 
 @dataclass(slots=True)
 class Plan:
-    """What will be deleted, and everything that must be read before it is.
+    """What will be deleted, and everything that must be read before the deletion.
 
     Attributes:
         memories: ids, those requested first.
-        derived: how many of them are copies of those.
-        owners: artifacts, documents and knowledge by number.
-        revived: ids of the memories that become active again, since what they were merged into goes.
-        parts: of the graph, those requested, and the episodes of these memories.
-        gone: all parts of the graph that go.
-        outside: what stays, and is the user's.
-        traces: patterns and words that would reveal it.
-        rows: how many rows of each table go.
-        passages: those that go, by namespace; of the graph's texts, also those that may have been rewritten.
-        vault_paths: the notes that were written of the memories.
+        derived: how many of the memories are copies of, or derived from, the requested ones.
+        owners: artifacts, documents and knowledge items by number.
+        contexts: names of the agents whose context is deleted.
+        revived: ids of memories that become active again, since the memory that they were merged into is deleted.
+        parts: the requested parts of the graph, and the episodes of these memories.
+        gone: all deleted parts of the graph.
+        outside: descriptions of what stays because it belongs to the user.
+        traces: patterns and terms that would reveal the deleted data.
+        rows: the number of deleted rows by table.
+        passages: the deleted passages by namespace, including texts of the graph that may have been rewritten.
+        vault_paths: paths of the vault notes of the memories.
         naming: the ledger entries that name or quote them.
-        in_process: ids of memories of this process that go, and were never stored.
-        copied: the groups, by id, of the episodes that go and are no memories, and of the facts that no episode says:
+        in_process: ids of deleted memories of this process that were never stored.
+        copied: groups, by id, of deleted episodes that are no memories and of deleted facts that no episode mentions:
             an outside graph may have copies of them.
     """
 
@@ -113,7 +113,7 @@ class Plan:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of all that goes, each once."""
+        """The ids of everything deleted, each once."""
         owners = (owner.id for owner in self.owners.values())
         return tuple(dict.fromkeys((*self.memories, *owners, *chain(*self.gone.values()), *self.in_process)))
 
@@ -139,29 +139,29 @@ class Plan:
 
 
 def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[StoredMemory] = ()) -> Plan:
-    """Return what goes; see `erase.forget`."""
+    """Plan the deletion of the requested items; see `erase.forget`."""
     graph = store.graph(namespace)
     if wanted.archived_by is not None:
         archived = tuple(archived_by(store, namespace, wanted.archived_by))
         return Plan(archived, owners=_owners(store, namespace, wanted, ()), parts=_parts(graph, (), archived))
-    context, asked = None, list[str]()
+    context, memory_ids = None, list[str]()
     if wanted.agent is not None:
         context = store.knowledge(namespace).context(wanted.agent)
     elif wanted.ids:
-        asked = [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
+        memory_ids = [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
     elif wanted.path is None:
-        asked = [memory.owner.id for memory in store.memories(namespace, selection(wanted))]
-    owners = _owners(store, namespace, wanted, asked)
-    of_graph = (id_ for ids in _parts(graph, wanted.ids, ()).values() for id_ in ids)
-    never_stored = [each.owner.id for each in in_process]
-    known = {*asked, *never_stored, *(owner.id for owner in owners.values()), *of_graph}
-    missing = [id_ for id_ in wanted.ids if id_ not in known]
-    if missing or not (known or context):
+        memory_ids = [memory.owner.id for memory in store.memories(namespace, selection(wanted))]
+    owners = _owners(store, namespace, wanted, memory_ids)
+    part_ids = (id_ for ids in _parts(graph, wanted.ids, ()).values() for id_ in ids)
+    never_stored = [unstored.owner.id for unstored in in_process]
+    found_ids = {*memory_ids, *never_stored, *(owner.id for owner in owners.values()), *part_ids}
+    missing = [id_ for id_ in wanted.ids if id_ not in found_ids]
+    if missing or not (found_ids or context):
         raise NotFoundError(
             f"{_nothing(wanted, missing)} in this namespace; nothing was forgotten",
             remedy="see `commonplace list`",
         )
-    plan = _with_derived(store, namespace, wanted, asked)
+    plan = _with_derived(store, namespace, wanted, memory_ids)
     plan.owners = owners
     plan.outside = tuple(
         f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is ignored"
@@ -169,39 +169,39 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     )
     plan.contexts = () if context is None else (context.name,)
     plan.in_process = tuple(never_stored)
-    # Memories that were never stored leave traces too: a log may quote them. An id comes before words: a text that is
-    # also the id is in the receipt, and betrays no more than that.
+    # Memories that were never stored leave traces too: a log may quote them. Ids are added before texts: a text that
+    # equals the id is in the receipt and reveals nothing more.
     for record in (record for memory in in_process for record in (memory.owner, memory.record)):
         columns = table_of(type(record)).record_columns
         plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
     return plan
 
 
-def _with_derived(store: Store, namespace: str, wanted: Wanted, asked: Sequence[str]) -> Plan:
-    """Return the plan for some memories, with all that is derived from them, and for the wanted parts of the graph."""
+def _with_derived(store: Store, namespace: str, wanted: Wanted, memory_ids: Sequence[str]) -> Plan:
+    """Plan the deletion of memories with everything derived from them, and of the requested parts of the graph."""
     graph = store.graph(namespace)
-    sources, live = _merged_from(store, namespace, asked)
-    roots = [*asked, *sources]
-    made_from: defaultdict[str, set[str]] = defaultdict(set)
-    for id_, its_sources in store.derivations(namespace):
-        for source in its_sources:
-            made_from[source].add(id_)
-    derived = sorted(_reached(roots, made_from) - set(roots))
+    sources, live = _merged_from(store, namespace, memory_ids)
+    roots = [*memory_ids, *sources]
+    dependents: defaultdict[str, set[str]] = defaultdict(set)
+    for id_, source_ids in store.derivations(namespace):
+        for source in source_ids:
+            dependents[source].add(id_)
+    derived = sorted(_reachable(roots, dependents) - set(roots))
     parts = _parts(graph, wanted.ids, [*roots, *derived])
-    revived, left = _left_behind(store, namespace, {*roots, *derived})
+    revived, archived = _left_behind(store, namespace, {*roots, *derived})
     tagged = Filter(tags=(wanted.tag,), kinds=("artifact",)) if wanted.tag is not None else None
     files = [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
     mentions = chain(
         graph.mentions("entity", families(graph, parts["entities"])).values(),
         graph.mentions("relation", parts["relations"]).values(),
     )
-    mentioning = sorted({each.episode for some in mentions for each in some}.difference(parts["episodes"]))
+    mentioning = sorted({mention.episode for group in mentions for mention in group}.difference(parts["episodes"]))
     notices = (
         ("archived memories that it was merged from are deleted too", sources),
         ("memories derived from it are deleted too, even if they have other sources", derived),
         ("it was derived from memories that are still live and stay", live),
         ("other memories that it was merged with become active again", revived),
-        ("other memories that it was made from stay archived; `commonplace memory restore` brings them back", left),
+        ("other memories that it was made from stay archived; `commonplace memory restore` brings them back", archived),
         ("indexed files have that tag too and stay; forget them by path", files),
         ("episodes that mention it stay; forget them by their ids", mentioning),
     )
@@ -210,7 +210,7 @@ def _with_derived(store: Store, namespace: str, wanted: Wanted, asked: Sequence[
         derived=len(sources) + len(derived),
         revived=tuple(revived),
         parts=parts,
-        notices=tuple(f"{what}: {_listed(ids)}" for what, ids in notices if ids),
+        notices=tuple(f"{sentence}: {_listed(ids)}" for sentence, ids in notices if ids),
     )
 
 
@@ -227,42 +227,42 @@ def _nothing(wanted: Wanted, missing: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def all_of(store: Store, namespace: str, is_served: bool = False) -> Plan:
-    """Return everything in a namespace.
+    """Plan the deletion of everything in a namespace.
 
     Raises:
-        NotFoundError: there is none; unless the store is served, the others are named.
+        NotFoundError: the namespace does not exist; the message lists existing ones unless the store is served.
     """
-    known = [name for name in store.namespaces() if name]
-    if namespace not in known:
-        named = ", ".join(map(repr, known[:_NAMESPACES_NAMED])) or "none yet"
-        more = ", …" if len(known) > _NAMESPACES_NAMED else ""
-        remedy = "" if is_served else f"the store has {named}{more}"
+    existing = [name for name in store.namespaces() if name]
+    if namespace not in existing:
+        names = ", ".join(map(repr, existing[:_MAX_NAMESPACES])) or "none yet"
+        more = ", …" if len(existing) > _MAX_NAMESPACES else ""
+        remedy = "" if is_served else f"the store has {names}{more}"
         raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=remedy)
     knowledge, graph = store.knowledge(namespace), store.graph(namespace)
     owners = dict(plain_owners(store, namespace, Filter()))
     owners |= {item.number: item.owner for item in (*knowledge.items(), *knowledge.items(deleted=True))}
-    is_of_files = any(owner.path for owner in owners.values())
+    has_files = any(owner.path for owner in owners.values())
     return Plan(
         memories=tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id"))),
         owners=owners,
         contexts=tuple(context.name for context in knowledge.contexts()),
         parts={
-            "episodes": tuple(each.id for each in graph.list_episodes(_EVER)),
-            "entities": tuple(each.id for each in graph.list_entities(_EVER)),
-            "relations": tuple(each.id for each in graph.list_relations(_EVER)),
+            "episodes": tuple(part.id for part in graph.list_episodes(_ANY_TIME)),
+            "entities": tuple(part.id for part in graph.list_entities(_ANY_TIME)),
+            "relations": tuple(part.id for part in graph.list_relations(_ANY_TIME)),
         },
-        outside=("the files that its artifacts came from are yours and stay",) if is_of_files else (),
+        outside=("the files that its artifacts came from are yours and stay",) if has_files else (),
     )
 
 
 def archived_by(store: Store, namespace: str, by: float) -> list[str]:
     archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
-    return [each.owner.id for each in archived if each.expired_at is not None and each.expired_at <= by]
+    return [memory.owner.id for memory in archived if memory.expired_at is not None and memory.expired_at <= by]
 
 
 def selection(wanted: Wanted) -> Selection:
@@ -277,9 +277,9 @@ def selection(wanted: Wanted) -> Selection:
 
 
 def _parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> Parts:
-    """Return the parts of a graph that have these ids, and the episodes that these memories are."""
-    are_memories = (episode.id for id_ in memories for episode in graph.episodes_of_memory(id_))
-    episodes = dict.fromkeys((*graph.episodes(ids), *are_memories))
+    """Return the parts of a graph that have these ids, and the episodes of these memories."""
+    memory_episodes = (episode.id for id_ in memories for episode in graph.episodes_of_memory(id_))
+    episodes = dict.fromkeys((*graph.episodes(ids), *memory_episodes))
     return {
         "episodes": tuple(episodes),
         "entities": tuple(graph.entities(ids)),
@@ -288,35 +288,35 @@ def _parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> 
 
 
 def _owners(store: Store, namespace: str, wanted: Wanted, memories: Sequence[str]) -> dict[int, Owner]:
-    """Return the other requested owners by number: any by id or path, only documents by tag or session."""
+    """Return the requested owners other than memories, by number; tag and session select only documents."""
     if wanted.source is not None or (wanted.ids and set(memories).issuperset(wanted.ids)):
         return {}
-    found = dict[int, Owner]()
+    owners = dict[int, Owner]()
     if wanted.ids or wanted.agent is not None or wanted.archived_by is not None:
-        knowledge, by = store.knowledge(namespace), wanted.archived_by
+        knowledge, cutoff = store.knowledge(namespace), wanted.archived_by
         for item in (*knowledge.items(wanted.agent), *knowledge.items(wanted.agent, deleted=True)):
-            is_old = by is not None and item.deleted_at is not None and item.deleted_at <= by
+            is_old = cutoff is not None and item.deleted_at is not None and item.deleted_at <= cutoff
             if wanted.agent is not None or item.owner.id in wanted.ids or is_old:
-                found[item.number] = item.owner
+                owners[item.number] = item.owner
     if wanted.agent is None and wanted.archived_by is None:
         for number, owner in plain_owners(store, namespace, Filter(tags=() if wanted.tag is None else (wanted.tag,))):
             if wanted.path is not None:
-                is_asked = owner.path == wanted.path
+                is_requested = owner.path == wanted.path
             elif wanted.ids:
-                is_asked = owner.id in wanted.ids and owner.id not in memories
+                is_requested = owner.id in wanted.ids and owner.id not in memories
             else:
-                is_asked = not owner.path and wanted.session in (None, owner.session)
-            if is_asked:
-                found[number] = owner
-    return dict(sorted(found.items()))
+                is_requested = not owner.path and wanted.session in (None, owner.session)
+            if is_requested:
+                owners[number] = owner
+    return dict(sorted(owners.items()))
 
 
-def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the archived memories that the requested ones were made from, also indirectly, and the live ones."""
-    seen, archived, live = set(asked), list[str](), list[str]()
-    waiting = list(asked)
-    while waiting:
-        for version in store.versions(namespace, waiting.pop()):
+def _merged_from(store: Store, namespace: str, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return (archived, live) memories that the requested ones were derived from, directly or via archived ones."""
+    seen, archived, live = set(ids), list[str](), list[str]()
+    queue = list(ids)
+    while queue:
+        for version in store.versions(namespace, queue.pop()):
             for id_ in version.record.derived_from:
                 source = None if id_ in seen else store.memory(namespace, id_)
                 seen.add(id_)
@@ -326,60 +326,60 @@ def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[li
                     live.append(id_)
                 else:
                     archived.append(id_)
-                    waiting.append(id_)
+                    queue.append(id_)
     return sorted(archived), sorted(live)
 
 
-def _reached(ids: Iterable[str], beside: Mapping[str, set[str]]) -> set[str]:
-    """Return the ids with all that can be reached from them."""
+def _reachable(ids: Iterable[str], edges: Mapping[str, set[str]]) -> set[str]:
+    """Return the ids and all ids that can be reached from them."""
     reached = set(ids)
-    waiting = list(reached)
-    while waiting:
-        new = beside.get(waiting.pop(), set()) - reached
-        reached |= new
-        waiting += new
+    queue = list(reached)
+    while queue:
+        unseen = edges.get(queue.pop(), set()) - reached
+        reached |= unseen
+        queue += unseen
     return reached
 
 
-def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[list[str], list[str]]:
-    """Return the archived memories that stay, though something derived from them goes.
+def _left_behind(store: Store, namespace: str, deleted: set[str]) -> tuple[list[str], list[str]]:
+    """Return the archived memories that stay although something derived from them is deleted.
 
     Returns:
-        Those that were archived by becoming part of what is live, which comes in one transaction; and those that stay
-        archived, since somebody archived them, or what they had become part of.
+        (reactivated, archived): those that were archived by a merge into a live memory, in the same transaction; those
+        that stay archived, since a user archived them or the memory that they were merged into.
     """
     merged, archived = defaultdict[str, set[str]](set), set[str]()
-    carried = set[str]()
-    for id_ in sorted(gone):
-        for made in store.versions(namespace, id_):
-            if made.expired_at is None:
-                carried.add(id_)
-            for source_id in made.record.derived_from:
+    reactivated = set[str]()
+    for id_ in sorted(deleted):
+        for version in store.versions(namespace, id_):
+            if version.expired_at is None:
+                reactivated.add(id_)
+            for source_id in version.record.derived_from:
                 source = store.memory(namespace, source_id)
                 if source is not None and source.expired_at is not None:
                     archived.add(source_id)
-                    if source.expired_at == max(made.created_at, source.created_at):
+                    if source.expired_at == max(version.created_at, source.created_at):
                         merged[id_].add(source_id)
-    carried = _reached(carried, merged)
-    return sorted(carried - gone), sorted(archived - carried - gone)
+    reactivated = _reachable(reactivated, merged)
+    return sorted(reactivated - deleted), sorted(archived - reactivated - deleted)
 
 
 def add_rows(plan: Plan, store: Store, namespace: str) -> None:
-    """Count the rows that go with the chosen memories, owners and contexts, and collect their traces."""
+    """Count the rows to delete with the chosen memories, owners and contexts, and collect their traces."""
     versions = [row["owner"] for _, row in store.rows_of([(SCHEMA["memories"], {"id": plan.memories})], namespace)]
     owners = [*versions, *plan.owners]
-    beside: list[Asked] = [
+    related: list[Asked] = [
         (SCHEMA["agent_contexts"], {"name": plan.contexts}),
         (SCHEMA["mirror_blocks"], {"id": plan.memories}),
         (SCHEMA["links"], {"source": plan.memories}),
         (SCHEMA["links"], {"target": plan.memories}),
     ]
     links, paths, passages = set[tuple[str, ...]](), set[str](), list[int]()
-    hanging = store.hanging_rows(SCHEMA["owners"], namespace, owners)
-    for table, row in chain(hanging, store.rows_of(beside, namespace)):
+    dependent = store.hanging_rows(SCHEMA["owners"], namespace, owners)
+    for table, row in chain(dependent, store.rows_of(related, namespace)):
         if table.name == "links":
             link = (row["source"], row["target"], row["type"])
-            if link in links:  # both of its memories go
+            if link in links:  # both of its memories are deleted
                 continue
             links.add(link)
         plan.rows[table.name] += 1
@@ -393,87 +393,87 @@ def add_rows(plan: Plan, store: Store, namespace: str) -> None:
 
 
 def erase_parts(plan: Plan, store: Store, change: MemoryChange, runtime: GraphRuntime) -> None:
-    """Remove the chosen parts from a graph under change; the plan collects what went, and its traces.
+    """Remove the chosen parts from the graph of a change; add the deleted parts and their traces to the plan.
 
     Args:
-        store: what it reads is as it was before the change.
+        store: reads the state before the change.
     """
     graph, parts = change.graph, plan.parts
-    # All that may change when these parts are removed is read before and after.
-    mentioned = [mention for some in graph.mentioned(parts["episodes"]).values() for mention in some]
-    subjects = {kind: [each.subject for each in mentioned if each.kind == kind] for kind in GRAPH_KINDS}
+    # Everything that may change when these parts are removed is read before and after.
+    mentions = [mention for group in graph.mentioned(parts["episodes"]).values() for mention in group]
+    subjects = {kind: [item.subject for item in mentions if item.kind == kind] for kind in GRAPH_KINDS}
     entities = families(graph, [*subjects["entity"], *parts["entities"]])
     about = [*parts["relations"], *facts_about(graph, families(graph, parts["entities"]))]
     facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *about]))).values()
-    keys = dict.fromkeys(key_of(each, runtime.kinds) for each in facts)
+    keys = dict.fromkeys(key_of(fact, runtime.kinds) for fact in facts)
     changing = {
         "episodes": parts["episodes"],
         "entities": tuple(dict.fromkeys(entities)),
-        "relations": tuple(dict.fromkeys(each.id for key in keys for each in facts_of(graph, key))),
+        "relations": tuple(dict.fromkeys(fact.id for key in keys for fact in facts_of(graph, key))),
     }
-    before = list(change.rows_of(_rows_asked(changing)))
+    before = list(change.rows_of(_row_queries(changing)))
     for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True):
-        space = texts_of(runtime.namespace, kind)
-        _add_texts(plan, store, space, list(store.owner_numbers(space, kind, changing[name]).values()))
+        namespace = texts_of(runtime.namespace, kind)
+        _add_texts(plan, store, namespace, list(store.owner_numbers(namespace, kind, changing[name]).values()))
     if parts["episodes"]:
         take_out(graph, runtime, parts["episodes"])
-    gone = families(graph, parts["entities"])
-    remove_facts(graph, runtime, [*parts["relations"], *facts_about(graph, gone)])
-    graph.erase_entities(gone)
-    _add_gone(plan, before, list(change.rows_of(_rows_asked(changing))))
+    deleted_entities = families(graph, parts["entities"])
+    remove_facts(graph, runtime, [*parts["relations"], *facts_about(graph, deleted_entities)])
+    graph.erase_entities(deleted_entities)
+    _add_deleted(plan, before, list(change.rows_of(_row_queries(changing))))
 
 
 def plan_all_parts(plan: Plan, store: Store, namespace: str) -> None:
-    """Plan that the whole graph of a namespace goes."""
-    for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
-        _add_texts(plan, store, space, store.matching_owners(space, Filter()))
-    _add_gone(plan, list(store.rows_of(_rows_asked(plan.parts), namespace)), [])
+    """Plan the deletion of the whole graph of a namespace."""
+    for texts_namespace in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
+        _add_texts(plan, store, texts_namespace, store.matching_owners(texts_namespace, Filter()))
+    _add_deleted(plan, list(store.rows_of(_row_queries(plan.parts), namespace)), [])
 
 
-def _add_texts(plan: Plan, store: Store, space: str, owners: Sequence[int]) -> None:
+def _add_texts(plan: Plan, store: Store, namespace: str, owners: Sequence[int]) -> None:
     """Collect the passages of a graph's texts, with their tokens and vectors."""
-    numbers = plan.passages[space] = tuple(store.passages_of(space, owners))
-    for begin in range(0, len(numbers), _AT_ONCE):
-        for tokens in store.tokens(space, numbers[begin : begin + _AT_ONCE]).values():
+    numbers = plan.passages[namespace] = tuple(store.passages_of(namespace, owners))
+    for begin in range(0, len(numbers), _BATCH_SIZE):
+        for tokens in store.tokens(namespace, numbers[begin : begin + _BATCH_SIZE]).values():
             plan.traces.add_array(tokens.token_ids, TOKENS)
             plan.traces.add_array(tokens.vector, VECTOR)
 
 
-def _rows_asked(parts: Parts) -> list[Asked]:
-    """Return the queries for the rows of parts of a graph, and for those that belong to them."""
-    asked: list[Asked] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
+def _row_queries(parts: Parts) -> list[Asked]:
+    """Return the queries for the rows of parts of a graph and for their dependent rows."""
+    queries: list[Asked] = [(SCHEMA[name], {"id": ids}) for name, ids in parts.items()]
     for table in SCHEMA.values():
         if table.told == ("entity",):
-            asked.append((table, {"entity": parts["entities"]}))
+            queries.append((table, {"entity": parts["entities"]}))
         elif table.told == ("kind", "subject"):
-            asked += [
+            queries += [
                 (table, {"kind": [kind], "subject": parts[name]})
                 for kind, name in zip(GRAPH_KINDS, ("entities", "relations"), strict=True)
             ]
-    return asked
+    return queries
 
 
-def _add_gone(plan: Plan, before: Rows, after: Rows) -> None:
-    """Collect what was there before and is gone afterwards."""
+def _add_deleted(plan: Plan, before: Rows, after: Rows) -> None:
+    """Add to the plan the parts and values in `before` that are no longer in `after`."""
 
-    def values(rows: Rows) -> Iterator[tuple[Table, str, Any]]:
+    def erasable(rows: Rows) -> Iterator[tuple[Table, str, Any]]:
         for table, row in rows:
             for column in table.columns:
                 if column.is_erased and column.name != "id":
                     yield table, column.name, row[column.name]
 
-    left = {(table.name, row["id"]) for table, row in after if table.name in NO_PARTS}
-    of_parts = [(table.name, row) for table, row in before if (table.name, row.get("id")) not in left]
-    plan.gone = {name: tuple(sorted(row["id"] for of, row in of_parts if of == name)) for name in NO_PARTS}
+    remaining = {(table.name, row["id"]) for table, row in after if table.name in NO_PARTS}
+    deleted = [(table.name, row) for table, row in before if (table.name, row.get("id")) not in remaining]
+    plan.gone = {name: tuple(sorted(row["id"] for part, row in deleted if part == name)) for name in NO_PARTS}
     for id_ in chain.from_iterable(plan.gone.values()):
         plan.traces.add_id(id_)
-    kept = {value for _, _, value in values(after)}
-    for table, column, value in dict.fromkeys(values(before)):
-        if value not in kept:
+    remaining_values = {value for _, _, value in erasable(after)}
+    for table, column, value in dict.fromkeys(erasable(before)):
+        if value not in remaining_values:
             plan.traces.add_row((table[column],), {column: value})
-    said = {row["subject"] for table, row in before if table.name == "mentions" and row["kind"] == "relation"}
+    mentioned = {row["subject"] for table, row in before if table.name == "mentions" and row["kind"] == "relation"}
     plan.copied = {
         row["id"]: row["group"]
-        for of, row in of_parts
-        if (of == "episodes" and not row["memory"]) or (of == "relations" and row["id"] not in said)
+        for part, row in deleted
+        if (part == "episodes" and not row["memory"]) or (part == "relations" and row["id"] not in mentioned)
     }

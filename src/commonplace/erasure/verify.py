@@ -1,4 +1,4 @@
-"""Verify a deletion: search every file for what was deleted, and ask index and store for it."""
+"""Verify a deletion: search every file for the deleted data, and query index and store for it."""
 
 from __future__ import annotations
 
@@ -51,220 +51,220 @@ from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import GRAPH_KINDS, Embedding
 from commonplace.types.ledger import IssueSelection
 
-_TELLING: Final = 6
-"""A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
-_RARE: Final = 8
+_MIN_REVEALING: Final = 6
+"""Least characters of an indexed term that may reveal a text; shorter terms count as common."""
+_MAX_RARE: Final = 8
 _BATCH_BYTES: Final = 1 << 22
 
 
 def clear_logs(place: ErasureRuntime, plan: Plan, *, dry_run: bool = False) -> int:
-    """Blank, and count, the log lines that quote what is deleted, or name it by id, hash or a word of its own."""
+    """Blank and count the log lines that quote deleted data or contain an id, a hash or a unique word of it."""
     quoting = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
-    # On a server each namespace has its own words, and those of others are none of what goes.
-    spaces = sorted(plan.passages) if place.store.is_on_server else place.store.namespaces(with_texts=True)
+    # On a server each namespace has its own terms, and deletions do not affect those of others.
+    namespaces = sorted(plan.passages) if place.store.is_on_server else place.store.namespaces(with_texts=True)
 
-    def places(data: bytes) -> Iterator[int]:
+    def quoting_offsets(data: bytes) -> Iterator[int]:
         yield from quoting.offsets(data)
-        asked = dict[int, set[str]]()
+        queries = dict[int, set[str]]()
         for offset, line in lines_of(data):
             if b'"query"' in line:
-                with suppress(ValueError, AttributeError):  # it is not one of our lines
-                    asked[offset] = _telling(str(json.loads(line).get("query", "")), plan)
-        lost = _lost(place, plan.passages, spaces, set().union(*asked.values()))
-        yield from (offset for offset, words in asked.items() if not lost.isdisjoint(words))
+                with suppress(ValueError, AttributeError):  # the line is not one of Commonplace
+                    queries[offset] = _revealing_terms(str(json.loads(line).get("query", "")), plan)
+        unique = _unique_terms(place, plan.passages, namespaces, set().union(*queries.values()))
+        yield from (offset for offset, words in queries.items() if not unique.isdisjoint(words))
 
-    return blank_where(place, places, dry_run=dry_run)
+    return blank_where(place, quoting_offsets, dry_run=dry_run)
 
 
-def _telling(question: str, plan: Plan) -> set[str]:
-    """Return the uncommon words of a query that occur in what is deleted."""
-    return {word for word in analyse(question, natural_language(question)) if len(word) >= _TELLING} & plan.traces.terms
+def _revealing_terms(query: str, plan: Plan) -> set[str]:
+    """Return the uncommon terms of a query that occur in deleted data."""
+    return {word for word in analyse(query, natural_language(query)) if len(word) >= _MIN_REVEALING} & plan.traces.terms
 
 
 def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> list[str]:
-    """Return the issues of golden queries that quote what is deleted, or have a word that nothing else has."""
+    """Return the ids of golden-query issues that quote deleted data or contain a term of it that nothing else has."""
     quoted = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID)
-    found, asked = list[str](), dict[str, set[str]]()
+    ids, terms_of = list[str](), dict[str, set[str]]()
     for issue in ledger.issues(IssueSelection()):
         query = split_notes(issue.notes)[0].get("query")
         if issue.issue_type == GOLDEN and isinstance(query, str):
-            said = (query, *(event.why for event in ledger.events(issue.id)))
-            if quoted.found(b"\0\0".join(forms_of(said))):
-                found.append(issue.id)
+            texts = (query, *(event.why for event in ledger.events(issue.id)))
+            if quoted.found(b"\0\0".join(forms_of(texts))):
+                ids.append(issue.id)
             else:
-                asked[issue.id] = _telling(query, plan)
-    spaces = (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS))
-    lost = _lost(place, plan.passages, spaces, set().union(*asked.values()))
-    return [*found, *(id_ for id_, words in asked.items() if not lost.isdisjoint(words))]
+                terms_of[issue.id] = _revealing_terms(query, plan)
+    namespaces = (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS))
+    unique = _unique_terms(place, plan.passages, namespaces, set().union(*terms_of.values()))
+    return [*ids, *(id_ for id_, words in terms_of.items() if not unique.isdisjoint(words))]
 
 
-def _lost(
-    place: ErasureRuntime, going: Mapping[str, Collection[int]], spaces: Iterable[str], words: set[str]
+def _unique_terms(
+    place: ErasureRuntime, deleted: Mapping[str, Collection[int]], namespaces: Iterable[str], words: set[str]
 ) -> set[str]:
-    """Return the words that these namespaces have only in deleted passages, which may still be in the index.
+    """Return the terms that only deleted passages of these namespaces contain; the index may still have them.
 
     Args:
-        going: these passages, by namespace.
+        deleted: the numbers of these passages, by namespace.
     """
-    left, store = set(words), place.store
+    remaining, store = set(words), place.store
     if not words:
-        return left
+        return remaining
     try:
         with parts_of(store, place.index) as generation:
             heads = store.heads()
-            # First the namespaces of what is deleted: most of their words occur there again.
-            for space in sorted(spaces, key=lambda space: space not in going):
-                gone, fresh, base = set(going.get(space, ())), list[int](), generation.head(space).change
-                if space in heads and heads[space].change > base:
-                    fresh = [each.number for each in store.tail(space, base) if each.number not in gone]
-                    gone.update(store.deleted_since(space, base, heads[space].change))
-                scope = Scope(space, dead=np.array(sorted(gone), np.int64))
-                left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
-                for entry in store.entries(space, fresh).values() if left and fresh else ():
-                    left.difference_update(*fields_of(entry).values())
-                if not left:
+            # The namespaces of deleted passages come first: they contain most of the terms again.
+            for namespace in sorted(namespaces, key=lambda namespace: namespace not in deleted):
+                dead, fresh, base = set(deleted.get(namespace, ())), list[int](), generation.head(namespace).change
+                if namespace in heads and heads[namespace].change > base:
+                    fresh = [row.number for row in store.tail(namespace, base) if row.number not in dead]
+                    dead.update(store.deleted_since(namespace, base, heads[namespace].change))
+                scope = Scope(namespace, dead=np.array(sorted(dead), np.int64))
+                remaining -= {word for word in remaining if len(generation.lexical.search([word], scope, 1).numbers)}
+                for entry in store.entries(namespace, fresh).values() if remaining and fresh else ():
+                    remaining.difference_update(*fields_of(entry).values())
+                if not remaining:
                     break
-    except IndexFaultError:  # it is unknown who has them: rather a question too many goes
+    except IndexFaultError:  # it is unknown who has the terms: deleting one query too many is safer
         return words
-    return left
+    return remaining
 
 
 def search(
     place: ErasureRuntime, names: Iterable[str], patterns: Patterns, waiting: Sequence[Waiting]
 ) -> tuple[Scan, set[bytes]]:
-    """Search files; return what they hold that nothing stored has, and what of it is no trace since something has it.
+    """Search files; return the scan with the traces, and the patterns that are no traces, since the store has them.
 
-    What is known to be a copy, or has to wait, is passed over.
+    Known backups and files that have to wait are skipped.
     """
 
     progress = None if place.progress is None else partial(place.progress, "looking for what was forgotten")
     scanned = scan(place.directory, names, patterns, progress=progress)
-    copies = {place.directory / each.path for each in known_backups(place.store)}
-    waits = tuple(each.files for each in waiting)
+    copies = {place.directory / backup.path for backup in known_backups(place.store)}
+    prefixes = tuple(item.files for item in waiting)
     for name in [*scanned.hits, *(name for name, _ in scanned.unread)]:
-        if place.directory / name in copies or (waits and name.startswith(waits)):
+        if place.directory / name in copies or (prefixes and name.startswith(prefixes)):
             scanned.hits.pop(name, None)
-            scanned.unread = [each for each in scanned.unread if each[0] != name]
-    # The receipt, which is in the database, names the ids.
+            scanned.unread = [unread for unread in scanned.unread if unread[0] != name]
+    # The receipt, which is in the database, contains the ids.
     for name in _database(place) & scanned.hits.keys():
         scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
     hits = scanned.all_hits()
     stored = still_stored(place.store, patterns.only(hits)) if hits else set()
-    scanned.hits = {name: held - stored for name, held in scanned.hits.items() if held - stored}
+    scanned.hits = {name: file_hits - stored for name, file_hits in scanned.hits.items() if file_hits - stored}
     return scanned, hits & stored
 
 
 def _database(place: ErasureRuntime) -> set[str]:
-    """Return the names of the files of the database, as `scan` gives them."""
+    """Return the names of the database's files, relative to the store as in `scan`."""
     root = place.directory.absolute()
     paths = [root.joinpath(path) for path in place.store.files()]
     return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
 
 
 def prove(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan, waiting: Sequence[Waiting]) -> ForgetReceipt:
-    """Look through everything once, mend what can be mended, and look there again; return the receipt of that.
+    """Search everything once, clean logs and database where traces were found, search these again; return the receipt.
 
-    A pattern that is also in what the store still holds is no trace. One that is left in the database file, where
-    overwriting on deletion was not enough, is gone when the file was rewritten. What cannot be written stays found.
+    A pattern that the store still contains elsewhere is no trace. If overwriting on deletion left one in the database
+    file, rewriting the file removes it. Traces in files that cannot be written remain in the receipt.
 
     Args:
-        waiting: what cannot be done yet, so that what its files hold is no surprise.
+        waiting: what cannot be done yet; traces in its files are expected and ignored.
     """
     patterns, log_lines = plan.traces.patterns(), receipt.counts["log_lines"]
     scanned, stored = search(place, files_below(place.directory), patterns, waiting)
     if place.store.is_on_server:
         scanned.sizes[place.store.place] = sum(map(len, stored_bytes(place.store)))
-    left = scanned.hits
-    logs, files = {name for name in left if name.startswith(f"{LOGS}/")}, left.keys() & _database(place)
-    wanted = patterns.only(scanned.all_hits())
+    hits = scanned.hits
+    logs, files = {name for name in hits if name.startswith(f"{LOGS}/")}, hits.keys() & _database(place)
+    remaining = patterns.only(scanned.all_hits())
     with suppress(StoreError):
         if logs:
-            log_lines += blank_where(place, wanted.offsets)
+            log_lines += blank_where(place, remaining.offsets)
     with suppress(StoreError):
         if files:
             place.store.compact(thorough=True)
     if logs or files:
-        again, _ = search(place, sorted(logs | files), wanted, waiting)
-        left = {name: held for name, held in left.items() if name not in logs | files} | again.hits
-    found = [(name, what) for name, held in sorted(left.items()) for what in sorted(set(map(patterns.kind, held)))]
-    found += scanned.unread
+        rescanned, _ = search(place, sorted(logs | files), remaining, waiting)
+        hits = {name: hit for name, hit in hits.items() if name not in logs | files} | rescanned.hits
+    traces = [(name, kind) for name, hit in sorted(hits.items()) for kind in sorted(set(map(patterns.kind, hit)))]
+    traces += scanned.unread
     try:
-        log_lines += clear_logs(place, plan)  # somebody may have asked for it since
+        log_lines += clear_logs(place, plan)  # a search may have logged a query for it since
     except StoreError as error:
-        found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
-    if not any(each.files.startswith(INDEX) for each in waiting):
-        found += [(INDEX, what) for what in _answers(place, receipt.namespace, plan)]
+        traces.append((LOGS, f"questions with a word of it: {error.args[0]}"))
+    if not any(item.files.startswith(INDEX) for item in waiting):
+        traces += [(INDEX, kind) for kind in _index_traces(place, receipt.namespace, plan)]
     return replace(
         receipt.counted(log_lines=log_lines),
         checked=tuple(sorted(scanned.sizes.items())),
         excluded_needles=len(stored),
-        found=(*receipt.found, *found),
-        notices=(*receipt.notices, *((LEFT,) if found else ())),
+        found=(*receipt.found, *traces),
+        notices=(*receipt.notices, *((LEFT,) if traces else ())),
     )
 
 
-def _answers(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]:
-    """Yield what the index still finds; a scan of its files cannot show that, since terms are packed."""
-    store, terms, gone = place.store, sorted(plan.traces.terms), dict[str, set[int]]()
-    for space, numbers in plan.passages.items():
-        # Of the graph's texts, those were read that might change: some are still there.
-        is_gone = set(numbers) if space == namespace else store.deleted_since(space, 0, store.change(space))
-        gone[space] = set(numbers).intersection(is_gone)
-    groups = [(space, sorted(numbers)) for space, numbers in sorted(gone.items()) if numbers]
+def _index_traces(place: ErasureRuntime, namespace: str, plan: Plan) -> Iterator[str]:
+    """Yield the kinds of traces that the index still finds; a scan of its files misses them, since terms are packed."""
+    store, terms, deleted = place.store, sorted(plan.traces.terms), dict[str, set[int]]()
+    for name, numbers in plan.passages.items():
+        # The plan lists all texts of the graph that might change: some of them still exist.
+        deleted_numbers = set(numbers) if name == namespace else store.deleted_since(name, 0, store.change(name))
+        deleted[name] = set(numbers).intersection(deleted_numbers)
+    groups = [(name, sorted(numbers)) for name, numbers in sorted(deleted.items()) if numbers]
     with parts_of(store, place.index) as generation:
-        found = [
-            (generation.lexical.search(terms, Scope(space), 1 << 62).numbers, numbers) for space, numbers in groups
+        results = [
+            (generation.lexical.search(terms, Scope(name), 1 << 62).numbers, numbers) for name, numbers in groups
         ]
-        if any(not set(passages.tolist()).isdisjoint(numbers) for passages, numbers in found):
+        if any(not set(passages.tolist()).isdisjoint(numbers) for passages, numbers in results):
             yield "a passage of it"
         if store.postings is not None:
-            has_vector = any(store.postings.owners(space, numbers) for space, numbers in groups)
+            has_vector = any(store.postings.owners(name, numbers) for name, numbers in groups)
         else:
-            kept = (generation.dense.owners(np.array(numbers, np.int64)) >= 0 for _, numbers in groups)
-            has_vector = any(each.any() for each in kept)
+            masks = (generation.dense.owners(np.array(numbers, np.int64)) >= 0 for _, numbers in groups)
+            has_vector = any(mask.any() for mask in masks)
         if has_vector:
             yield "its vector"
-        spaces = sorted(gone) if store.is_on_server else store.namespaces(with_texts=True)
-        listed = generation.lexical.listed(terms, spaces).items()
-    # A word that many passages hold is certainly held by one that remains, or the passages asked for show it.
-    if _lost(place, gone, spaces, {term for term, count in listed if 0 < count <= _RARE}):
+        namespaces = sorted(deleted) if store.is_on_server else store.namespaces(with_texts=True)
+        counts = generation.lexical.listed(terms, namespaces).items()
+    # A term with many passages certainly also has a remaining one, or the search above has found a deleted one.
+    if _unique_terms(place, deleted, namespaces, {term for term, count in counts if 0 < count <= _MAX_RARE}):
         yield "a word that nothing else has"
 
 
 def own_words() -> bytes:
-    """Return what a store's files hold of themselves: names of tables, entries, headings, the sentences of receipts."""
+    """Return the bytes that any store's files contain: names of tables and entries, headings, sentences of receipts."""
     _, copy = conflict_copy(LONG_TERM_PAGE, Entry("", None, "", ""), None, datetime.fromtimestamp(0, UTC))
     receipt = ForgetReceipt("", 0.0, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
     notes = [f"{note.kind} {note.body}" for note in (receipt.note(), Pending("", 0.0, "").note())]
     database = ["SQLite format 3", "sqlite_autoindex_", "sqlite_sequence", *initial_sql(), *STAMP_KEYS]
-    said = [*database, *notes, LONG_TERM_PAGE, *SECTIONS, copy, json.dumps(asdict(Settings()))]
+    texts = [*database, *notes, LONG_TERM_PAGE, *SECTIONS, copy, json.dumps(asdict(Settings()))]
     chunk, file = ChunkRecord("", 0, 0, ""), FileRecord(0, 0, 0)
     index = encode(Manifest("", Embedding("", "", 0), chunks=(chunk,), files={IN_USE: file}))
-    return b"\0\0".join([*(text.encode() for text in said), index])
+    return b"\0\0".join([*(text.encode() for text in texts), index])
 
 
 def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
-    """Return the patterns that are in a text, vector or list of token ids that any namespace still holds.
+    """Return the patterns that occur in a text, vector or list of token ids that any namespace still holds.
 
-    Or in the files of any store whatever it holds, or in the name of a namespace that a receipt is of. Names also where
-    the store describes itself: a tag may be the same word as the id, page or path that a receipt gives.
+    This includes patterns in the fixed content of any store's files and in names of namespaces in receipts. Labels are
+    also searched in the store's records about itself: a tag may equal an id, page or path in a receipt.
     """
-    found, batch, size = set[bytes](), list[bytes](), 0
+    stored, batch, size = set[bytes](), list[bytes](), 0
     for piece in chain(stored_bytes(store), (None,)):
-        # In large blocks, of which no pattern reaches over a border, for it holds no run of NUL. None ends the last.
+        # Pieces are searched in large blocks, joined by two NULs, which no pattern contains. None ends the last one.
         if piece is not None:
             batch.append(piece)
             size += len(piece)
         if size >= _BATCH_BYTES or piece is None:
-            found |= patterns.found(b"\0\0".join(batch))
+            stored |= patterns.found(b"\0\0".join(batch))
             batch, size = [], 0
-            if len(found) == len(patterns):
-                return found
+            if len(stored) == len(patterns):
+                return stored
     runs = (json.loads(note.body) for kind in (RECEIPT, FORGETTING) for note in store.notes(None, kind))
-    found |= patterns.found(own_words())
-    found |= patterns.found(b"\0\0".join(forms_of(str(run.get("namespace", "")) for run in runs)))
-    # What the store has of itself: receipts, what is pending, copies elsewhere, pages.
+    stored |= patterns.found(own_words())
+    stored |= patterns.found(b"\0\0".join(forms_of(str(run.get("namespace", "")) for run in runs)))
+    # The store's records about itself: receipts, pending runs, copies elsewhere, pages.
     notes = (note for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS) for note in store.notes(None, kind))
-    noted = [f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in notes]
-    noted += forms_of(page.page for namespace in store.namespaces() for page in store.pages(namespace))
-    return found | patterns.of_kinds(LABEL).found(b"\0\0".join(noted))
+    own_records = [f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in notes]
+    own_records += forms_of(page.page for namespace in store.namespaces() for page in store.pages(namespace))
+    return stored | patterns.of_kinds(LABEL).found(b"\0\0".join(own_records))

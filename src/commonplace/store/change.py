@@ -1,4 +1,4 @@
-"""A write transaction of a namespace, and how a namespace is read inside and outside of one."""
+"""A write transaction of a namespace, and reading a namespace inside and outside of one."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _OWNERS = form_of(Owner)
 STAMPS = form_of(FileStamp)
 _CHUNKS = form_of(Chunk)
 
-_PLACED = 16 * 1024
-"""Characters of the longest content in which passages are placed: each is read by way of all before it, so that those
-of a long one take the square of its length."""
-_BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
-"""The tables that hold more of an owner, by its kind."""
+_PLACED_LIMIT = 16 * 1024
+"""Largest content, in characters, whose passages are stored as a position in it. SQLite reads all text before a
+position, so that the passages of a long content would take the square of its length."""
+_FURTHER_TABLES = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
+"""The tables with further rows of an owner, by its kind."""
 
 
 ALL_HEADS: Final = f"""
@@ -54,28 +54,28 @@ ALL_HEADS: Final = f"""
 
 
 def heads_of(namespace: str) -> Read:
-    """Return the statement that a change begins with, and its values."""
+    """Return the first statement of a change, and its values."""
     names = [namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)]
     return f"{ALL_HEADS} WHERE n.name IN {among('names')}", {"names": listed(names)}
 
 
 def next_change(space: int, last: int | None = None, *counters: int) -> Values:
-    """Return the row of the change that follows the last one of a namespace, None where there is none."""
-    counted = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
+    """Return the row of the change after the last one of a namespace; `last` is None before the first."""
+    numbers = counters if last is not None else [numbers_after(space) + 1] * len(COUNTERS)
     row = {"namespace": space, "number": (last or 0) + 1, "token": os.urandom(8).hex()}
-    return row | dict(zip(COUNTERS, counted, strict=True))
+    return row | dict(zip(COUNTERS, numbers, strict=True))
 
 
 @dataclass(slots=True)
 class GraphMemo:
-    """What a transaction knows of a graph without reading it again.
+    """A transaction's cache of a graph.
 
     Attributes:
-        named: by normal name, how many live entities at most were read that have it, and their ids, sorted.
-        entities: those of them, and those that were not there before, as they are now.
-        made: the ids of entities that were not there before.
-        untold: those of them that no fact is about.
-        unwritten: ids of what was not there before and has no text yet.
+        named: by normal name, the limit under which live entities were read (None for none), and their sorted ids.
+        entities: the entities in `named` and in `made`, as they are now.
+        made: the ids of entities that this transaction created.
+        untold: the ids in `made` that no fact is about yet.
+        unwritten: ids of entities and facts that this transaction created and that have no text yet.
     """
 
     named: dict[str, tuple[int | None, list[str]]] = field(default_factory=dict)
@@ -90,36 +90,36 @@ def _with_parents(table: str) -> frozenset[str]:
     return frozenset({table}.union(*map(_with_parents, parents)))
 
 
-_BEFORE: Final = {name: _with_parents(name) for name in SCHEMA}
-"""Each table with those whose rows must be there before its own."""
-_IN_ORDER: Final = sorted(SCHEMA, key=lambda name: len(_BEFORE[name]))
+_PARENTS: Final = {name: _with_parents(name) for name in SCHEMA}
+"""By table, the tables whose rows must be written before its own, and the table itself."""
+_INSERT_ORDER: Final = sorted(SCHEMA, key=lambda name: len(_PARENTS[name]))
 
 
 class Change:
-    """A write transaction of a namespace, which sees what it wrote, and the change of the namespace that it makes.
+    """A write transaction of a namespace, which sees its own writes, and its entry in the change sequence.
 
-    New rows wait. Those of a table are written when a statement names it, in one statement for all of them.
+    New rows are buffered. The rows of a table are written in one statement when another statement names the table.
 
-    A change number is taken where something came, went or changed that a search or the graph could show. The namespace
-    is made by the first write.
+    The transaction takes a change number if it adds, deletes or changes anything that a search or the graph can show.
+    The first write creates the namespace.
 
     Attributes:
-        spaces: the numbers of this namespace and of those with the texts of its graph, as far as they are there.
-        last_event: the number of the last event on an issue that it wrote, 0 before the first.
+        spaces: the numbers of this namespace and of those with the texts of its graph, by name, if they exist.
+        last_event: the number of the last issue event that the transaction wrote, 0 before the first.
     """
 
     def __init__(self, db: Database, namespace: str) -> None:
-        """Go on in a transaction of a connection."""
+        """Use the open transaction of a connection."""
         self._db = db
-        # By table, the columns of the rows that wait and what a conflict does, and these rows.
+        # By table: the columns of the buffered rows and their handling of conflicts; the rows.
         self._waiting: dict[str, tuple[tuple[tuple[str, ...], Conflict], dict[object, Values]]] = {}
         self.namespace = namespace
         self.is_over = False
         self.last_event = 0
         self.graph = GraphMemo()
-        found = db.execute(*heads_of(namespace)).fetchall()
-        self.spaces: dict[str, int] = {name: space for name, space, *_ in found}
-        self._rows = {space: next_change(space, *last) for _, space, *last in found}
+        rows = db.execute(*heads_of(namespace)).fetchall()
+        self.spaces: dict[str, int] = {name: namespace_id for name, namespace_id, *_ in rows}
+        self._rows = {namespace_id: next_change(namespace_id, *last) for _, namespace_id, *last in rows}
         self._space = self.spaces.get(namespace, 0)
         self._tallies: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
         self._added: dict[tuple[int, Kind, str], int] = {}
@@ -128,10 +128,10 @@ class Change:
 
     @property
     def space(self) -> int:
-        """The number of the namespace that is written to, which is made where it is not there.
+        """The number of the namespace that is written to, which is created if it does not exist.
 
         Raises:
-            UsageError: its name holds what no database keeps.
+            UsageError: its name contains characters that no database can store.
         """
         if not self._space:
             self._space = self.make(self.namespace)
@@ -139,26 +139,26 @@ class Change:
 
     @cached_property
     def embedding(self) -> Embedding | None:
-        """The stamp of the stored vectors, which stays while this transaction writes."""
+        """The embedder of the stored vectors, which cannot change during this transaction."""
         return read_embedding(self)
 
     def execute(self, sql: str, values: Mapping[str, Any] = NO_VALUES, /) -> Rows:
-        """Run a statement, which sees all that was added."""
+        """Run a statement after writing the buffered rows of the tables that it names."""
         self.flush(named_in(sql))
         return self.peek(sql, values)
 
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object:
-        """Run a statement for each of several values."""
+        """Run a statement once per mapping of values."""
         self.flush(named_in(sql))
         return self._db.executemany(sql, rows)
 
     def peek(self, sql: str, values: Mapping[str, Any], /) -> Rows:
-        """Run a statement that does not see what waits."""
+        """Run a statement that does not see buffered rows."""
         self._refuse_over()
         return self._db.execute(sql, values)
 
     def add_rows(self, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
-        """Take new rows of one form."""
+        """Buffer new rows that have the same columns."""
         self._refuse_over()
         if not rows:
             return
@@ -169,44 +169,44 @@ class Change:
         _, waiting = self._waiting[table.name]
         key = table.unique or table.key
         for row in rows:
-            # A statement may not replace what it has written itself.
+            # A statement may not replace a row that it wrote itself.
             waiting[tuple(row[name] for name in key) if conflict == "replace" else len(waiting)] = row
 
     def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
-        """Write the rows that wait for some tables, those of the tables that they refer to first."""
-        # Most statements name no table of which rows wait: nothing is ordered for them.
-        for name in _IN_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
-            if name in self._waiting and any(name in _BEFORE[each] for each in tables):
+        """Write the buffered rows of some tables, after those of the tables that they refer to."""
+        # Most statements name no table with buffered rows and skip this loop.
+        for name in _INSERT_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
+            if name in self._waiting and any(name in _PARENTS[table] for table in tables):
                 (_, conflict), rows = self._waiting.pop(name)
                 insert_rows(self._db, SCHEMA[name], list(rows.values()), conflict)
 
     def rows(self, sql: str, values: Mapping[str, Any]) -> list[Row]:
-        """Return what a query finds."""
+        """Return the rows of a query."""
         return self.execute(sql, values).fetchall()
 
     def reading(self, namespace: str) -> AbstractContextManager[Database]:  # noqa: ARG002 - it is of one
-        """Give the transaction itself."""
+        """Provide the transaction itself."""
         return nullcontext(self)
 
     def make(self, namespace: str) -> int:
-        """Return the number of one of `spaces`, which is made where it is not there."""
+        """Return the number of this namespace or one of its graph's texts; create it if it does not exist."""
         if namespace not in self.spaces:
             refuse_unstorable("the namespace", namespace)
             sql = "INSERT INTO namespaces (name) VALUES (:name) RETURNING number"
-            ((space,),) = self.rows(sql, {"name": namespace})
-            self.spaces[namespace], self._rows[space] = space, next_change(space)
+            ((namespace_id,),) = self.rows(sql, {"name": namespace})
+            self.spaces[namespace], self._rows[namespace_id] = namespace_id, next_change(namespace_id)
         return self.spaces[namespace]
 
     def put(self, *records: Any) -> None:
-        """Write records in the places of those with their keys; all are checked before any is written."""
-        for record in [checked(each) for each in records]:
+        """Write records, replacing those with the same keys; check all before writing any."""
+        for record in [checked(unchecked) for unchecked in records]:
             self.write(record)
 
     def write(self, record: Any, **beside: Any) -> None:
-        """Write a record that `checked` has returned in the place of the one with its key.
+        """Write a record that `checked` returned, replacing the one with the same key.
 
         Args:
-            beside: columns that hold none of its fields.
+            beside: values of columns that hold none of its fields.
         """
         form = form_of(type(record))
         row = {"namespace": self.space, **beside, **form.row(record)}
@@ -218,27 +218,27 @@ class Change:
             self.mark()
 
     def drop(self, table: str, **key: Any) -> Written:
-        """Delete the rows of the namespace that have these values, or one of a list; see `drop`."""
+        """Delete the rows of the namespace whose columns have these values, or one of a list; see `drop`."""
         self._refuse_over()
-        gone = drop(self, table, namespace=self._space, **key)
+        deleted = drop(self, table, namespace=self._space, **key)
         if SCHEMA[table].is_sequenced:
-            self._dropped.append((self._space, gone))
-        return gone
+            self._dropped.append((self._space, deleted))
+        return deleted
 
     def finish(self) -> int:
-        """Write what waits, and a record of the change in each namespace that is due; return the last change here."""
-        # Only now is a server asked how many rows a deletion found: each answer would be waited for.
-        self._due |= {space for space, gone in self._dropped if gone.rowcount}
-        self.add_rows(SCHEMA["changes"], [self._rows[space] for space in sorted(self._due)])
+        """Write buffered rows and the change of each namespace that needs one; return this namespace's last change."""
+        # The row counts of deletions are read only now: each read waits for a server's response.
+        self._due |= {namespace_id for namespace_id, deleted in self._dropped if deleted.rowcount}
+        self.add_rows(SCHEMA["changes"], [self._rows[namespace_id] for namespace_id in sorted(self._due)])
         self.write_counts()
         self.flush()
         if (changed := getattr(self._db, "changed", None)) is not None:
-            changed.update(self._due)  # what a server searches in these namespaces follows before the commit
+            changed.update(self._due)  # a server updates the postings of these namespaces before the commit
         last = self._rows.get(self._space)
         return int(last["number"]) - (self._space not in self._due) if last else 0
 
     def write_counts(self) -> None:
-        """Add to the counts of each namespace and kind what came and went."""
+        """Add the differences of this transaction to the counts of each namespace and kind."""
         counts = [
             {"namespace": space, "kind": kind, **{name: tally[name] for name in ("owners", "passages", "text_bytes")}}
             for (space, kind), tally in self._tallies.items()
@@ -248,7 +248,7 @@ class Change:
 
     @property
     def number(self) -> int:
-        """The number that it takes in the namespace that it writes to."""
+        """The change number that the transaction takes in the namespace that is written to."""
         return int(self._rows[self.space]["number"])
 
     def take(self, counter: str) -> int:
@@ -258,10 +258,10 @@ class Change:
         return int(row[counter]) - 1
 
     def put_owner(self, write: OwnerWrite, at: float = 0.0) -> int:
-        """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
+        """Write one owner, replacing those with its id or path, and return its number; `at` is its creation time."""
         owner = write.owner
         number, other = self._find(owner)
-        if other is not None and other != number:  # a file was renamed, or its id was given to another one
+        if other is not None and other != number:  # a file was renamed, or another one got its id
             if number is None:
                 number = other
             else:
@@ -269,22 +269,22 @@ class Change:
         if number is None:
             return self.add_owner(owner, write.passages, created_at=at)
         self._clear(number)
-        own = {"namespace": self.space, "number": number, "change": self.number, "created_at": at}
-        self.execute(SQL["update_owner"], {**own, **_OWNERS.row(owner)})
+        values = {"namespace": self.space, "number": number, "change": self.number, "created_at": at}
+        self.execute(SQL["update_owner"], {**values, **_OWNERS.row(owner)})
         self._fill(number, owner, write.passages, is_past=False)
         return number
 
     def put_owners(self, writes: Sequence[OwnerWrite], at: float = 0.0) -> None:
-        """Write owners that `settle` has returned, each as `put_owner` does; which of them are new is read once."""
-        held: set[tuple[str, str, str]] = set()
+        """Write owners that `settle` returned, as `put_owner` does; one query per kind finds those that exist."""
+        stored_names: set[tuple[str, str, str]] = set()
         for kind in {write.owner.kind for write in writes}:
             owners = [write.owner for write in writes if write.owner.kind == kind]
-            ids, paths = (each.id for each in owners), (each.path for each in owners if each.path)
-            asked = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
-            for id_, path in self.execute(SQL["held"], asked):
-                held |= names_of_owner(kind, id_, path)
+            ids, paths = (owner.id for owner in owners), (owner.path for owner in owners if owner.path)
+            values = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
+            for id_, path in self.execute(SQL["held"], values):
+                stored_names |= names_of_owner(kind, id_, path)
         for write in writes:
-            if held.isdisjoint(names_of_owner(write.owner.kind, write.owner.id, write.owner.path)):
+            if stored_names.isdisjoint(names_of_owner(write.owner.kind, write.owner.id, write.owner.path)):
                 self.add_owner(write.owner, write.passages, created_at=at)
             else:
                 self.put_owner(write, at)
@@ -301,7 +301,7 @@ class Change:
         """Write a new owner row, live or past, and return its number.
 
         Args:
-            content: of a memory. The texts of its passages that are parts of it are not stored a second time.
+            content: that of a memory. Texts of passages that are parts of it are not stored a second time.
         """
         number = self.take("next_owner")
         row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
@@ -312,20 +312,20 @@ class Change:
         return number
 
     def expire_owner(self, number: int, at: float) -> bool:
-        """Make a live owner past from `at` on; return whether this namespace has it, live."""
+        """Make a live owner past from `at` on; return whether this namespace had it, live."""
         row = self._row(number)
         if row is None or row[2] is not None:
             return False
         self._leave(number, row[0])
-        own = {"namespace": self.space, "owner": number}
+        key = {"namespace": self.space, "owner": number}
         sql = "UPDATE owners SET expired_at = :at WHERE namespace = :namespace AND number = :owner"
-        self.execute(sql, {**own, "at": at})
-        self.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {SQL['of_owner']}", own)
+        self.execute(sql, {**key, "at": at})
+        self.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {SQL['of_owner']}", key)
         self.mark()
         return True
 
     def remove_owner(self, number: int) -> bool:
-        """Delete one owner with all it has; return whether this namespace had it."""
+        """Delete one owner and its dependent rows; return whether this namespace had it."""
         if not 0 < number < 2**63 or not self._clear(number):
             return False
         drop(self, "owners", namespace=self.space, number=number)
@@ -333,14 +333,14 @@ class Change:
         return True
 
     def drop_owner(self, kind: Kind, id_: str) -> None:
-        """Delete the live owner of a kind that has an id, if there is one."""
+        """Delete the live owner with this kind and id, if there is one."""
         number, _ = self._find(Owner(id_, kind))
         if number is not None:
             self.remove_owner(number)
 
     @contextmanager
     def inside(self, namespace: str) -> Iterator[None]:
-        """Write to another namespace until the block ends, one of the texts of this one's graph."""
+        """Write to one of the namespaces with the texts of this one's graph until the block ends."""
         home, self._space = self._space, self.make(namespace)
         try:
             yield
@@ -348,16 +348,16 @@ class Change:
             self._space = home
 
     def mark(self) -> None:
-        """Say that a search might answer otherwise after this change."""
+        """Record that searches may return something else after this change, so that it takes a number."""
         self._due.add(self.space)
 
     def _refuse_over(self) -> None:
-        # What is done after the block would belong to no transaction.
+        # A write after the block would belong to no transaction.
         if self.is_over:
             raise StoreError("this change of memories is over", remedy="begin another one")
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
-        """Return the numbers of the live owners that have its id and its path."""
+        """Return the number of the live owner with this id, and that of the one with this path."""
         values = {"namespace": self.space, "kind": owner.kind, "id": owner.id, "path": owner.path}
         added = self._added.get((self.space, owner.kind, owner.id))
         by_id = (added,) if added else self.peek(SQL["by_id"], values).fetchone()
@@ -365,61 +365,61 @@ class Change:
         return by_id[0] if by_id else None, by_path[0] if by_path else None
 
     def _clear(self, number: int) -> bool:
-        """Delete what hangs on an owner, but not its own row; return whether this namespace has the owner."""
+        """Delete the rows that depend on an owner, but not its own row; return whether this namespace has the owner."""
         row = self._row(number)
         if row is None:
             return False
         kind, tags, expired_at, id_ = row
-        own = {"namespace": self.space, "owner": number}
+        key = {"namespace": self.space, "owner": number}
         if expired_at is None:
             self._leave(number, kind)
         for table in ("next_vectors", "passage_vectors"):
-            self.execute(f"DELETE FROM {table} WHERE {SQL['of_owner']}", own)
-        for table in ("passages", "file_stamps", *_BESIDE.get(kind, ())):
-            drop(self, table, **own)
+            self.execute(f"DELETE FROM {table} WHERE {SQL['of_owner']}", key)
+        for table in ("passages", "file_stamps", *_FURTHER_TABLES.get(kind, ())):
+            drop(self, table, **key)
         if tags:
-            self.execute(SQL["drop_tags"], {**own, "tags": listed(unlisted(tags))})
-        if kind == "memory":  # the version before this one is the latest now
+            self.execute(SQL["drop_tags"], {**key, "tags": listed(unlisted(tags))})
+        if kind == "memory":  # the version before this one becomes the latest
             self.execute(SQL["promote"], {"namespace": self.space, "id": id_})
         return True
 
     def _row(self, number: int) -> Row | None:
-        """Return kind, tags, end and id of an owner that this namespace has."""
-        found: Row | None = self.execute(SQL["owner"], {"number": number, "namespace": self.space}).fetchone()
-        self._added.clear()  # all owners are written now, and this one may go
-        return found
+        """Return kind, tags, `expired_at` and id of an owner in this namespace."""
+        row: Row | None = self.execute(SQL["owner"], {"number": number, "namespace": self.space}).fetchone()
+        self._added.clear()  # all owners are written by now, and this one may be deleted next
+        return row
 
     def _leave(self, number: int, kind: str) -> None:
-        """Take a live owner out of the counts, and its passages out of what the index follows."""
+        """Remove a live owner from the counts and record its passages as deleted for the index."""
         tally = self._tallies[self.space, kind]
         tally["owners"] -= 1
         passages = self.execute(SQL["texts"], {"namespace": self.space, "owner": number}).fetchall()
         tally["passages"] -= len(passages)
         tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
-        own = {"namespace": self.space, "change": self.number}
-        self.add_rows(SCHEMA["deletions"], [{**own, "number": passage} for passage, _ in passages])
+        stamp = {"namespace": self.space, "change": self.number}
+        self.add_rows(SCHEMA["deletions"], [{**stamp, "number": passage} for passage, _ in passages])
 
     def _fill(
         self, number: int, owner: Owner, passages: Sequence[NewPassage], content: str = "", *, is_past: bool
     ) -> None:
-        """Add the rows that hang on an owner."""
-        tally = Counter[str]() if is_past else self._tallies[self.space, owner.kind]  # what is past counts nowhere
+        """Add the rows that depend on an owner."""
+        tally = Counter[str]() if is_past else self._tallies[self.space, owner.kind]  # past owners are not counted
         tally["owners"] += 1
-        own = {"namespace": self.space, "owner": number}
-        self.add_rows(SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
+        base = {"namespace": self.space, "owner": number}
+        self.add_rows(SCHEMA["owner_tags"], [{**base, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
-            self.add_rows(STAMPS.table, [{**own, **STAMPS.row(owner.stamp)}])
-        begin, content = 0, content if len(content) <= _PLACED else ""
+            self.add_rows(STAMPS.table, [{**base, **STAMPS.row(owner.stamp)}])
+        begin, content = 0, content if len(content) <= _PLACED_LIMIT else ""
         for ordinal, passage in enumerate(passages):
-            own["number"] = self.take("next_passage")
-            row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk), "place": 0, "length": 0}
-            place = content.find(passage.chunk.text, begin) if content else -1
-            if place >= 0:
-                begin, row["text"], row["place"] = place, "", place + 1
+            base["number"] = self.take("next_passage")
+            row = {**base, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk), "place": 0, "length": 0}
+            position = content.find(passage.chunk.text, begin) if content else -1
+            if position >= 0:
+                begin, row["text"], row["place"] = position, "", position + 1
                 row["length"] = len(passage.chunk.text)
             self.add_rows(_CHUNKS.table, [row])
             arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
-            self.add_rows(SCHEMA["passage_vectors"], [{**own, **arrays, "is_past": int(is_past)}])
+            self.add_rows(SCHEMA["passage_vectors"], [{**base, **arrays, "is_past": int(is_past)}])
             tally["passages"] += 1
             tally["text_bytes"] += len(passage.chunk.text.encode())
         self.mark()
@@ -435,24 +435,24 @@ def find(
     by: str = "",
     **values: Any,
 ) -> list[T]:
-    """Return the records of a namespace, or of all, whose columns have some values.
+    """Return the records of a namespace, or of all, whose columns have the values of `wanted`.
 
     Args:
-        wanted: of each column the value, or a list of which it must have one.
-        rest: what else the statement says, which may name other `values`.
-        by: the index by which they are found, where SQLite would take another one.
+        wanted: by column, the value, or a list of alternatives.
+        rest: the end of the statement, which may use `values`.
+        by: the index to use, if SQLite would choose another one.
     """
-    chosen = where(form.table, wanted)
-    if chosen is None:
+    condition = where(form.table, wanted)
+    if condition is None:
         return []
-    own = "true" if namespace is None else f"namespace = {SPACE}"
+    scope = "true" if namespace is None else f"namespace = {SPACE}"
     table = f"{form.table.name} INDEXED BY {by}" if by else form.table.name
-    sql = f"SELECT {form.names()} FROM {table} WHERE {own}{' AND ' * bool(wanted)}{chosen[0]} {rest}"
-    return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **chosen[1], **values})]
+    sql = f"SELECT {form.names()} FROM {table} WHERE {scope}{' AND ' * bool(wanted)}{condition[0]} {rest}"
+    return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **condition[1], **values})]
 
 
 class SpaceReading:
-    """Reads one namespace: as the store is when each call is made, or with all that a transaction wrote."""
+    """Reads one namespace: the state of the store at each call, or inside a transaction with its writes."""
 
     def __init__(self, source: Connections | Change, namespace: str) -> None:
         self._source = source
@@ -468,13 +468,13 @@ class SpaceReading:
 
 
 class ChangingSpace(SpaceReading):
-    """A namespace inside a transaction that changes it; it reads its own writes.
+    """A namespace inside a transaction that changes it and sees its own writes.
 
-    What cannot be written is refused before anything of it is.
+    A call checks its whole input before it writes anything.
 
     Raises:
-        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
-        UsageError: a number or a text does not fit a store, or an owner is of another kind or of a file.
+        StoreError: it is used after its block, or another embedder made a vector.
+        UsageError: no store can hold a number or a text, or an owner has another kind or comes from a file.
     """
 
     def __init__(self, change: Change) -> None:

@@ -1,6 +1,6 @@
 """Connection pools of a SQLite file: readers per thread, one writer.
 
-All users of a file in one process share one pool, so that a thousand namespaces need no more connections than one.
+All users of a file in one process share one pool, so a thousand namespaces need no more connections than one.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ _left_to_parent: list[sqlite3.Connection] = []
 
 
 EVERY: Final = "\x1f"
-"""Stands for all namespaces where one is named of which rows may be read or written; none has this name."""
+"""Value of `namespace` that stands for all namespaces in reads and writes; no namespace has this name."""
 
 
 def settings(db: Database) -> dict[object, Any]:
-    """Read what every snapshot knows from the beginning."""
+    """Read the settings that every snapshot caches when it begins."""
     return {META: db.execute(META).fetchall()}
 
 
 class Connections:
-    """One user's way to the connections of a file, open until `close`.
+    """One user's access to the pooled connections of a file, open until `close`.
 
-    A thread inside `snapshot` reads through one connection, in one transaction, and asks once for what `known` holds.
+    A thread inside `snapshot` reads through one connection, in one transaction, and caches what it reads by `known`.
 
     Attributes:
         is_read_only: writing is refused.
-        place: the address of the server that keeps the store; "" where it is in a file.
+        place: the address of the server that holds the store; "" for a store in a file.
     """
 
     place = ""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        # All of this process share the pool of a file. One that was replaced, or whose rights were changed, is another
-        # file; so is any in a forked child. Two threads that make a pool at once may each get their own, which costs a
-        # connection and nothing else.
+        # All users in this process share the pool of a file. A file that was replaced or whose permissions changed gets
+        # a new pool; so does a forked child. Two threads that create a pool at once may each get their own, which costs
+        # one connection and nothing else.
         key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
         self._pool: _Pool | _PrivatePool | None = _pools.get(key) or _pools.setdefault(key, _Pool(path, timeout_s))
         self.is_read_only = self._pool.is_read_only
@@ -74,22 +74,22 @@ class Connections:
         self._known: dict[int, dict[object, Any]] = {}
 
     def reading(self, namespace: str | None = None) -> AbstractContextManager[Database]:  # noqa: ARG002
-        """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it.
+        """Provide a connection inside a read transaction: all statements see one state, inside `snapshot` that one's.
 
         Args:
-            namespace: whose rows are read, with its texts; `EVERY` for those of all. A server shows no others, and
-                with None only what is of no namespace, or what is read around this.
+            namespace: the one whose rows and texts are read; `EVERY` for all. A server shows no other rows; for None
+                only rows of no namespace, or those of an enclosing block.
         """
         return self._reading(is_whole=True)
 
     @contextmanager
     def _reading(self, *, is_whole: bool) -> Iterator[Database]:
         with driver_errors(self.path):
-            pool, inside = self._open_pool(), self._snapshots.get(threading.get_ident())
-            if inside is not None:
-                if isinstance(pool, _Pool) and not inside.in_transaction:
+            pool, snapshot = self._open_pool(), self._snapshots.get(threading.get_ident())
+            if snapshot is not None:
+                if isinstance(pool, _Pool) and not snapshot.in_transaction:
                     raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
-                yield inside
+                yield snapshot
                 return
             db = pool.take_reader(is_whole=is_whole)
             try:
@@ -98,23 +98,23 @@ class Connections:
                 pool.give_back(db)
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
-        """Return the rows that one statement finds; `namespace` of its values is whose rows it reads, None of all."""
-        # A single statement sees one state by itself, and needs no transaction.
+        """Return the rows of one statement; its value `namespace` names the one that it reads, None all of them."""
+        # A single statement sees one state and needs no transaction.
         with self._reading(is_whole=False) as db:
             return db.execute(sql, values or {}).fetchall()
 
     def known(self, key: object, read: Callable[[], T]) -> T:
-        """Return what `read` gives, which inside a snapshot is asked for once."""
-        known = self._known.get(threading.get_ident())
-        if known is None:
+        """Return the result of `read`; inside a snapshot, call it once per key and cache the result."""
+        cache = self._known.get(threading.get_ident())
+        if cache is None:
             return read()
-        if key not in known:
-            known[key] = read()
-        found: T = known[key]
-        return found
+        if key not in cache:
+            cache[key] = read()
+        value: T = cache[key]
+        return value
 
     def ahead(self, reads: Sequence[Read], namespace: str) -> None:
-        """Send what will be read of a namespace in this snapshot, where a server is far away."""
+        """Send reads of a namespace in this snapshot ahead, which saves round trips to a server; a file ignores it."""
 
     @contextmanager
     def snapshot(
@@ -126,7 +126,7 @@ class Connections:
 
         Args:
             namespace: the one that is read most.
-            first: returns what is `known` from the beginning; only what it reads fixes what the snapshot sees.
+            first: returns the first entries of the cache of `known`; its first read fixes the state of the snapshot.
         """
         thread = threading.get_ident()
         if thread in self._snapshots:
@@ -136,11 +136,11 @@ class Connections:
         with driver_errors(self.path):
             db = pool.take_reader(is_whole=True)
             try:
-                known = first(db)
+                cache = first(db)
             except BaseException:
                 pool.give_back(db)
                 raise
-        self._snapshots[thread], self._known[thread] = db, known
+        self._snapshots[thread], self._known[thread] = db, cache
         try:
             yield
         finally:
@@ -150,31 +150,31 @@ class Connections:
     @contextmanager
     def writing(
         self,
-        namespace: str | None = None,  # noqa: ARG002 - others write meanwhile elsewhere
-        ahead: Sequence[Read] = (),  # noqa: ARG002 - nothing is far away
+        namespace: str | None = None,  # noqa: ARG002 - a file has one writer for all namespaces
+        ahead: Sequence[Read] = (),  # noqa: ARG002 - a file needs no round trips
     ) -> Iterator[Database]:
-        """Give the writing connection inside a transaction that is committed at the end, or rolled back on error.
+        """Provide the writing connection inside a transaction: commit it at the end, roll it back on error.
 
         Args:
-            namespace: the one that is written to, with its texts; None: others, or what is of the whole store.
-            ahead: what will be read first; a server far away is asked for all of it at once.
+            namespace: the one to write to, with its texts; None for several, or for rows of the whole store.
+            ahead: the first reads of the transaction; a server gets all of them in one round trip.
 
         Raises:
-            StoreError: the file at the path is another one than was opened, or gone: what is written would be lost.
+            StoreError: the file was deleted or replaced since it was opened: what is written would be lost.
         """
         refuse_write(in_snapshot=threading.get_ident() in self._snapshots, in_change=False)
         with self._open_pool().writing() as db:
             yield db
 
     def writing_also(self, db: Database, namespace: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Let a transaction write to another namespace inside the block."""
+        """Let the transaction also write to this namespace inside the block."""
         return nullcontext()
 
     def files(self) -> list[Path]:
         """Return the files that hold the data."""
         database = self.path.absolute()
-        beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
-        return [path for path in beside if path.exists()]
+        candidates = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
+        return [path for path in candidates if path.exists()]
 
     def copy_to(self, target: Path) -> None:
         """Write a complete copy to a new file."""
@@ -183,7 +183,7 @@ class Connections:
             copy(db, target)
 
     def private_copy(self) -> PrivateConnections:
-        """Return a private copy of the database; it spills into a nameless temporary file where it is large."""
+        """Return a private copy of the database; a large one spills into a nameless temporary file."""
         db = _private("")
         try:
             with self.reading() as source:
@@ -195,21 +195,21 @@ class Connections:
             raise
 
     def compact(self, *, thorough: bool) -> bool:
-        """Move the log into the database and empty it; with `thorough`, rewrite the whole database before.
+        """Move the log into the database and truncate it; with `thorough`, rewrite the whole database first.
 
         Returns:
-            False where another connection still reads an older state, so that the log cannot be emptied now.
+            False if another connection still reads an older state, so that the log cannot be truncated now.
         """
         with self.writing():
-            pass  # refuses a closed, read-only or newer store, and makes the writing connection
+            pass  # refuses a closed, read-only or newer store, and opens the writing connection
         return self._open_pool().compact(thorough=thorough)
 
     def lock(self, path: Path) -> Lock:
-        """Return a lock of all who use the store, which has the name of a file; at the file where it is in one."""
+        """Return a lock shared by all users of the store: the file at `path`, or on a server a lease with its name."""
         return FileLock(path)
 
     def close(self) -> None:
-        """Use the file no more; what is in use is closed as soon as it is given back, unless others use the pool."""
+        """Stop using the file; connections close once they are given back, unless others use the pool."""
         self._pool = None
 
     def _open_pool(self) -> _Pool | _PrivatePool:
@@ -223,8 +223,8 @@ class Connections:
 class _Pool:
     """Reading connections, each used by one thread at a time, and one writing connection; closed with its last user.
 
-    Where the database cannot be written, nothing is pooled. SQLite forbids to use, or close, a connection across a
-    fork: a child can only open the store again, which gives it a pool of its own.
+    A read-only database is not pooled. SQLite forbids using or closing a connection across a fork: a child has to open
+    the store again, which gives it its own pool.
     """
 
     def __init__(self, path: Path, timeout_s: float) -> None:
@@ -240,8 +240,8 @@ class _Pool:
         self._writing_thread: int | None = None
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # a constructor that failed leaves no pool
-            # Another thread may still get this pool, and go on with it: what is closed here must not be in it.
+        with suppress(AttributeError):  # the constructor failed
+            # Another thread may still get this pool and use it: it must not contain the connections closed here.
             connections, self._idle = [*self._idle, *([] if self._writer is None else [self._writer])], []
             self._writer = None
             if self.process != os.getpid():
@@ -250,14 +250,14 @@ class _Pool:
             for db in connections:
                 db.close()
             if not any(pool.file == self.file and pool is not self for pool in list(_pools.values())):
-                for descriptor in _kept_open.pop(self.file, {}).values():
+                for descriptor in _descriptors.pop(self.file, {}).values():
                     os.close(descriptor)
 
     def take_reader(self, *, is_whole: bool) -> sqlite3.Connection:
-        """Return a connection to read by, which is to be given back.
+        """Return a reading connection; the caller gives it back.
 
         Args:
-            is_whole: several statements are run, which are to see one state.
+            is_whole: begin a transaction, so that several statements see one state.
         """
         with self.guard:
             db = self._idle.pop() if self._idle else None
@@ -272,7 +272,7 @@ class _Pool:
         return db
 
     def give_back(self, db: sqlite3.Connection) -> None:
-        """Take back a connection, outside of any transaction, for others to use."""
+        """Return a connection to the pool, after a rollback if it is in a transaction."""
         if self.process != os.getpid():
             _left_to_parent.append(db)
             return
@@ -283,10 +283,10 @@ class _Pool:
             db.close()
             return
         with self.guard:
-            is_wanted = not self.is_read_only and len(self._idle) < _IDLE_READERS
-            if is_wanted:
+            is_reused = not self.is_read_only and len(self._idle) < _IDLE_READERS
+            if is_reused:
                 self._idle.append(db)
-        if not is_wanted:
+        if not is_reused:
             db.close()
 
     @contextmanager
@@ -297,7 +297,7 @@ class _Pool:
                 f"the store {self.path} is read-only",
                 remedy="make the file and its directory writable, or copy the store to a place that is",
             )
-        self._refuse_replaced()  # already before the lock, whose file would be created again
+        self._refuse_replaced()  # before locking, which would create the lock file again
         with self._lock.hold(self.timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:
@@ -354,49 +354,49 @@ class _Pool:
 _pools: weakref.WeakValueDictionary[tuple[object, ...], _Pool] = weakref.WeakValueDictionary()
 
 
-_kept_open: dict[tuple[int, int] | None, dict[tuple[int, int], int]] = {}
-"""Descriptors by database, then by file: of a database that a pool is of, and of the index of its log."""
+_descriptors: dict[tuple[int, int] | None, dict[tuple[int, int], int]] = {}
+"""Open descriptors by the identity of a pool's database, then of the file: the database or the index of its log."""
 
 
 def file_blocks(path: Path, size: int) -> Iterator[bytes]:
-    """Yield what a file holds, be it that of a database which this process has open.
+    """Yield the content of a file in blocks; safe for a database that this process has open.
 
-    The system drops all locks that a process has on a file when it closes any descriptor of it. Without SQLite's,
-    another process takes the database for closed, and removes the log to which this one goes on writing. So what is
-    opened here is closed with the last pool of the database.
+    POSIX drops all locks of a process on a file when it closes any descriptor of the file. Without SQLite's locks,
+    another process takes the database for closed and removes the log to which this one still writes. Descriptors of
+    open databases therefore stay open until the last pool of the database is closed.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     status = path.stat()
     file = status.st_dev, status.st_ino
-    held_by = ((pool, identity(pool.path.with_name(f"{pool.path.name}-shm"))) for pool in list(_pools.values()))
-    pool = next((pool for pool, log_index in held_by if file in (pool.file, log_index)), None)
+    pool_files = ((pool, identity(pool.path.with_name(f"{pool.path.name}-shm"))) for pool in list(_pools.values()))
+    pool = next((pool for pool, log_index in pool_files if file in (pool.file, log_index)), None)
     if pool is None:
-        with path.open("rb", buffering=0) as opened:
-            while block := opened.read(size):
+        with path.open("rb", buffering=0) as stream:
+            while block := stream.read(size):
                 yield block
         return
     with pool.guard:
-        kept = _kept_open.setdefault(pool.file, {})
-        if file not in kept:
-            kept[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptors = _descriptors.setdefault(pool.file, {})
+        if file not in descriptors:
+            descriptors[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     offset = 0
-    while block := os.pread(kept[file], size, offset):
+    while block := os.pread(descriptors[file], size, offset):
         yield block
         offset += len(block)
 
 
 class PrivateConnections(Connections):
-    """The one connection to a database that no other process sees, and that goes when it is closed."""
+    """The only connection to a database that no other process sees; the database is deleted when it closes."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool = False) -> None:
         """Take over a connection.
 
         Args:
-            path: names the database in messages; no lock of a file there is taken.
-            keeps_before: what reads inside a transaction of `writing` sees the state before it, as in a file, which
-                costs a copy each time; else what was written so far.
+            path: names the database in messages; no file there is locked.
+            keeps_before: reads during a transaction of `writing` see the state before it, as in a file, which costs a
+                copy per transaction; otherwise they see what was written so far.
         """
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = OFF")
@@ -408,7 +408,7 @@ class PrivateConnections(Connections):
 
     @classmethod
     def empty(cls, path: Path, *, is_spilling: bool = True) -> PrivateConnections:
-        """Return an empty store, which stays in memory or spills into a nameless temporary file where it gets large."""
+        """Return an empty store, in memory or, if `is_spilling`, in a nameless temporary file once it is large."""
         db = _private("" if is_spilling else ":memory:")
         try:
             if not is_spilling:
@@ -426,7 +426,7 @@ class PrivateConnections(Connections):
 
 
 class _PrivatePool:
-    """One connection, which threads take in turn to read and to write."""
+    """One connection, which threads take turns to read and write through."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool) -> None:
         self.process = os.getpid()

@@ -18,29 +18,29 @@ from commonplace.store.dialect import APPLICATION_ID, initial_sql
 from commonplace.store.schema import VERSION
 
 _WAL_LIMIT_BYTES = 32 * 2**20
-CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
+CACHE_KIB = 256  # the system caches files: SQLite's default of 2 MB a connection saves little more
 _FOREIGN = "restore a backup, or move it away and run `commonplace init --anew --store {}`"
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
 
 
 def lock_path(database: Path) -> Path:
-    """Return the file whose lock a writer of the database holds."""
+    """Return the file that a writer of the database locks."""
     return database.with_name(database.name + ".lock")
 
 
 def connect(path: Path, timeout_s: float, mode: str = "rw") -> sqlite3.Connection:
-    """Open a connection that begins no transaction by itself and may be closed by any thread."""
+    """Open a connection that begins no transaction by itself and that any thread may close."""
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
 
 
 def can_be_written(path: Path) -> bool:
-    """Return whether a writer could do its work: SQLite needs the database and, for its log, the directory."""
+    """Return whether the database can be written: SQLite needs the file and, for its log, the directory."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Return what identifies the file at a path, links followed; None where there is none."""
+    """Return device and inode of the file at a path, following links; None if there is none."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -53,14 +53,14 @@ def identity(path: Path) -> tuple[int, int] | None:
 
 
 def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
-    """Open a connection to a database in a place that cannot be written.
+    """Open a connection to a database that cannot be written.
 
-    Where not even the file can be made through which readers and writers of a log speak, the database is read as one
-    that nobody changes. Such a connection is for one read: a writer with more rights may come at any time.
+    If the shared-memory file of the log cannot be created either, the database is opened as immutable. Use such a
+    connection for one read only: a writer with more rights may come at any time.
     """
     db = connect(path, timeout_s, "ro")
     try:
-        # Only the first read of a transaction fails where nothing can be read.
+        # SQLite reports an unreadable database at the first read, not when it opens the file.
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.Error as error:
         db.close()
@@ -78,11 +78,11 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
 
 
 def prepare_writer(db: sqlite3.Connection) -> None:
-    """Set what makes a commit durable and consistent on this connection, and keep it small."""
+    """Set the pragmas that make commits of this connection durable and consistent, and its log and cache small."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
-    # What is deleted is overwritten at once: to forget must not depend on what is written later.
+    # Deleted content is overwritten at once: erasure must not depend on later writes.
     db.execute("PRAGMA secure_delete = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
     db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
@@ -90,7 +90,7 @@ def prepare_writer(db: sqlite3.Connection) -> None:
 
 @contextmanager
 def driver_errors(path: Path) -> Iterator[None]:
-    """Turn what the driver raises into the store's errors, with a remedy."""
+    """Convert errors of the driver into store errors with a remedy."""
     try:
         yield
     except sqlite3.Error as error:
@@ -106,7 +106,7 @@ def driver_errors(path: Path) -> Iterator[None]:
             reason = os.strerror(errno.ENOSPC)
             raise StoreError(f"the disk of {path} is full ({reason})", remedy="free some space") from error
         if primary in _NOT_WRITABLE:
-            # A quota or a limit on the size of files comes as an error of input and output, not as a full disk.
+            # A quota or a limit on file size is reported as an I/O error, not as a full disk.
             room = "see that there is room on the disk, and " if primary == sqlite3.SQLITE_IOERR else ""
             raise StoreError(
                 f"the store {path} cannot be read or written: {error}",
@@ -124,7 +124,7 @@ def _primary_code(error: sqlite3.Error) -> int | None:
 
 
 def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database whose schema is another one than that of this Commonplace."""
+    """Refuse a database with another schema version than this Commonplace has."""
     version = int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
     if version > VERSION:
         raise StoreVersionError(
@@ -140,68 +140,68 @@ def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-_MAKING_S = 5.0
+_CREATION_S = 5.0
 
 _DERIVED = ("index",)
 _PAGES = ("MEMORY.md", "memory", "vault")
 
 
 def left_behind(path: Path) -> list[str]:
-    """Return the names of what remains beside a lost database and proves that it existed; [] where it never did.
+    """Return the names of the files left beside a lost database; [] if nothing proves that it existed.
 
-    Pages alone do not show it: they may have come with somebody's project. Ask before whether the database is there,
-    and again after: another process may be making it.
+    Pages alone prove nothing: they may have come with somebody's project. Check before and after the call whether the
+    database exists: another process may be creating it.
     """
-    beside = path.parent
-    found = [name for name in _DERIVED if _has_entries(beside / name)]
+    directory = path.parent
+    names = [name for name in _DERIVED if _has_entries(directory / name)]
     log = path.with_name(f"{path.name}-wal")
-    found += [log.name] if log.is_file() and log.stat().st_size else []
-    is_sure = bool(found) or lock_path(path).is_file()
-    found += [name for name in _PAGES if (beside / name).is_file() or _has_entries(beside / name)]
-    return found if is_sure else []
+    names += [log.name] if log.is_file() and log.stat().st_size else []
+    is_sure = bool(names) or lock_path(path).is_file()
+    names += [name for name in _PAGES if (directory / name).is_file() or _has_entries(directory / name)]
+    return names if is_sure else []
 
 
 def refuse_lost(path: Path) -> None:
-    """Refuse to take a store that has lost its database for one that was never made."""
+    """Refuse a store that has lost its database, instead of treating it as one that was never created."""
     try:
-        left = [] if os.path.lexists(path) else left_behind(path)
-        if left and lock_path(path).is_file():
-            with suppress(StoreError), FileLock(lock_path(path)).hold(_MAKING_S):
-                pass  # whoever is just making it has it then
-        is_lost = bool(left) and not os.path.lexists(path)
+        remains = [] if os.path.lexists(path) else left_behind(path)
+        if remains and lock_path(path).is_file():
+            with suppress(StoreError), FileLock(lock_path(path)).hold(_CREATION_S):
+                pass  # a process that was creating it has finished
+        is_lost = bool(remains) and not os.path.lexists(path)
     except OSError:
-        return  # whoever opens it says what is wrong with the directory
+        return  # opening the store reports what is wrong with the directory
     if is_lost:
-        where = quote(str(path.parent))
-        pages = ", which imports its Markdown pages" if {*left} & {*_PAGES} else ""
+        parent = quote(str(path.parent))
+        pages = ", which imports its Markdown pages" if {*remains} & {*_PAGES} else ""
         raise StoreDamagedError(
-            f"the store {path.parent} has lost its database: {path.name} is gone, {', '.join(left)} "
-            f"{'is' if len(left) == 1 else 'are'} there",
-            remedy=f"restore a backup with `commonplace restore FILE --replace --store {where}`, or create an empty "
-            f"store with `commonplace init --anew --store {where}`{pages}",
+            f"the store {path.parent} has lost its database: {path.name} is gone, {', '.join(remains)} "
+            f"{'is' if len(remains) == 1 else 'are'} there",
+            remedy=f"restore a backup with `commonplace restore FILE --replace --store {parent}`, or create an empty "
+            f"store with `commonplace init --anew --store {parent}`{pages}",
         )
 
 
 def make(path: Path, timeout_s: float) -> None:
-    """Make an empty store at `path`, unless another process makes one first.
+    """Create an empty store at `path`, unless another process creates one first.
 
-    The database gets its name only when it is complete, so that a crash leaves none that is half made.
+    The database gets its name only when it is complete, so that a crash leaves no partial one.
     """
-    with _draft(path) as new:
+    with _draft(path) as draft:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with driver_errors(path), closing(connect(new, 0, "rwc")) as db:
+        with driver_errors(path), closing(connect(draft, 0, "rwc")) as db:
             prepare_writer(db)
             begin_store(db, str(uuid4()))
         # The lock comes last: beside pages it is the only proof that a lost store existed.
         with FileLock(lock_path(path)).hold(timeout_s):
             if not path.exists():
-                # The log of a database that someone removed would be replayed into the new one.
+                # SQLite would replay the log of a removed database into the new one.
                 _remove_logs(path)
-                _publish(new, path)
+                _publish(draft, path)
 
 
 def refuse_unreadable(path: Path, timeout_s: float) -> None:
-    """Refuse a file that is no store of this schema."""
+    """Refuse a file that is not a store of this schema version."""
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
@@ -211,22 +211,22 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
 
 
 def copy(source: sqlite3.Connection, target: Path) -> None:
-    """Copy the state that a connection sees to a new file, durably."""
+    """Copy the state that a connection sees durably to a new file."""
     refuse_existing(target)
-    with _draft(target) as new:
-        with driver_errors(target), closing(connect(new, 0, "rwc")) as db:
+    with _draft(target) as draft:
+        with driver_errors(target), closing(connect(draft, 0, "rwc")) as db:
             source.backup(db)
-        _publish(new, target)
+        _publish(draft, target)
 
 
 def refuse_existing(target: Path) -> None:
-    """Refuse to write over something."""
+    """Refuse to overwrite an existing file."""
     if target.exists():
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
 
 
 def begin_store(db: sqlite3.Connection, store_id: str) -> None:
-    """Make an empty database a store of that id, in one transaction; whoever made it drops it where that fails."""
+    """Turn an empty database into a store with this id, in one transaction; on failure the caller deletes it."""
     db.execute("BEGIN IMMEDIATE")
     for statement in initial_sql():
         db.execute(statement)
@@ -237,27 +237,27 @@ def begin_store(db: sqlite3.Connection, store_id: str) -> None:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[Path]:
-    """Give a name beside a database under which to write it; what has that name when the block ends is removed.
+    """Provide a temporary path beside a database; a file that is still there when the block ends is removed.
 
     Raises:
         StoreError: a file cannot be written.
     """
-    new = path.with_name(f"{path.name}.{uuid4().hex}.new")
+    draft = path.with_name(f"{path.name}.{uuid4().hex}.new")
     try:
-        yield new
+        yield draft
     except OSError as error:
         raise StoreError(
             f"cannot write {path}: {error.strerror}", remedy="make its directory writable, or name another place"
         ) from error
     finally:
         with suppress(OSError):
-            new.unlink(missing_ok=True)
-            _remove_logs(new)
+            draft.unlink(missing_ok=True)
+            _remove_logs(draft)
 
 
-def _publish(new: Path, path: Path) -> None:
-    sync(new)
-    new.rename(path)
+def _publish(draft: Path, path: Path) -> None:
+    sync(draft)
+    draft.rename(path)
     sync(path.parent)
 
 

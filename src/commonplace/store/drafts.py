@@ -1,7 +1,7 @@
 """Register files that are being written outside the store, so that those of a killed process are cleaned up.
 
-A backup or export is written beside its target under a draft name that a note in the store's directory records first. A
-restore is written into a directory beside the store, with a note of its own. The writer holds a lock on the note: an
+A backup or export is written beside its target under a draft name, which a note in the store's directory records first.
+A restore is written into a directory beside the store, which contains its note. The writer holds a lock on the note: an
 unlocked note belongs to a dead process.
 """
 
@@ -24,7 +24,7 @@ from commonplace.errors import StoreError
 from commonplace.files import sync
 
 RESTORE_NOTE: Final = "restore.json"
-"""The note of a restore: in its directory, and for a moment in the store that this becomes."""
+"""Name of a restore's note: in its directory, and for a moment in the store that the directory becomes."""
 
 MAKE_ROOM: Final = "make room, or name another place"
 _NOTE: Final = "draft-{}.json"
@@ -36,15 +36,15 @@ State = Literal["removed", "abandoned", "live", "unreachable"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A copy of a store in the making that was found.
+    """An unfinished copy of a store that `clear_drafts` found.
 
     Attributes:
-        path: the directory that it is, or how the names of its files begin, and `*`.
-        target: what it was to become.
-        state: it was removed; it is still there, since nothing was to be removed; a live process writes it; it cannot
-            be reached.
-        why: it cannot be reached, a clause that continues the path; else "".
-        remedy: what helps then.
+        path: its directory, or the common prefix of its files followed by `*`.
+        target: the path that it was to get.
+        state: `removed`; `abandoned`, but not removed because the caller asked only for a report; `live`, written by a
+            running process; `unreachable`.
+        why: the reason why it is unreachable, a clause that continues the path; else "".
+        remedy: what to do if it is unreachable.
     """
 
     path: str
@@ -56,11 +56,11 @@ class Draft:
 
 @contextmanager
 def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[None]:
-    """Turn an error of a file into the store's.
+    """Convert errors of a file into a `StoreError`.
 
     Args:
-        what: what cannot be done, as in "cannot write /b.zip".
-        remedy: what helps unless the disk is full.
+        what: the beginning of the message, such as "cannot write /b.zip".
+        remedy: the remedy unless the disk is full.
     """
     try:
         yield
@@ -70,12 +70,12 @@ def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[No
 
 
 def refuse_occupied(target: Path, *, may_exist: bool = False) -> None:
-    """Refuse a path for a file that exists, unless it may, or whose directory does not."""
+    """Refuse a path for a new file that exists, unless `may_exist`, or whose directory does not exist."""
     if not may_exist and os.path.lexists(target):
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
     with file_errors(f"cannot write {target}"):
-        is_place = target.parent.is_dir()
-    if not is_place:
+        is_directory = target.parent.is_dir()
+    if not is_directory:
         raise StoreError(
             f"cannot write {target}: {target.parent} is no directory", remedy="make it, or name another one"
         )
@@ -83,14 +83,14 @@ def refuse_occupied(target: Path, *, may_exist: bool = False) -> None:
 
 @contextmanager
 def draft(directory: Path | None, target: Path) -> Iterator[Path]:
-    """Give the name under which to write what is to become `target`: each file's is this one, a dot and an ending.
+    """Provide the base name for draft files of `target`: the name of each file is the base, a dot and a suffix.
 
-    They are removed when the block ends, or by the next `clear_drafts` where the process is killed in it.
+    The files are removed when the block ends, or by the next `clear_drafts` if the process is killed in it.
 
     Args:
-        directory: of the store whose content is written; nothing is noted where nobody may write to it. None: what is
-            written is none of a store's.
-        target: absolute.
+        directory: that of the store whose content is written; without write access to it, no note is written. None if
+            the content comes from no store.
+        target: an absolute path.
 
     Raises:
         StoreError: the note cannot be written.
@@ -101,8 +101,8 @@ def draft(directory: Path | None, target: Path) -> Iterator[Path]:
     if directory is not None and os.access(directory, os.W_OK | os.X_OK):
         path = directory / _NOTE.format(id_)
         try:
-            place = base.parent.stat()
-            note = _Note.make(path, {"draft": str(base), "device": place.st_dev, "directory": place.st_ino})
+            status = base.parent.stat()
+            note = _Note.make(path, {"draft": str(base), "device": status.st_dev, "directory": status.st_ino})
         except OSError as error:
             raise StoreError(
                 f"cannot write {path}: {error.strerror or error}", remedy="make room, or correct the rights"
@@ -110,75 +110,75 @@ def draft(directory: Path | None, target: Path) -> Iterator[Path]:
     try:
         yield base
     finally:
-        is_gone = False
+        is_removed = False
         with suppress(OSError):
             _remove_files(base)
-            is_gone = True
+            is_removed = True
         if note is not None:
-            note.close(drop=is_gone)
+            note.close(drop=is_removed)
 
 
 @contextmanager
 def restore_draft(directory: Path, aside: Path) -> Iterator[Path]:
-    """Give a new directory beside a store's that is to be put in its place; it is removed unless it was.
+    """Provide a new directory beside a store's, which the caller renames to it; remove it if that did not happen.
 
     Args:
-        directory: of the store, links followed; it need not be there.
-        aside: where the store is to be kept that is replaced, beside it.
+        directory: that of the store, with links resolved; it need not exist.
+        aside: the path beside it under which the replaced store is kept.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the new directory cannot be created.
     """
-    new = directory.with_name(f"{directory.name}.{uuid4().hex}.new")
+    staging = directory.with_name(f"{directory.name}.{uuid4().hex}.new")
     note = None
     while note is None:
-        new.mkdir()
-        with suppress(FileNotFoundError):  # another process took it for the empty one of a process that is gone
-            note = _Note.make(new / RESTORE_NOTE, {"draft": new.name, "aside": aside.name})
-    made = new.stat().st_ino
+        staging.mkdir()
+        with suppress(FileNotFoundError):  # another process took it for the empty one of a dead process
+            note = _Note.make(staging / RESTORE_NOTE, {"draft": staging.name, "aside": aside.name})
+    inode = staging.stat().st_ino
     try:
-        sync(new.parent)
-        yield new
+        sync(staging.parent)
+        yield staging
     finally:
-        # Between two renames the old store has this name: an interruption then must not remove it.
+        # Between two renames the old store has this name: it must not be removed if interrupted then.
         with suppress(OSError):
-            if not os.path.lexists(new):
+            if not os.path.lexists(staging):
                 (directory / RESTORE_NOTE).unlink(missing_ok=True)
-            elif new.stat().st_ino == made:
-                _remove_directory(new)
+            elif staging.stat().st_ino == inode:
+                _remove_directory(staging)
         note.close(drop=False)
 
 
 def clear_drafts(directory: Path, *, remove: bool = True) -> list[Draft]:
-    """Remove the drafts of a store that processes left which were killed; return what was found.
+    """Remove the drafts of a store that killed processes left; return all drafts found.
 
     Args:
-        remove: False only reports what there is.
+        remove: if False, only report them.
     """
     notes = [path for path in sorted(directory.glob(_NOTE.format("*"))) if _NOTE_NAME.fullmatch(path.name)]
-    found = [*(_clear_files(path, remove) for path in notes), *_clear_restores(directory.resolve(), remove)]
-    return [each for each in found if each is not None]
+    entries = [*(_clear_files(path, remove) for path in notes), *_clear_restores(directory.resolve(), remove)]
+    return [entry for entry in entries if entry is not None]
 
 
 def take_over_notes(old: Path, new: Path) -> None:
-    """Give the notes of a store that is replaced to the one that takes its place.
+    """Link or copy the notes of a replaced store into the store that replaces it.
 
     Raises:
-        OSError: they cannot be linked or copied.
+        OSError: a note can be neither linked nor copied.
     """
     for path in old.glob(_NOTE.format("*")):
         try:
             os.link(path, new / path.name, follow_symlinks=False)
-        except OSError:  # some file systems have no links; a copy is known as one
+        except OSError:  # some file systems have no links; `_Note` recognises a copy
             shutil.copyfile(path, new / path.name, follow_symlinks=False)
 
 
 class _Note:
-    """A file that says what is being written, and is locked as long as it is.
+    """A file that records a draft and is locked while the draft is written.
 
     Attributes:
-        is_live: another process holds it.
-        is_copy: it was copied from another store, whose processes may still use the draft.
+        is_live: another process holds the lock.
+        is_copy: the note was copied from another store, whose processes may still use the draft.
     """
 
     def __init__(self, path: Path, descriptor: int, values: Mapping[str, Any], *, is_live: bool = False) -> None:
@@ -190,7 +190,7 @@ class _Note:
 
     @classmethod
     def make(cls, path: Path, values: Mapping[str, Any]) -> _Note:
-        """Write a new one and wait until the disk has it."""
+        """Write a new note durably."""
         while True:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
@@ -206,11 +206,11 @@ class _Note:
                 path.unlink(missing_ok=True)
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # another process took it for the empty one of a process that is gone
+            os.close(descriptor)  # another process took it for the empty one of a dead process
 
     @classmethod
     def find(cls, path: Path) -> _Note | None:
-        """Take over the note of a process that is gone, or read that of a live one; None where there is none."""
+        """Take over the note of a dead process, or read that of a live one; return None if there is no note."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -218,19 +218,19 @@ class _Note:
         is_live = False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # somebody has it, or this file system has no locks
+        except OSError:  # another process holds it, or the file system has no locks
             is_live = True
         with suppress(OSError):
             if os.fstat(descriptor).st_nlink:
                 data, values = os.read(descriptor, _MAX_NOTE_BYTES), None
-                with suppress(ValueError, RecursionError):  # its writer was killed before it said anything
+                with suppress(ValueError, RecursionError):  # its writer was killed before it wrote the values
                     values = json.loads(data)
                 return cls(path, descriptor, values if isinstance(values, dict) else {}, is_live=is_live)
         os.close(descriptor)
         return None
 
     def close(self, *, drop: bool) -> None:
-        """Let go of it, and remove it first where it is done with."""
+        """Release the lock; with `drop`, remove the note first unless another process holds it."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             if drop and not self.is_live:
@@ -240,78 +240,78 @@ class _Note:
 
 
 def _clear_files(path: Path, remove: bool) -> Draft | None:
-    """Remove the files that a note names, and the note."""
+    """Remove the files of the draft that a note records, and the note."""
     note = _Note.find(path)
     if note is None:
         return None
     [id_] = _NOTE_NAME.findall(path.name)
-    # A note may come with a clone: it can name nothing but what only the writer of a draft calls so.
-    named, base = note.values.get("draft"), None
-    if isinstance(named, str) and "\0" not in named and named.endswith(f".{id_}"):
+    # A note may come with a cloned repository: it can only name files with the draft's random id.
+    recorded, base = note.values.get("draft"), None
+    if isinstance(recorded, str) and "\0" not in recorded and recorded.endswith(f".{id_}"):
         with suppress(UnicodeEncodeError):
-            os.fsencode(named)
-            base = Path(named)
+            os.fsencode(recorded)
+            base = Path(recorded)
     if base is None or not base.is_absolute():
         note.close(drop=remove)
         return None
-    found = Draft(f"{base}.*", str(base.with_name(base.name.removesuffix(f".{id_}"))), "abandoned")
+    result = Draft(f"{base}.*", str(base.with_name(base.name.removesuffix(f".{id_}"))), "abandoned")
     if note.is_live:
         note.close(drop=False)
-        return replace(found, state="live")
-    is_there, why = False, ""
+        return replace(result, state="live")
+    exists, reason = False, ""
     try:
         nearest = next(parent for parent in base.parents if parent.is_dir())
-        place = nearest.stat()
-        is_there = nearest == base.parent and any(_files(base))
-        is_same = nearest == base.parent and place.st_ino == note.values.get("directory")
-        if is_there and note.is_copy:
-            why = "may be written by a process that uses the store that this one was copied from"
-        elif not is_there and not is_same and place.st_dev != note.values.get("device"):
-            # Where another disk is mounted than was, or none, that says nothing of what is on the right one.
-            why = "cannot be looked for: the disk that it was written to is not mounted"
+        status = nearest.stat()
+        exists = nearest == base.parent and any(_files(base))
+        is_same = nearest == base.parent and status.st_ino == note.values.get("directory")
+        if exists and note.is_copy:
+            reason = "may be written by a process that uses the store that this one was copied from"
+        elif not exists and not is_same and status.st_dev != note.values.get("device"):
+            # Another disk, or none, is mounted there now: files missing here may exist on the right one.
+            reason = "cannot be looked for: the disk that it was written to is not mounted"
     except OSError as error:
-        why = f"cannot be looked for ({error.strerror})"
-    if is_there and remove and not why:
+        reason = f"cannot be looked for ({error.strerror})"
+    if exists and remove and not reason:
         try:
             _remove_files(base)
         except OSError as error:
-            why = f"cannot be removed ({error.strerror})"
-    note.close(drop=remove and not why)
-    if why:
-        return replace(found, state="unreachable", why=why, remedy=f"see that it can, or delete it and {path}")
-    if not is_there:
+            reason = f"cannot be removed ({error.strerror})"
+    note.close(drop=remove and not reason)
+    if reason:
+        return replace(result, state="unreachable", why=reason, remedy=f"see that it can, or delete it and {path}")
+    if not exists:
         return None
-    return replace(found, state="removed") if remove else found
+    return replace(result, state="removed") if remove else result
 
 
 def _clear_restores(directory: Path, remove: bool) -> Iterator[Draft | None]:
-    """Remove what restores left beside a store, and finish one that was killed as it put the old store aside."""
+    """Remove the directories that restores left beside a store; finish one killed while it put the old store aside."""
     name = re.compile(rf"{re.escape(directory.name)}\.[0-9a-f]{{32}}\.new")
-    placed = _Note.find(directory / RESTORE_NOTE)
-    is_done = True
+    store_note = _Note.find(directory / RESTORE_NOTE)
+    is_complete = True
     with suppress(OSError):
         for path in sorted(directory.parent.iterdir()):
             if name.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
-                found = _clear_restore(path, directory, placed, remove)
-                is_done &= found is None or found.state == "removed"
-                yield found
-    if placed is not None:
-        placed.close(drop=remove and is_done)
+                result = _clear_restore(path, directory, store_note, remove)
+                is_complete &= result is None or result.state == "removed"
+                yield result
+    if store_note is not None:
+        store_note.close(drop=remove and is_complete)
 
 
-def _clear_restore(path: Path, directory: Path, placed: _Note | None, remove: bool) -> Draft | None:
-    """Remove one of them; `placed` is the note in the store, by which the restore is known that put it there."""
-    found = Draft(str(path), str(directory), "abandoned")
+def _clear_restore(path: Path, directory: Path, store_note: _Note | None, remove: bool) -> Draft | None:
+    """Remove one directory; `store_note` is the note in the store, which identifies the restore that placed it."""
+    result = Draft(str(path), str(directory), "abandoned")
     note = _Note.find(path / RESTORE_NOTE)
     if note is None or note.values.get("draft", path.name) != path.name:
-        # No draft: the store that was replaced, or a directory that its restore had not yet written anything to.
+        # Not a draft: the replaced store, or a directory to which its restore had written nothing yet.
         if note is not None:
             note.close(drop=False)
         with suppress(OSError):
-            if remove and placed is not None and placed.values.get("draft") == path.name:
-                # The store that was replaced gets the name under which it is noted.
-                aside = str(placed.values.get("aside"))
-                if not placed.is_live and re.fullmatch(rf"{re.escape(directory.name)}\.[^/]+\.replaced", aside):
+            if remove and store_note is not None and store_note.values.get("draft") == path.name:
+                # The replaced store gets the name in the note.
+                aside = str(store_note.values.get("aside"))
+                if not store_note.is_live and re.fullmatch(rf"{re.escape(directory.name)}\.[^/]+\.replaced", aside):
                     path.rename(directory.with_name(aside))
                     sync(directory.parent)
             elif remove:
@@ -322,11 +322,11 @@ def _clear_restore(path: Path, directory: Path, placed: _Note | None, remove: bo
         if state == "removed":
             _remove_directory(path)
     except OSError as error:
-        why = f"cannot be removed ({error.strerror})"
-        return replace(found, state="unreachable", why=why, remedy="see that it can, or delete it")
+        reason = f"cannot be removed ({error.strerror})"
+        return replace(result, state="unreachable", why=reason, remedy="see that it can, or delete it")
     finally:
         note.close(drop=False)
-    return replace(found, state=state)
+    return replace(result, state=state)
 
 
 def _files(base: Path) -> Iterator[Path]:
@@ -335,15 +335,15 @@ def _files(base: Path) -> Iterator[Path]:
 
 
 def _remove_files(base: Path) -> None:
-    found = list(_files(base))
-    for path in found:
+    paths = list(_files(base))
+    for path in paths:
         path.unlink(missing_ok=True)
-    if found:
+    if paths:
         sync(base.parent)
 
 
 def _remove_directory(path: Path) -> None:
-    """Remove the directory of a restore, its note last: a directory without one is nobody's."""
+    """Remove the directory of a restore, its note last: a directory without a note belongs to no restore."""
     for child in list(path.iterdir()):
         if child.is_dir() and not child.is_symlink():
             shutil.rmtree(child)

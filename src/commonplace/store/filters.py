@@ -30,16 +30,16 @@ _CLASSES: Final = {
     "print": " -~",
     "punct": '"-.:-@[-`{-~!',  # without "/", at which a pattern is cut first
 }
-"""What pathspec does not know of a bracket, as ranges; none begins with `!`, which would negate the bracket."""
+"""POSIX character classes, which pathspec lacks, as ranges; none begins with `!`, which would negate the bracket."""
 
 
 def path_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate that holds for the paths that globs name; the last that matches decides, "" is never named.
+    """Return a predicate for the paths that match globs; the last matching glob decides, and "" never matches.
 
-    A glob that names a directory names what is in it.
+    A glob that matches a directory matches everything in it.
 
     Raises:
-        UsageError: a glob is malformed or says nothing, or there is none.
+        UsageError: a glob is malformed, blank or a comment, or there is none.
     """
     from pathspec import PathSpec
 
@@ -57,37 +57,37 @@ def path_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def pattern_of(line: str) -> RegexPattern | None:
-    """Return the pattern of one line, None where it is a comment, blank or malformed."""
+    """Return the pattern of one line; None if the line is a comment, blank or malformed."""
     from pathspec import GitIgnoreSpec
 
     try:
         line = re.sub(r"\[:(\w*):\]", lambda named: _CLASSES[named[1]], line)
-        # Unescaped, `[[` begins a nested set in later versions of `re`, which warn of it.
-        found = GitIgnoreSpec.from_lines([re.sub(r"(?<!\\)\[\[", r"[\\[", line)]).patterns
+        # Unescaped, `[[` may begin a nested set in a later version of `re`, which warns about it.
+        patterns = GitIgnoreSpec.from_lines([re.sub(r"(?<!\\)\[\[", r"[\\[", line)]).patterns
     except (ValueError, KeyError, re.error):
         return None
-    return found[0] if found and found[0].include is not None else None
+    return patterns[0] if patterns and patterns[0].include is not None else None
 
 
 def matching_owners(db: Database, namespace: str, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
     values: dict[str, Any] = {"namespace": namespace, "as_of": wanted.as_of, "valid_at": wanted.valid_at}
     for name in _TERMS:
-        if given := getattr(wanted, name):
-            values[name] = " ".join(given) if name == "kinds" else given if name == "min_trust" else listed(given)
+        if option := getattr(wanted, name):
+            values[name] = " ".join(option) if name == "kinds" else option if name == "min_trust" else listed(option)
     if wanted.tags:
         values["untagged_types"] = listed(wanted.untagged_types)
-    chosen = frozenset(name for name, value in values.items() if value is not None)
-    numbers = {number for (number,) in db.execute(_matching(chosen), values)}
+    fields = frozenset(name for name, value in values.items() if value is not None)
+    numbers = {number for (number,) in db.execute(_matching(fields), values)}
     if wanted.paths:
-        is_wanted = path_matcher(wanted.paths)
-        numbers &= {n for n, path in db.execute(owners.SQL["paths"], {"namespace": namespace}) if is_wanted(path)}
+        matches = path_matcher(wanted.paths)
+        numbers &= {n for n, path in db.execute(owners.SQL["paths"], {"namespace": namespace}) if matches(path)}
     return sorted(numbers)
 
 
 _OF_MEMORIES: Final = f"o.number {{}}IN (SELECT m.owner FROM memories m WHERE m.namespace = {SPACE} AND m.{{}})"
 _TERMS: Final = {
-    # Kinds are few and none is part of another: they come as one text, which costs little for each owner.
+    # No kind is a part of another: they are passed as one text, which is cheap to search for each owner.
     "kinds": "instr(:kinds, o.kind) > 0",
     "types": f"o.type IN {among('types')}",
     "phases": f"(o.phase = '' OR o.phase IN {among('phases')})",
@@ -107,20 +107,20 @@ _TERMS: Final = {
     )""",
     "min_trust": _OF_MEMORIES.format("NOT ", "trust < :min_trust"),
 }
-"""What a filter says of an owner `o`, by its fields."""
+"""Condition for an owner `o`, by field of a filter."""
 
 
 @cache
-def _matching(chosen: frozenset[str]) -> str:
-    """Return the statement for a filter that has some values: for what is live, was live then, or is about then."""
-    rest = [f"o.namespace = {SPACE}", *(term for name, term in _TERMS.items() if name in chosen)]
-    then = ["o.created_at <= :as_of"] if "as_of" in chosen else []
-    happened = [_OF_MEMORIES.format("", "at <= :valid_at")] if "valid_at" in chosen else []
-    parts = [("owners o INDEXED BY owners_by_filter", ["o.expired_at IS NULL", *then, *happened])]
-    if then:
-        parts.append(("owners o INDEXED BY owners_past", ["o.expired_at > :as_of", *then, *happened]))
-    if happened:
+def _matching(fields: frozenset[str]) -> str:
+    """Return the statement for a filter with these values: owners live now, live as of a time, or valid at a time."""
+    terms = [f"o.namespace = {SPACE}", *(term for name, term in _TERMS.items() if name in fields)]
+    born = ["o.created_at <= :as_of"] if "as_of" in fields else []
+    valid = [_OF_MEMORIES.format("", "at <= :valid_at")] if "valid_at" in fields else []
+    parts = [("owners o INDEXED BY owners_by_filter", ["o.expired_at IS NULL", *born, *valid])]
+    if born:
+        parts.append(("owners o INDEXED BY owners_past", ["o.expired_at > :as_of", *born, *valid]))
+    if valid:
         parts.append(
             (f"({SHARED['earlier']}) e CROSS JOIN owners o ON o.namespace = e.namespace AND o.number = e.owner", [])
         )
-    return " UNION ".join(f"SELECT o.number FROM {source} WHERE {' AND '.join([*rest, *own])}" for source, own in parts)
+    return " UNION ".join(f"SELECT o.number FROM {rows} WHERE {' AND '.join([*terms, *more])}" for rows, more in parts)

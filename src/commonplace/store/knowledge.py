@@ -1,4 +1,4 @@
-"""Agents' knowledge in the SQLite store."""
+"""Agents' knowledge in the store."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _COLUMNS = f"o.number, o.created_at, k.updated_at, o.expired_at, {_RECORD.names(
 
 
 def build_item(row: Row) -> StoredKnowledge:
-    """Build an item from the columns that all queries for items give."""
+    """Build an item from the columns that all queries for items select."""
     number, created_at, updated_at, deleted_at = row[:4]
     owner, record = _OWNER.build(row[_WIDTH:]), _RECORD.build(row[4:_WIDTH])
     return StoredKnowledge(number, owner, record, created_at, updated_at, deleted_at)
 
 
 class KnowledgeReading(SpaceReading):
-    """The knowledge of one namespace, as it is when each call is made."""
+    """The knowledge of one namespace, as it is at each call."""
 
     def items(self, agent: str | None = None, *, deleted: bool = False) -> list[StoredKnowledge]:
-        """Return the items of an agent, or of all, by number.
+        """Return the items of an agent, or of all agents, by number.
 
         Args:
-            deleted: those that were deleted, in place of the others.
+            deleted: return the deleted items instead of the others.
         """
         of_agent = "" if agent is None else "AND k.agent = :agent"
         sql = f"""
@@ -45,7 +45,7 @@ class KnowledgeReading(SpaceReading):
         return [build_item(row) for row in self._rows(sql, agent=agent, deleted=deleted)]
 
     def of_numbers(self, numbers: Sequence[int]) -> dict[int, StoredKnowledge]:
-        """Return items by their owners' numbers, deleted or not; others are absent."""
+        """Return items by their owners' numbers, deleted or not; unknown numbers are absent."""
         sql = f"""
             SELECT {_COLUMNS}
             FROM {each("numbers")} j
@@ -56,7 +56,7 @@ class KnowledgeReading(SpaceReading):
         return {row[0]: build_item(row) for row in self._rows(sql, numbers=listed_numbers(numbers))}
 
     def agents(self) -> list[AgentCounts]:
-        """Return the agents that have items, deleted ones too, by name."""
+        """Return the counts of the agents with items, including deleted ones, sorted by name."""
         sql = f"""
             SELECT k.agent, count(*) FILTER (WHERE o.expired_at IS NULL),
                 count(*) FILTER (WHERE o.expired_at IS NOT NULL)
@@ -65,11 +65,11 @@ class KnowledgeReading(SpaceReading):
             WHERE k.namespace = {SPACE}
             GROUP BY k.agent
         """
-        found = [AgentCounts(*row) for row in self._rows(sql)]
-        return sorted(found, key=lambda counts: counts.agent)
+        unsorted = [AgentCounts(*row) for row in self._rows(sql)]
+        return sorted(unsorted, key=lambda counts: counts.agent)
 
     def context(self, name: str) -> ContextRecord | None:
-        """Return the context of an agent."""
+        """Return the context with this name; None if there is none."""
         return next(iter(self._find(_CONTEXT, {"name": name})), None)
 
     def contexts(self) -> list[ContextRecord]:
@@ -80,24 +80,24 @@ class KnowledgeReading(SpaceReading):
 class KnowledgeChange(ChangingSpace, KnowledgeReading):
     """The knowledge of one namespace inside one write transaction.
 
-    What comes, goes or is deleted takes a change number; a context takes none.
+    Adding, deleting or erasing an item takes a change number; a context takes none.
     """
 
     def put(
         self, write: KnowledgeWrite, *, created_at: float, updated_at: float, deleted_at: float | None = None
     ) -> int:
-        """Write an item in the place of the live owner of that kind with its id, and return its number.
+        """Write an item, replacing the live owner of that kind with its id, and return its number.
 
-        With `deleted_at` it is past from the start and takes nobody's place.
+        With `deleted_at` it is past from the start and replaces nothing.
         """
         times = created_at, updated_at, deleted_at
         change = self._change
-        kept = check_recorded(write, "knowledge", "a knowledge item", change.embedding, *times)
+        stored = check_recorded(write, "knowledge", "a knowledge item", change.embedding, *times)
         if deleted_at is None:
-            number = change.put_owner(OwnerWrite(kept.owner, kept.passages), created_at)
+            number = change.put_owner(OwnerWrite(stored.owner, stored.passages), created_at)
         else:
-            number = change.add_owner(kept.owner, kept.passages, created_at=created_at, expired_at=deleted_at)
-        change.write(kept.record, owner=number, updated_at=updated_at)
+            number = change.add_owner(stored.owner, stored.passages, created_at=created_at, expired_at=deleted_at)
+        change.write(stored.record, owner=number, updated_at=updated_at)
         return number
 
     def expire(self, numbers: Sequence[int], at: float) -> int:
@@ -106,11 +106,11 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
         return sum(self._change.expire_owner(number, at) for number in self.of_numbers(numbers))
 
     def erase(self, numbers: Sequence[int]) -> int:
-        """Delete items, live or past, with all that hangs on them; return how many there were."""
+        """Delete items, live or past, with their dependent rows; return how many there were."""
         return sum(self._change.remove_owner(number) for number in self.of_numbers(numbers))
 
     def put_context(self, context: ContextRecord) -> None:
-        """Write a context in the place of the one with its name."""
+        """Write a context, replacing the one with the same name."""
         self._change.put(context)
 
     def drop_context(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The ledger in the SQLite store."""
+"""The ledger in the store."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _REVERSALS = form_of(Reversal)
 
 
 def chosen(found: Iterable[Issue], wanted: IssueSelection) -> list[Issue]:
-    """Return those issues that a selection chooses, by creation, ties by id."""
-    kept = [
+    """Return the issues that a selection chooses, in `order`."""
+    issues = [
         issue
         for issue in found
         if (not wanted.ids or issue.id in wanted.ids)
@@ -28,52 +28,49 @@ def chosen(found: Iterable[Issue], wanted: IssueSelection) -> list[Issue]:
         and (not wanted.statuses or issue.status in wanted.statuses)
         and (not wanted.memory_ids or not set(issue.memory_ids).isdisjoint(wanted.memory_ids))
     ]
-    return sorted(kept, key=order)
+    return sorted(issues, key=order)
 
 
 def order(issue: Issue) -> tuple[float, str]:
-    """Return what issues are ordered by: creation, ties by id."""
+    """Return the sort key of an issue: creation, ties by id."""
     return issue.created_at, issue.id
 
 
 class LedgerReading(SpaceReading):
-    """The ledger of one namespace, as it is when each call is made."""
+    """The ledger of one namespace, as it is at each call."""
 
     def issue(self, id_: str) -> Issue | None:
-        """Return an issue."""
+        """Return an issue by id."""
         return next(iter(self._find(_ISSUES, {"id": id_})), None)
 
     def issues(self, selection: IssueSelection) -> list[Issue]:
-        """Return the issues that a selection chooses, by creation, ties by id."""
-        given = {"id": selection.ids, "status": selection.statuses, "agent": selection.agents}
-        wanted: dict[str, Any] = {name: values for name, values in given.items() if values}
+        """Return the issues that a selection chooses, in `order`."""
+        filters = {"id": selection.ids, "status": selection.statuses, "agent": selection.agents}
+        criteria: dict[str, Any] = {name: values for name, values in filters.items() if values}
         if selection.memory_ids and not selection.ids:
-            wanted["id"] = self._of_memories("issue_memories", selection.memory_ids)
-        by = "issues_by_status" if "status" in wanted and "id" not in wanted else ""
-        return chosen(self._find(_ISSUES, wanted, by=by), selection)
+            criteria["id"] = self._of_memories("issue_memories", selection.memory_ids)
+        by = "issues_by_status" if "status" in criteria and "id" not in criteria else ""
+        return chosen(self._find(_ISSUES, criteria, by=by), selection)
 
     def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return (id, its notes, dependencies, comments and rest) of every issue, by id.
-
-        It reads less than `issues` does, where those texts alone are looked through.
-        """
+        """Return (id, (notes, dependencies, comments, rest)) of every issue, by id; reads less than `issues`."""
         sql = f"SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = {SPACE}"
         return sorted((id_, tuple(texts)) for id_, *texts in self._rows(sql))
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """Return how many issues there are by (agent, status)."""
+        """Return the number of issues by (agent, status)."""
         sql = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} GROUP BY agent, status"
         return {(agent, status): count for agent, status, count in self._rows(sql)}
 
     def unfinished(self, agent: str, memory_ids: Sequence[str]) -> Issue | None:
         """Return the first unfinished issue of an agent about exactly this set of memories."""
-        wanted = set(memory_ids)
-        about = (min(wanted),) if wanted else ()
+        memories = set(memory_ids)
+        about = (min(memories),) if memories else ()
         issues = self.issues(IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=about))
-        return next((issue for issue in issues if set(issue.memory_ids) == wanted), None)
+        return next((issue for issue in issues if set(issue.memory_ids) == memories), None)
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
-        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        """Return the ids of the memories that an agent's issues with one of these statuses name."""
         sql = f"""
             SELECT m.memory FROM issues AS i INDEXED BY issues_by_status
                 JOIN issue_memories AS m INDEXED BY issue_memories_by_issue
@@ -83,36 +80,36 @@ class LedgerReading(SpaceReading):
         return {memory for (memory,) in self._rows(sql, statuses=listed(statuses), agent=agent)}
 
     def events(self, issue: str | None = None) -> list[IssueEvent]:
-        """Return the events on an issue, or on all, in the order in which they were written."""
+        """Return the events on an issue, or on all issues, in the order of writing."""
         return self._find(_EVENTS, {} if issue is None else {"issue": issue}, "ORDER BY number")
 
     def reversal(self, issue: str) -> Reversal | None:
-        """Return what undoes the change of an issue."""
+        """Return the reversal of the change that an issue made."""
         return next(iter(self._find(_REVERSALS, {"issue": issue})), None)
 
     def reversals(self, *, run: str | None = None, memory_ids: Sequence[str] = (), after: int = 0) -> list[Reversal]:
-        """Return reversals by number: of a run, of memories (any of them), and with a higher number than `after`."""
-        wanted: dict[str, Any] = {} if run is None else {"run": run}
+        """Return the reversals numbered above `after` of a run and of any of these memories, if given; by number."""
+        criteria: dict[str, Any] = {} if run is None else {"run": run}
         if memory_ids:
-            wanted["issue"] = self._of_memories("reversal_memories", memory_ids)
-        by = "reversals_by_run" if wanted.keys() == {"run"} else ""
-        return self._find(_REVERSALS, wanted, "AND number > :after ORDER BY number", by=by, after=after)
+            criteria["issue"] = self._of_memories("reversal_memories", memory_ids)
+        by = "reversals_by_run" if criteria.keys() == {"run"} else ""
+        return self._find(_REVERSALS, criteria, "AND number > :after ORDER BY number", by=by, after=after)
 
     def runs(self) -> list[RunChanges]:
-        """Return what each run changed, the latest first, ties by run."""
+        """Return the changes of each run, the latest run first, ties by run."""
         sql = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
-        found = [RunChanges(*row) for row in self._rows(sql)]
-        return sorted(found, key=lambda each: (-each.at, each.run))
+        by_run = [RunChanges(*row) for row in self._rows(sql)]
+        return sorted(by_run, key=lambda changes: (-changes.at, changes.run))
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:
-        """Return (time, how many) of the operations of the whole store at or after a time, by time.
+        """Return (time, count) of the operations on the whole store at or after a time, by time.
 
-        They are of no namespace: a rate limits all that work on a store.
+        They belong to no namespace: a rate limit applies to all users of a store.
         """
         return self._rows("SELECT at, count FROM operations WHERE at >= :at ORDER BY at", at=at)
 
     def _of_memories(self, table: str, memory_ids: Sequence[str]) -> list[str]:
-        """Return the issues that a table lists with any of these memories."""
+        """Return the ids of the issues that a table lists with any of these memories."""
         sql = f"SELECT DISTINCT issue FROM {table} WHERE namespace = {SPACE} AND memory IN {among('memories')}"
         return [issue for (issue,) in self._rows(sql, memories=listed(memory_ids))]
 
@@ -121,14 +118,14 @@ class LedgerChange(ChangingSpace, LedgerReading):
     """The ledger of one namespace inside one write transaction; it takes no change number."""
 
     def put_issue(self, issue: Issue) -> None:
-        """Write an issue in the place of the one with its id."""
+        """Write an issue, replacing the one with the same id."""
         self._change.put(issue)
-        self._name_memories("issue_memories", issue.id, issue.memory_ids)
+        self._list_memories("issue_memories", issue.id, issue.memory_ids)
 
     def drop_issue(self, id_: str) -> bool:
-        """Delete an issue with its events and what undoes it; return whether there was one.
+        """Delete an issue with its events and reversal; return whether there was one.
 
-        Events and what undoes a change go also where the issue itself is kept by another program.
+        Events and reversal are deleted even if another program stores the issue itself.
         """
         self._change.drop("issue_memories", issue=id_)
         self._change.drop("issue_events", issue=id_)
@@ -136,10 +133,10 @@ class LedgerChange(ChangingSpace, LedgerReading):
         return bool(self._change.drop("issues", id=id_).rowcount)
 
     def add_event(self, event: IssueEvent) -> None:
-        """Write an event after all others."""
-        kept, change = checked(event), self._change
+        """Append an event."""
+        stored, change = checked(event), self._change
         if not change.last_event:
-            # PostgreSQL reads a small parameter as a smallint, and shifts all of its bits out.
+            # PostgreSQL types a small parameter as smallint, and the shift would lose all of its bits.
             sql = """
                 SELECT coalesce(max(number), (CAST(:space AS BIGINT) - 1) << 32) FROM issue_events
                 WHERE namespace = :space AND number > (CAST(:space AS BIGINT) - 1) << 32
@@ -147,17 +144,17 @@ class LedgerChange(ChangingSpace, LedgerReading):
             """
             ((change.last_event,),) = change.rows(sql, {"space": change.space})
         change.last_event += 1
-        change.write(kept, number=change.last_event)
+        change.write(stored, number=change.last_event)
 
     def put_reversal(self, reversal: Reversal) -> None:
-        """Write what undoes the change of an issue, in the place of what the issue had.
+        """Write the reversal of an issue's change, replacing the issue's previous one.
 
-        One without a number gets the next; one with a number keeps it.
+        A reversal without a number gets the next one; a reversal with a number keeps it.
         """
         reversal = checked(reversal)
-        number, taken = reversal.number, self._find(_REVERSALS, {"number": reversal.number})
-        if number < 0 or (taken and taken[0].issue != reversal.issue):
-            problem = "below 0" if number < 0 else f"that of issue {taken[0].issue!r}"
+        number, existing = reversal.number, self._find(_REVERSALS, {"number": reversal.number})
+        if number < 0 or (existing and existing[0].issue != reversal.issue):
+            problem = "below 0" if number < 0 else f"that of issue {existing[0].issue!r}"
             raise UsageError(
                 f"the number {number} of what undoes issue {reversal.issue!r} is {problem}",
                 remedy="give 0 for the next one",
@@ -168,15 +165,15 @@ class LedgerChange(ChangingSpace, LedgerReading):
             reversal = replace(reversal, number=last + 1)
         self.drop_reversal(reversal.issue)
         self._change.put(reversal)
-        self._name_memories("reversal_memories", reversal.issue, reversal.memory_ids)
+        self._list_memories("reversal_memories", reversal.issue, reversal.memory_ids)
 
     def drop_reversal(self, issue: str) -> bool:
-        """Delete what undoes the change of an issue; return whether there was any."""
+        """Delete the reversal of an issue's change; return whether there was one."""
         self._change.drop("reversal_memories", issue=issue)
         return bool(self._change.drop("reversals", issue=issue).rowcount)
 
     def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
-        """Count operations at a time, and forget those before `keep_since`."""
+        """Add to the operations at a time, and delete those before `keep_since`."""
         check_times("operations", at, keep_since)
         refuse_wide("operations", count)
         if count < 0:
@@ -189,7 +186,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
             self._change.execute(sql, {"at": at, "count": count})
         self._change.execute("DELETE FROM operations WHERE at < :before", {"before": keep_since})
 
-    def _name_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
+    def _list_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
         self._change.drop(table, issue=issue)
-        own = {"namespace": self._change.space, "issue": issue}
-        self._change.add_rows(SCHEMA[table], [{**own, "memory": id_} for id_ in dict.fromkeys(memory_ids)])
+        key = {"namespace": self._change.space, "issue": issue}
+        self._change.add_rows(SCHEMA[table], [{**key, "memory": id_} for id_ in dict.fromkeys(memory_ids)])

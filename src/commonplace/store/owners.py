@@ -1,4 +1,4 @@
-"""Owners and their passages: what the statements about them give."""
+"""Build owners and passages from the rows of the statements about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SQL: Final = Statements("owners")
 
 
 def build_owner(row: Row) -> Owner:
-    """Build an owner from the columns of `owners`, but for the number: its own, and those of a stamp or NULLs."""
+    """Build an owner from the columns of `owners` after the number: those of the owner, then its stamp's or NULLs."""
     stamp = None if row[_WIDTH] is None else _STAMP.build(row[_WIDTH:])
     values = [*_OWNER.decode(row[:_WIDTH]), stamp]
     return Owner(*values)
@@ -41,26 +41,26 @@ def build_entry(row: Row) -> IndexEntry:
 
 
 PASSAGE_WIDTH: Final = 4 + len(_CHUNK.columns)
-_OWNERS_A_READ: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 def plain_owners(store: Store, namespace: str, wanted: Filter) -> Iterator[tuple[int, Owner]]:
-    """Yield (number, owner), ascending, of what passes a filter and has no record: no memory, no item of knowledge."""
+    """Yield (number, owner), ascending, of owners that pass a filter and are neither memories nor knowledge items."""
     numbers = store.matching_owners(namespace, wanted)
-    for begin in range(0, len(numbers), _OWNERS_A_READ):
-        some = numbers[begin : begin + _OWNERS_A_READ]
-        known = {*store.memory_records(namespace, some), *store.knowledge(namespace).of_numbers(some)}
+    for begin in range(0, len(numbers), _BATCH_SIZE):
+        batch = numbers[begin : begin + _BATCH_SIZE]
+        recorded = {*store.memory_records(namespace, batch), *store.knowledge(namespace).of_numbers(batch)}
         yield from sorted(
-            (number, owner) for number, owner in store.owners(namespace, some).items() if number not in known
+            (number, owner) for number, owner in store.owners(namespace, batch).items() if number not in recorded
         )
 
 
 def cut_owners(store: Store, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[int, Owner, tuple[Chunk, ...]]]:
-    """Yield (number, owner, what it was cut into) of those of some numbers that exist, in their order."""
-    for begin in range(0, len(numbers), _OWNERS_A_READ):
-        some = numbers[begin : begin + _OWNERS_A_READ]
-        owners, chunks = store.owners(namespace, some), defaultdict[int, list[Chunk]](list)
-        passages = store.passages(namespace, store.passages_of(namespace, some))
+    """Yield (number, owner, chunks) of the owners that exist, in the order of `numbers`."""
+    for begin in range(0, len(numbers), _BATCH_SIZE):
+        batch = numbers[begin : begin + _BATCH_SIZE]
+        owners, chunks = store.owners(namespace, batch), defaultdict[int, list[Chunk]](list)
+        passages = store.passages(namespace, store.passages_of(namespace, batch))
         for passage in sorted(passages.values(), key=lambda passage: passage.ordinal):
             chunks[passage.owner_number].append(passage.chunk)
-        yield from ((number, owners[number], tuple(chunks[number])) for number in some if number in owners)
+        yield from ((number, owners[number], tuple(chunks[number])) for number in batch if number in owners)

@@ -1,8 +1,8 @@
 """Who sees which rows of a store in PostgreSQL: row-level security by namespace, and the rights of an application.
 
-Each transaction names the namespace of which it reads and writes, with the texts of its graph, or all of them. What
-belongs to others is then neither there nor can be written, also for the tables' owner; without a name nothing is. It
-holds the statements of Commonplace to their namespace. Whoever may send statements of his own can name another one.
+Each transaction names the namespace that it reads and writes, with the texts of its graph, or all namespaces. Rows of
+others are invisible and cannot be written, also for the tables' owner; without a name, no rows are visible. This
+confines the statements of Commonplace to their namespace. A user who can send other SQL can name another namespace.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from commonplace.store.dialect import script
 from commonplace.store.schema import namespace_of
 
 ENTER: Final = "SELECT commonplace_enter($1)"
-# A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read
-# once for each table of a statement, not for each row: to plan that costs more than all else here.
-_SPACES: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
+# The setting is "" if an earlier transaction of the session set it, else NULL: neither is a namespace. It is read once
+# per table of a statement, not per row; planning that is the largest cost here.
+_VISIBLE: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
 _WITH_NAMESPACE: Final = """
     SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace'
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1) ORDER BY 1
@@ -44,41 +44,41 @@ _GRANTED: Final = """
 
 
 def scope_of(namespace: str | None) -> str:
-    """Return what `ENTER` takes to let a transaction see a namespace with its texts, or with None or `EVERY` all."""
+    """Return the value of `ENTER` that shows a namespace and its texts, or for None or `EVERY` all namespaces."""
     if namespace is None or namespace == EVERY:
         return "*"
     return "=" + namespace_of(namespace).replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def entering(scope: str) -> str:
-    """Return `ENTER` with its value written out, to be run with the statements that begin a transaction."""
+    """Return `ENTER` with its value as a literal, to be sent with the statements that begin a transaction."""
     return ENTER.replace("$1", Literal(scope).as_string())
 
 
 def guard(connection: psycopg.Connection[Any], tables: Sequence[str]) -> None:
-    """Let these tables show each transaction the rows of its namespace alone; others in the schema are none of ours."""
+    """Enable row-level security on these tables, so that a transaction sees only the rows of its namespace."""
     connection.execute(script("rights"))
     for (table,) in connection.execute(_WITH_NAMESPACE, [list(tables)]).fetchall():
         connection.execute(f"DROP POLICY IF EXISTS one_namespace ON {table}")
         connection.execute(
             f"CREATE POLICY one_namespace ON {table}"
-            f" USING (coalesce(namespace = ANY ((SELECT {_SPACES})::bigint[]), true))"
+            f" USING (coalesce(namespace = ANY ((SELECT {_VISIBLE})::bigint[]), true))"
         )
         connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
 
 
 def grant(connection: psycopg.Connection[Any], role: str, tables: Sequence[str]) -> None:
-    """Let a role read and write these tables, and change none.
+    """Grant a role the rights to read and write these tables, but not to alter them.
 
-    Roles that were granted the store before get the same rights on what was added to it since; "" is no further role.
+    Roles that were granted the store before get the same rights on tables added since; "" stands for no further role.
     """
     [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
     numbers = [Identifier(name) for (name,) in connection.execute(_NUMBERS, [list(tables)]).fetchall()]
     roles = {granted for (granted,) in connection.execute(_GRANTED).fetchall()} | {role}
-    for each in sorted(roles - {""}):
+    for grantee in sorted(roles - {""}):
         names = {
             "schema": Identifier(schema),
-            "role": Identifier(each),
+            "role": Identifier(grantee),
             "tables": SQL(", ").join(map(Identifier, tables)),
             "numbers": SQL(", ").join(numbers),
         }

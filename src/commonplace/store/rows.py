@@ -1,7 +1,7 @@
-"""Turn records into rows and rows into records, as the schema says.
+"""Convert records to rows and rows to records, by the schema.
 
-What no store could keep is refused or mended here, once for all kinds of records: a number beyond 64 bits, a time that
-is not a number, and characters that no database holds.
+For all kinds of records, this module refuses or repairs what no database can store: an integer beyond 64 bits, a time
+that is NaN, and invalid characters.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
 Row = tuple[Any, ...]
-"""One row as the driver gives it: the columns' types are the schema's, which no type checker sees."""
+"""One row as the driver returns it; the schema, which no type checker sees, defines the types of its columns."""
 Values = dict[str, Any]
-"""What a row holds by column: texts, lists as JSON or once decoded as tuples, numbers, bytes; None for nothing."""
+"""The values of a row by column: texts, numbers, bytes, None for NULL, and lists as JSON or, once decoded, tuples."""
 
 T = TypeVar("T")
 
 _INT64: Final = 2**63
 NO_VALUES: Final[Mapping[str, Any]] = {}
-_ROWS_AT_ONCE: Final = 12
-"""So many rows go in one statement; where there are more, a round trip each counts for little."""
+_MAX_BATCH_ROWS: Final = 12
+"""Largest number of rows that one statement inserts; the cost of more round trips is small for larger batches."""
 
 
 class Form(Generic[T]):
-    """How the records of one class are kept in their table.
+    """The mapping between the records of one class and the rows of their table.
 
     Attributes:
-        columns: those that hold the record's fields, in the order of the fields.
+        columns: the columns that hold the record's fields, in the order of the fields.
     """
 
     def __init__(self, record: type[T]) -> None:
@@ -47,36 +47,36 @@ class Form(Generic[T]):
         self.columns = self.table.record_columns
         self._values = attrgetter(*(column.name for column in self.columns))
         self._names = self.names(self.table.name)
-        coded = [(place, column) for place, column in enumerate(self.columns) if column.is_coded]
-        self._encoders = [(column.name, _listed if column.is_list else int) for _, column in coded]
-        self._decoders = [(place, unlisted if column.is_list else bool) for place, column in coded]
+        coded = [(index, column) for index, column in enumerate(self.columns) if column.is_coded]
+        self._encoders = [(column.name, _encoded if column.is_list else int) for _, column in coded]
+        self._decoders = [(index, unlisted if column.is_list else bool) for index, column in coded]
 
     def names(self, alias: str = "") -> str:
         """Return the columns for a SELECT, in the order that `build` takes."""
         return ", ".join(selected(column, alias) for column in self.columns) if alias else self._names
 
     def pack(self, record: T, name: object = None) -> Values:
-        """Return what a row holds of a record, by column; see `checked`."""
+        """Check a record with `checked` and return its values by column."""
         return self.row(checked(record, name))
 
     def row(self, record: T) -> Values:
-        """Return what a row holds of a record that `checked` has returned."""
+        """Return the values by column of a record that `checked` returned."""
         row = dict(zip((column.name for column in self.columns), self._values(record), strict=True))
         for column, encode in self._encoders:
             row[column] = encode(row[column])
         return row
 
     def build(self, row: Sequence[Any]) -> T:
-        """Return the record of a row."""
+        """Build the record of a row."""
         return self.record(*self.decode(row))
 
     def decode(self, row: Sequence[Any]) -> Sequence[Any]:
-        """Return the fields of a row's record, in their order."""
+        """Return the fields of a row's record, in the order of the fields."""
         if not self._decoders:
             return row
         values = list(row)
-        for place, decode in self._decoders:
-            values[place] = decode(values[place])
+        for index, decode in self._decoders:
+            values[index] = decode(values[index])
         return values
 
 
@@ -84,7 +84,7 @@ _forms: dict[type, Form[Any]] = {}
 
 
 def form_of(record: type[T]) -> Form[T]:
-    """Return how records of a class are stored."""
+    """Return the form of the records of a class."""
     form = _forms.get(record)
     if form is None:
         form = _forms[record] = Form(record)
@@ -107,27 +107,27 @@ def insert_rows(db: Database, table: Table, rows: Sequence[Values], conflict: Co
     names = tuple(rows[0])
     if len(rows) == 1:
         db.execute(insert(table, names, conflict), rows[0])
-    elif len(rows) <= _ROWS_AT_ONCE:
-        values = {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row.items()}
+    elif len(rows) <= _MAX_BATCH_ROWS:
+        values = {f"{name}_{index}": value for index, row in enumerate(rows) for name, value in row.items()}
         db.execute(insert(table, names, conflict, len(rows)), values)
-    elif many := getattr(db, "insert_many", None):  # a server has a faster way of its own
-        many(table, names, conflict, rows)
+    elif insert_many := getattr(db, "insert_many", None):  # a server has a faster way of its own
+        insert_many(table, names, conflict, rows)
     else:
         db.executemany(insert(table, names, conflict), rows)
 
 
-class _Nothing:
+class _NoRows:
     rowcount = 0
 
 
 def drop(db: Database, table: str, **key: Any) -> Written:
     """Delete the rows whose columns have these values, or one of a list."""
-    chosen = where(SCHEMA[table], key)
-    return _Nothing() if chosen is None else db.execute(f"DELETE FROM {table} WHERE {chosen[0]}", chosen[1])
+    condition = where(SCHEMA[table], key)
+    return _NoRows() if condition is None else db.execute(f"DELETE FROM {table} WHERE {condition[0]}", condition[1])
 
 
-class _Named:
-    """What a record is called in a message, put into words only where it is refused."""
+class _RecordName:
+    """The name of a record in a message, formatted only when a record is refused."""
 
     def __init__(self, record: object) -> None:
         self._record = record
@@ -139,29 +139,29 @@ class _Named:
 
 
 def checked(record: T, name: object = None) -> T:
-    """Return a record as it is kept: with U+FFFD for what no database holds in a text.
+    """Return a record as it is stored: with U+FFFD in texts in place of characters that no database can hold.
 
     Args:
-        name: what messages call it; else its class and id.
+        name: the record's name in messages, by default its class and id.
 
     Raises:
-        UsageError: a name or label holds such a character, a number needs more than 64 bits, or a time or share is not
-            a number.
+        UsageError: a name or label contains such a character, an integer needs more than 64 bits, or a time or real
+            number is NaN.
     """
-    name = name or _Named(record)
+    name = name or _RecordName(record)
     mended = {}
     for column in form_of(type(record)).columns:
         value = getattr(record, column.name)
-        if not value:  # nothing is wrong with zero, or with what is empty
+        if not value:  # zero and empty values are valid
             continue
-        kept = tuple(_kept(name, column, each) for each in value) if column.is_list else _kept(name, column, value)
-        if kept is not value and kept != value:
-            mended[column.name] = kept
+        valid = tuple(_valid(name, column, item) for item in value) if column.is_list else _valid(name, column, value)
+        if valid is not value and valid != value:
+            mended[column.name] = valid
     return replace(record, **mended) if mended else record  # type: ignore[type-var]
 
 
-def _kept(name: object, column: Column, value: Any) -> Any:
-    """Return what a column keeps of a value."""
+def _valid(name: object, column: Column, value: Any) -> Any:
+    """Return a value as its column stores it."""
     match column.role:
         case "text" | "texts":
             return storable(value)
@@ -182,7 +182,7 @@ def _kept(name: object, column: Column, value: Any) -> Any:
 
 
 def refuse_unstorable(what: object, *names: str) -> None:
-    """Refuse names and labels with a character that no database holds."""
+    """Refuse names and labels with characters that no database can hold."""
     for name in names:
         if storable(name) != name:
             raise UsageError(
@@ -192,10 +192,10 @@ def refuse_unstorable(what: object, *names: str) -> None:
 
 
 def check_times(name: object, *times: float | None) -> None:
-    """Refuse a time that is not a number; None and the infinities are times.
+    """Refuse times that are NaN; None and infinities are valid.
 
     Args:
-        name: what it is of, put into words only where it is refused.
+        name: what the times belong to, formatted only when one is refused.
     """
     if any(time is not None and math.isnan(time) for time in times):
         raise UsageError(f"a time of {name} is not a number", remedy="give seconds since the epoch")
@@ -208,34 +208,34 @@ def refuse_wide(name: object, *integers: int) -> None:
             raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
 
 
-def _listed(values: tuple[Any, ...]) -> str:
+def _encoded(values: tuple[Any, ...]) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else ""
 
 
 @lru_cache(maxsize=1024)
 def unlisted(text: str) -> tuple[Any, ...]:
-    """Return the tuple that a column of a list holds."""
+    """Decode the text of a list column into a tuple."""
     return tuple(json.loads(text)) if text else ()
 
 
 Asked = tuple[Table, Mapping[str, Sequence[Any]]]
-"""A table, and the values of which its columns must have one; none are all rows."""
+"""A table and, by column, the accepted values; no columns select all rows."""
 
 
 def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iterator[tuple[Table, Values]]:
-    """Yield rows of several tables, of one namespace or of all; a server is asked for all of them at once."""
-    sent: list[tuple[Table, Iterable[Row]]] = []
-    for table, among in asked:
-        chosen = where(table, among)
-        if chosen is not None:
-            own = f"namespace = {SPACE}" if namespace is not None and table.has_namespace else ""
-            terms = " AND ".join(filter(None, (chosen[0], own))) or "true"
+    """Yield rows of several tables, of one namespace or of all; a server gets all queries at once."""
+    results: list[tuple[Table, Iterable[Row]]] = []
+    for table, wanted in asked:
+        condition = where(table, wanted)
+        if condition is not None:
+            scope = f"namespace = {SPACE}" if namespace is not None and table.has_namespace else ""
+            terms = " AND ".join(filter(None, (condition[0], scope))) or "true"
             columns = ", ".join(selected(column, table.name) for column in table.columns)
             sql = f"SELECT {columns} FROM {table.name} WHERE {terms}"
-            sent.append((table, db.execute(sql, {"namespace": namespace, **chosen[1]})))
-    for table, rows in sent:
+            results.append((table, db.execute(sql, {"namespace": namespace, **condition[1]})))
+    for table, rows in results:
         names = [column.name for column in table.columns]
-        decoders = [(each.name, unlisted if each.is_list else bool) for each in table.columns if each.is_coded]
+        decoders = [(coded.name, unlisted if coded.is_list else bool) for coded in table.columns if coded.is_coded]
         for row in rows:
             values = dict(zip(names, row, strict=True))
             for name, decode in decoders:
@@ -245,45 +245,45 @@ def rows_of(db: Database, namespace: str | None, asked: Iterable[Asked]) -> Iter
 
 
 def hanging_rows(db: Database, table: Table, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
-    """Yield rows of a numbered table, and all that hangs on them through a number, each with its table."""
+    """Yield rows of a numbered table and all rows that refer to them by number, directly or not, with their tables."""
     asked: list[Asked] = [(table, {table.key[-1]: numbers})]
     while asked:
-        held: defaultdict[str, list[int]] = defaultdict(list)
-        for one, row in rows_of(db, namespace, asked):
-            if one.is_numbered:
-                held[one.name].append(row[one.key[-1]])
-            yield one, row
+        found_numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for source, row in rows_of(db, namespace, asked):
+            if source.is_numbered:
+                found_numbers[source.name].append(row[source.key[-1]])
+            yield source, row
         asked = []
-        for other in SCHEMA.values():
-            # Of two columns that name rows the first counts: what hangs on a passage hangs on its owner, too.
-            hooks = (each for each in other.columns if each.role == "key" and each.refers not in ("", "namespaces"))
-            hook = next(hooks, None)
-            if hook is not None and hook.refers in held:
-                asked.append((other, {hook.name: held[hook.refers]}))
+        for child in SCHEMA.values():
+            # Only the first column that refers to rows counts: rows of a passage also belong to its owner.
+            references = (col for col in child.columns if col.role == "key" and col.refers not in ("", "namespaces"))
+            reference = next(references, None)
+            if reference is not None and reference.refers in found_numbers:
+                asked.append((child, {reference.name: found_numbers[reference.refers]}))
 
 
 def cleaned(record: T, text: Callable[[str], str], value: Callable[[Any], Any]) -> T:
-    """Return a record without secrets, but for those in names; of two texts of a list that become one, the first.
+    """Return a record with secrets removed, except in names; drop texts of a list that become equal to earlier ones.
 
     Args:
         text: cleans a text.
-        value: cleans what JSON holds.
+        value: cleans a decoded JSON value.
     """
     changed: dict[str, Any] = {}
     for column in table_of(type(record)).record_columns:
-        given = getattr(record, column.name)
+        original = getattr(record, column.name)
         if column.role == "json":
-            cleaned_value = value(parsed := json.loads(given))
+            cleaned_value = value(parsed := json.loads(original))
             changed |= {} if cleaned_value == parsed else {column.name: json.dumps(cleaned_value, sort_keys=True)}
         elif column.is_cleaned:
-            clean = tuple(map(text, given)) if column.is_list else text(given)
-            changed[column.name] = clean if clean == given or not column.is_list else tuple(dict.fromkeys(clean))
+            clean = tuple(map(text, original)) if column.is_list else text(original)
+            changed[column.name] = clean if clean == original or not column.is_list else tuple(dict.fromkeys(clean))
     return replace(record, **changed)  # type: ignore[type-var] # a dataclass
 
 
 def names_of(record: object) -> Iterator[str]:
-    """Yield the names in a record, which cannot be changed without making it another thing."""
+    """Yield the names in a record, which cannot change without changing its identity."""
     for column in table_of(type(record)).record_columns:
         if column.is_name:
-            given = getattr(record, column.name)
-            yield from given if column.is_list else (given,)
+            value = getattr(record, column.name)
+            yield from value if column.is_list else (value,)

@@ -1,8 +1,8 @@
-"""The only list of what is stored: tables, columns and their roles.
+"""The schema of the store: tables, columns and their roles, defined once.
 
-The tables of a new database are made from it, rows and records are turned into each other by it, and export, import,
-erasure, the search for secrets and the checks of integrity are loops over it. To store one thing more, add a column
-here and a field of that name to the record.
+It creates the tables of a new database and maps records to rows. Export, import, erasure, the search for secrets and
+the integrity checks are loops over it. To store another value, add a column here and a field of that name to the
+record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
 VERSION: Final = 13
-"""The version of this schema. Versions up to 12 were never released, and no program reads them any more."""
+"""The version of this schema. Versions up to 12 were never released and are not supported."""
 
 Role = Literal[
     "key", "id", "ids", "label", "labels", "text", "texts", "json", "word", "digest", "time", "times", "number", "real",
@@ -25,12 +25,12 @@ Role = Literal[
 ]  # fmt: skip
 """What a column holds.
 
-* `key`: a number of ours that joins rows; see `numbers_after`.
-* `id`, `ids`: a name that cannot be changed without making it another thing: ids, paths, sessions, names of agents.
-* `label`, `labels`: a short text by which things are chosen: tags, sources, groups.
-* `text`, `texts`: words of a user. `json`: a JSON text with words of a user. `word`: one of a list of ours.
-* `digest`: a hexadecimal sum. `bytes`: a vector or token ids.
-* `time`, `times`: seconds since the epoch. `number`, `real`, `flag`: an integer, a float, a truth.
+* `key`: an internal number that joins rows; see `numbers_after`.
+* `id`, `ids`: a name that identifies something and cannot change: ids, paths, sessions, names of agents.
+* `label`, `labels`: a short text to filter by: tags, sources, groups.
+* `text`, `texts`: a user's text. `json`: JSON with a user's texts. `word`: a value from a fixed list.
+* `digest`: a hexadecimal hash. `bytes`: a vector or token ids.
+* `time`, `times`: seconds since the epoch. `number`, `real`, `flag`: an integer, a float, a boolean.
 
 `ids`, `labels`, `texts` and `times` are JSON lists, "" for an empty one.
 """
@@ -46,12 +46,12 @@ class Column:
     """A column.
 
     Attributes:
-        is_optional: NULL says that there is none.
-        may_be_empty: "" says that it names no row.
-        refers: the table whose row it names; `KINDS` where the column `kind` says which.
-        is_enforced: the database itself refuses a row that names none.
-        is_derived: computed from other columns, so that it is in no export.
-        is_placed: empty where the columns `place` and `length` say where it is in the memory's content.
+        is_optional: it may be NULL.
+        may_be_empty: it may be "", which refers to no row.
+        refers: the table that it refers to; `KINDS` if the column `kind` names the table.
+        is_enforced: a foreign key of the database enforces the reference.
+        is_derived: it is computed from other columns and not exported.
+        is_placed: it is empty if the columns `place` and `length` give its position in the memory's content.
     """
 
     name: str
@@ -65,32 +65,32 @@ class Column:
 
     @property
     def is_erased(self) -> bool:
-        """True where what it held is looked for after it was forgotten."""
+        """True if verification searches for its values after they were erased."""
         return self.role in _TEXTS or self.role == "bytes"
 
     @property
     def is_cleaned(self) -> bool:
-        """True where a secret in it is replaced."""
+        """True if secrets in it are replaced."""
         return self.role in _CLEANED
 
     @property
     def is_name(self) -> bool:
-        """True where a secret in it can only be reported; neither NUL nor a lone surrogate may be in it."""
+        """True if secrets in it are only reported; it may contain neither NUL nor a lone surrogate."""
         return self.role in _NAMES
 
     @property
     def is_text(self) -> bool:
-        """True where it holds a text, be it that of a list or of JSON."""
+        """True if it holds text, including that of JSON or a list."""
         return self.role in _TEXTS or self.is_list
 
     @property
     def is_list(self) -> bool:
-        """True where it holds a JSON list."""
+        """True if it holds a JSON list."""
         return self.role in _LISTS
 
     @property
     def is_coded(self) -> bool:
-        """True where a field and its column hold different types: a list, a flag."""
+        """True if the field and the column have different types: for a list or a flag."""
         return self.is_list or self.role == "flag"
 
 
@@ -99,13 +99,13 @@ class Table:
     """A table.
 
     Attributes:
-        about: what a reader of the database must know; the columns are listed beside it.
-        key: the columns that identify a row, the namespace first where it has one.
-        unique: other columns that do, where there are any: a record that is put takes the place of one that has them.
+        about: the description in the manual, which also lists the columns.
+        key: the columns of the primary key, beginning with the namespace if there is one.
+        unique: other columns that identify a row, if any: a new record replaces the one with the same values.
         record: the dataclass whose fields it holds, in columns of the same names.
-        is_exported: the columns that hold fields are in an export, but for those that are derived or in `told`.
-        is_sequenced: a change number is taken where a record of it is written or deleted by itself.
-        told: fields that an export does not repeat in the row: the line around it has them, as the entity of a name.
+        is_exported: exports contain the columns of fields, except those that are derived or in `told`.
+        is_sequenced: writing or deleting one of its records by itself takes a change number.
+        told: fields that an exported row omits because the enclosing line has them, such as the entity of a name.
     """
 
     name: str
@@ -123,97 +123,97 @@ class Table:
 
     @property
     def has_namespace(self) -> bool:
-        """False where it is of the whole store."""
+        """False if its rows belong to the whole store."""
         return any(column.name == "namespace" for column in self.columns)
 
     @property
     def is_numbered(self) -> bool:
-        """True where one number identifies a row."""
+        """True if one number identifies a row."""
         return self[self.key[-1]].role == "key" and {*self.key[:-1]} <= {"namespace"}
 
     @property
     def record_columns(self) -> tuple[Column, ...]:
         """The columns that hold the fields of the record, in the order of the fields."""
         names = [field.name for field in fields(self.record)] if self.record else []
-        known = {column.name: column for column in self.columns}
-        return tuple(known[name] for name in names if name in known)
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in names if name in by_name)
 
     @property
     def exported(self) -> tuple[Column, ...]:
-        """The columns that are in an export."""
+        """The columns that an export contains."""
         if not self.is_exported:
             return ()
-        return tuple(each for each in self.record_columns if not each.is_derived and each.name not in self.told)
+        return tuple(column for column in self.record_columns if not column.is_derived and column.name not in self.told)
 
 
 KINDS: Final = "kind"
 TABLE_OF_KIND: Final[Mapping[str, str]] = {"entity": "entities", "relation": "relations"}
-"""The table that a column with `refers=KINDS` names, by what the column `kind` holds."""
+"""The table that a column with `refers=KINDS` refers to, by the value of the column `kind`."""
 
 
-def _columns(*given: str | Column) -> tuple[Column, ...]:
-    """Return the columns of a table.
+def _columns(*specs: str | Column) -> tuple[Column, ...]:
+    """Parse the columns of a table.
 
     Args:
-        given: roles, each with the names of columns that have it: `id source target | time at?`. A name is followed by
-            `?` where the column is optional, by `~` where it is derived, and by `->` and the table to which it refers,
-            or `=>` where the database itself enforces that.
+        specs: columns, or texts of roles, each with the names of its columns: `id source target | time at?`. A name may
+            be followed by `?` if the column is optional, by `~` if it is derived, and by `->` and the table that it
+            refers to, or by `=>` and the table if the database enforces the reference.
     """
-    found: list[Column] = []
-    for each in given:
-        if isinstance(each, Column):
-            found.append(each)
+    columns: list[Column] = []
+    for spec in specs:
+        if isinstance(spec, Column):
+            columns.append(spec)
             continue
-        for group in each.split(" | "):
+        for group in spec.split(" | "):
             role, *words = group.split()
             for word in words:
-                place = word.rstrip("?~")
-                name, arrow, refers = place.partition("=>") if "=>" in place else place.partition("->")
+                reference = word.rstrip("?~")
+                name, arrow, refers = reference.partition("=>") if "=>" in reference else reference.partition("->")
                 is_optional, is_enforced, is_derived = "?" in word, arrow == "=>", "~" in word
-                found.append(Column(name, cast("Role", role), is_optional, refers, is_enforced, is_derived))
-    return tuple(found)
+                columns.append(Column(name, cast("Role", role), is_optional, refers, is_enforced, is_derived))
+    return tuple(columns)
 
 
 COUNTERS: Final = ("next_owner", "next_passage", "next_row")
-"""What a change counts in its namespace: owners, passages, and rows of the graph."""
+"""The counters of a namespace that each change records: of owners, passages, and rows of the graph."""
 _SHIFT: Final = 32
 
 
 def numbers_after(namespace: int) -> int:
-    """Return what all numbers of rows of a namespace are greater than, up to that of the next namespace.
+    """Return the exclusive lower bound of the row numbers of a namespace.
 
-    They are counted in each namespace by itself, and their upper half is that of the namespace: where all rows are in
-    one place, what finds one by its number needs no other key.
+    Each namespace counts its rows separately, and the upper 32 bits of a row's number encode the namespace. Where all
+    namespaces share a table, the number alone finds a row.
     """
     return namespace - 1 << _SHIFT
 
 
 def namespace_of_row(number: int) -> int:
-    """Return the number of the namespace that a row is of."""
+    """Return the number of the namespace that a row belongs to."""
     return (number >> _SHIFT) + 1
 
 
 WHOLE_STORE: Final = ""
-"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
+"""The namespace of notes about the store as a whole; it holds nothing else, and users cannot open it."""
 _RESERVED: Final = "\x1f"
 
 
 def texts_of(namespace: str, kind: Subject) -> str:
     """Return the namespace that holds the texts of a namespace's entities or relations; no user can name it.
 
-    By these texts, owners with passages, entities and facts are found: searches in the namespace itself never return
-    them, and the index follows them like all others.
+    Entities and facts are found by these texts, which are owners with passages: searches in the namespace itself never
+    return them, and the index covers them like all others.
     """
     return f"{_RESERVED}{kind}{_RESERVED}{namespace}"
 
 
 def namespace_of(texts: str) -> str:
-    """Return the namespace whose texts a reserved one holds; any other is its own."""
+    """Return the namespace whose texts a reserved namespace holds; return any other name unchanged."""
     return texts.split(_RESERVED, 2)[2] if is_reserved(texts) else texts
 
 
 def is_reserved(namespace: str) -> bool:
-    """Return whether a namespace holds the texts of a graph, and so belongs to another one."""
+    """Return whether a namespace holds the texts of another one's graph."""
     return namespace.startswith(_RESERVED)
 
 
@@ -545,7 +545,7 @@ TABLES: Final = (
 )
 
 SCHEMA: Final[Mapping[str, Table]] = {table.name: table for table in TABLES}
-"""The tables by name, in the order in which they are made."""
+"""The tables by name, in the order in which they are created."""
 
 
 def table_of(record: type) -> Table:

@@ -1,12 +1,11 @@
-"""Read the statements of the store from files of SQL, each of which stands under a comment that names it.
+"""Read the statements of the store from SQL files. A comment above each statement is its name.
 
-They are written for SQLite; `postgres.native` turns those of both databases into PostgreSQL's words. In braces stands
-what is not written out:
+They are written for SQLite; `postgres.native` translates those of both databases for PostgreSQL. Placeholders:
 
-* `{space}`: the number of the namespace that a statement is about.
-* `{owners:o}`: the columns that hold a record of a table, of its row `o`; `{owners:=}` the same for a SET.
-* `{text:p}`: the text of a passage `p`.
-* `{entry}`: the statement, or part of one, of that name above it or in `shared.sql`.
+* `{space}`: the number of the namespace that a statement reads or writes.
+* `{owners:o}`: the columns that hold the record of row `o` of a table; `{owners:=}`: the same for a SET.
+* `{text:p}`: the text of passage `p`.
+* `{entry}`: the statement, or part of one, with that name above it or in `shared.sql`.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from commonplace.store.schema import SCHEMA, TABLES, Table
 
 
 def named(file: str) -> Iterator[tuple[str, str]]:
-    """Yield the statements of a file with their names; further comments before a statement are for readers."""
+    """Yield (name, statement) of a file; drop further comments above a statement, which are for readers."""
     for text in statements(file):
         title, *lines = text.strip().removesuffix(";").split("\n")
         yield title.removeprefix("-- "), "\n".join(line for line in lines if not line.startswith("--"))
 
 
 class _Columns:
-    """Stands for the columns of a table's record."""
+    """The placeholder for the columns of a table's record."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -43,13 +42,13 @@ class _Columns:
 
 
 class _Text:
-    """Stands for the text of a passage, which may be a part of the content of its memory."""
+    """The placeholder for the text of a passage, which may be a part of the content of its memory."""
 
     def __format__(self, row: str) -> str:
         return selected(SCHEMA["passages"]["text"], row)
 
 
-_KNOWN: Final[dict[str, Any]] = {
+_PLACEHOLDERS: Final[dict[str, Any]] = {
     **{table.name: _Columns(table) for table in TABLES if table.record},
     "text": _Text(),
     "space": SPACE,
@@ -57,7 +56,7 @@ _KNOWN: Final[dict[str, Any]] = {
 
 
 class Statements:
-    """The statements of a file by name; it is read when the first of them is asked for."""
+    """The statements of a file by name; the file is read at the first access."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -67,12 +66,12 @@ class Statements:
 
     @cached_property
     def _found(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        known = ChainMap(_KNOWN, found, {} if self is SHARED else SHARED._found)
+        by_name: dict[str, str] = {}
+        placeholders = ChainMap(_PLACEHOLDERS, by_name, {} if self is SHARED else SHARED._found)
         for name, sql in named(self._file):
-            found[name] = sql.format_map(known)
-        return found
+            by_name[name] = sql.format_map(placeholders)
+        return by_name
 
 
 SHARED: Final = Statements("shared")
-"""Parts of statements of several files."""
+"""Parts of statements that several files use."""

@@ -21,7 +21,7 @@ SELECT (
 );
 
 -- stray_texts
--- The name of the namespace that they are of begins behind their kind, which stands between two characters.
+-- The name of a reserved namespace is U+001F, the kind, U+001F and the namespace that the texts belong to.
 SELECT count(*) FROM owners o
     JOIN namespaces t ON t.number = o.namespace
     LEFT JOIN namespaces n ON n.name = substr(t.name, length(o.kind) + 3)

@@ -1,5 +1,5 @@
 -- pending
--- What has a vector of the next embedder waits for the switch.
+-- A passage with a vector of the next embedder is not pending: it waits for the switch.
 FROM passage_vectors v INDEXED BY passage_vectors_pending
 WHERE length(v.vector) = 0
     AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.namespace = v.namespace AND x.number = v.number);
@@ -26,7 +26,7 @@ SELECT name, number FROM namespaces WHERE number IN (SELECT j.value FROM json_ea
 UPDATE passage_vectors SET vector = :vector WHERE namespace = :space AND number = :number;
 
 -- stamp
--- The rows that are named are few: without an index by namespace to go through they are found by their numbers.
+-- Few owners are listed: without an index by namespace, SQLite finds them by their numbers.
 UPDATE owners NOT INDEXED SET change = :change
 WHERE namespace = :space AND number IN (SELECT j.value FROM json_each(:owners) j) AND expired_at IS NULL;
 

@@ -31,7 +31,7 @@ ORDER BY x.name, x.id
 LIMIT :limit OFFSET :offset;
 
 -- chosen
--- Which facts hold when, as `graph.py` says, of some types and groups: a condition for a row `r` of relations.
+-- The condition for a row `r` of relations that a filter selects by times, types and groups; see `graph.py`.
 r.created_at <= :known_at AND (
     :is_all OR (
         (r.is_retracted = 0 OR r.expired_at > :known_at)
@@ -55,7 +55,7 @@ ORDER BY r.number
 LIMIT :limit;
 
 -- reference_times
--- Without a hint SQLite reads the times of all episodes, which are in an index.
+-- Without a hint SQLite scans the times of all episodes in another index.
 SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
 WHERE namespace = {space} AND id IN (SELECT value FROM json_each(:ids));
 

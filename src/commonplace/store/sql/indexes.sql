@@ -1,4 +1,4 @@
--- A row that is past leaves the lists of owners, the counts, and the index.
+-- Past rows are in no list of owners, count or index.
 CREATE UNIQUE INDEX owners_by_id ON owners (namespace, kind, id) WHERE expired_at IS NULL;
 CREATE UNIQUE INDEX owners_by_path ON owners (namespace, kind, path) WHERE path != '' AND expired_at IS NULL;
 CREATE INDEX owners_by_session ON owners (namespace, session, position) WHERE session != '' AND expired_at IS NULL;
@@ -8,7 +8,7 @@ CREATE INDEX owners_past ON owners (namespace, expired_at, created_at) WHERE exp
 
 CREATE UNIQUE INDEX namespaces_by_name ON namespaces (name);
 CREATE INDEX passages_by_owner ON passages (namespace, owner);
--- Passages whose vectors are made after they were stored have empty ones until then.
+-- Passages without a vector yet have an empty one.
 CREATE INDEX passage_vectors_pending ON passage_vectors (namespace) WHERE length(vector) = 0;
 
 CREATE INDEX memories_by_id ON memories (namespace, id);
@@ -35,7 +35,7 @@ CREATE INDEX happenings_by_subject ON happenings (namespace, kind, subject);
 
 CREATE INDEX knowledge_items_by_agent ON knowledge_items (namespace, agent);
 
--- Closed issues pile up: what is left to do is found without looking at them.
+-- Closed issues accumulate: this index finds the unfinished ones without reading them.
 CREATE INDEX issues_by_status ON issues (namespace, status, agent);
 CREATE INDEX issue_memories_by_issue ON issue_memories (namespace, issue);
 CREATE INDEX issue_events_by_issue ON issue_events (namespace, issue);

@@ -17,8 +17,8 @@ FROM json_each(:numbers) j
 WHERE m.namespace = {space};
 
 -- statements
--- A memory is overtaken where a link says so, or where what another one said ended the last of its facts, and none of
--- them holds any more.
+-- A memory is overtaken if a link says so, or if another memory ended the last of its facts and none of them holds any
+-- more.
 SELECT m.owner, m.id, m.at, l.source, l.type, l.origin, CASE WHEN :as_of IS NULL THEN (
     SELECT b.memory
     FROM episodes e
@@ -94,7 +94,7 @@ WHERE m.namespace = {space} AND m.is_latest = 1
     AND (:min_trust = 0.0 OR m.trust >= :min_trust);
 
 -- selected
--- Rows are read in the order of this index: their pages are side by side.
+-- Rows are read in the order of this index, whose pages are adjacent.
 FROM memories m INDEXED BY memories_by_time {chosen};
 
 -- by_newest
@@ -152,7 +152,7 @@ UPDATE memories SET {memories:=},
 WHERE namespace = :namespace AND owner = :owner;
 
 -- detach
--- Give the passages of a memory whose content changes the text that they had in it.
+-- Before the content of a memory changes, store in its passages the text that they took from it.
 UPDATE passages SET text = {text:passages}, length = 0
 WHERE namespace = :namespace AND owner = :owner AND length != 0;
 

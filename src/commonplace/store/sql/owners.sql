@@ -48,7 +48,7 @@ WHERE v.namespace = {space};
 SELECT number, token FROM changes WHERE namespace = {space} ORDER BY number DESC LIMIT 1;
 
 -- first
--- The number that the first passage after a change of a namespace has at least.
+-- The lower bound (inclusive) of the numbers of passages written after a change of a namespace.
 coalesce((
     SELECT next_passage FROM changes WHERE namespace = {space} AND number <= :change ORDER BY number DESC LIMIT 1
 ), 0);
@@ -65,7 +65,7 @@ FROM json_each(:numbers) j CROSS JOIN passages p ON p.number = j.value {entry_jo
 WHERE n.name = :namespace;
 
 -- bounds
--- The number of the first passage of the changes after one up to another, and of the first after these.
+-- The bounds [first, last) of the numbers of passages written by the changes (:change, :upto].
 SELECT {first}, coalesce((
     SELECT next_passage FROM changes WHERE namespace = {space} AND number <= :upto ORDER BY number DESC LIMIT 1
 ), 0);
@@ -90,7 +90,7 @@ LIMIT :limit;
 SELECT {written}, {deletions};
 
 -- hop
--- From passages to those of the owners with the nearest lower and the nearest higher position in the same session.
+-- Join passages with those of the owners at the nearest lower and higher position in the same session.
     CROSS JOIN passages p ON p.number = j.value
     CROSS JOIN owners o ON o.namespace = p.namespace AND o.number = p.owner
     CROSS JOIN owners n
@@ -110,7 +110,7 @@ SELECT {written}, {deletions};
 WHERE o.namespace = {space} AND o.session != '' AND o.expired_at IS NULL;
 
 -- beside
--- Pairs of passages next to each other: those that are asked for with theirs, and these with theirs.
+-- Pairs of neighbours: the requested passages with their neighbours, and those with their own.
 WITH talk AS (
     SELECT 1 WHERE EXISTS (
         SELECT 1 FROM owners WHERE namespace = {space} AND session != '' AND expired_at IS NULL
@@ -127,7 +127,7 @@ pairs AS (SELECT number, neighbour FROM near UNION SELECT number, neighbour FROM
 {beside} SELECT number, neighbour FROM pairs ORDER BY 1, 2;
 
 -- tokens_beside
--- The rows of `tokens` for passages and for those next to them, and the pairs of `neighbours`.
+-- The rows of `tokens` for passages and their neighbours, and the pairs of `neighbours`.
 {beside}, asked AS (SELECT value FROM json_each(:numbers) j UNION SELECT neighbour FROM near)
 SELECT {token} FROM asked j {tokens_of}
 UNION ALL
@@ -158,7 +158,7 @@ FROM counts
 WHERE :namespace IS NULL OR namespace = {space};
 
 -- state_upto_date
--- What every search asks of a namespace before it looks for anything, where recall lacks nothing.
+-- The state of a namespace that every search reads first, if recall lacks no change.
 SELECT 'meta' AS what, key AS one, value AS two, 0 AS three, 0 AS four, 0.0 AS five FROM meta
 UNION ALL SELECT 'head', '', token, number, 0, 0.0 FROM ({head}) h
 UNION ALL SELECT 'token', '', token, 0, 0, 0.0 FROM changes

@@ -14,8 +14,8 @@ DELETE FROM passage_terms t USING gone g WHERE t.namespace = g.namespace AND t.n
 RETURNING t.namespace, t.number, t.terms;
 
 -- fresh
--- In a namespace numbers ascend: what is live and above all that are here is new. Spaces and limit are given as values,
--- for the planner to know how few rows follow.
+-- Numbers ascend in a namespace: a live passage above all numbers in this table is new. Namespaces and limit are
+-- parameters, so that the planner knows how few rows to expect.
 SELECT p.namespace, {entry}, v.token_ids, v.vector
 FROM unnest(:spaces::bigint[]) s (number)
     CROSS JOIN LATERAL (
@@ -96,7 +96,7 @@ SELECT p.term, p.segment, 0::bigint, p.units, NULL::bigint[] FROM postings p
 WHERE p.namespace = {space} AND p.term = ANY(:terms::integer[]);
 
 -- all_of_terms
--- At first the segments and the passages of the tail are read, too.
+-- The first call also reads the segments and the passages of the tail.
 SELECT NULL::integer, s.start, s.passages, NULL::bytea, s.lengths FROM segments s WHERE s.namespace = {space}
 UNION ALL
 SELECT NULL::integer, t.number, 0, t.terms, NULL::bigint[] FROM passage_terms t
@@ -133,7 +133,7 @@ WHERE v.number = ANY(:numbers::bigint[]) AND v.namespace = {space};
 SELECT number, owner FROM passage_signs WHERE namespace = {space} AND number = ANY(:numbers::bigint[]);
 
 -- of_owners
--- By the index of passages: that of the signs has no owners in it.
+-- This uses the index of passages, because that of the signs does not contain owners.
 SELECT s.number FROM passages p JOIN passage_signs s ON s.namespace = p.namespace AND s.number = p.number
 WHERE p.namespace = {space} AND p.owner = ANY(:owners::bigint[]);
 
@@ -151,7 +151,7 @@ RETURN (
 )::vector::halfvec;
 
 -- large
--- The namespaces of so many passages with their dimensions; where tables have partitions, each is in one.
+-- The namespaces with at least $1 passages, their dimensions, and their table, which may be a partition.
 SELECT v.namespace, length(v.vector), min(v.tableoid::regclass::text) FROM passage_vectors v
 WHERE v.is_past = 0 AND length(v.vector) > 0
     AND v.namespace IN (SELECT namespace FROM counts GROUP BY namespace HAVING sum(passages) >= $1)
@@ -161,7 +161,7 @@ GROUP BY 1, 2 HAVING count(*) >= $1;
 SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1);
 
 -- vector_index
--- Where rows are passed over, as deleted ones are until VACUUM, the search goes on.
+-- The search continues past rows that it skips, such as deleted ones before VACUUM.
 SELECT n.number, set_config('hnsw.ef_search', :searched, true),
     set_config('hnsw.iterative_scan', 'strict_order', true)
 FROM namespaces n JOIN pg_index i ON i.indexrelid = to_regclass('vectors_' || n.number || '_' || :dimensions)

@@ -1,4 +1,4 @@
--- What recall reads in PostgreSQL, in the place of what another version of it made; see postings.py.
+-- Create the tables that recall reads in PostgreSQL, replacing those of another version; see postings.py.
 DROP TABLE IF EXISTS passage_terms;
 DROP TABLE IF EXISTS passage_signs;
 DROP TABLE IF EXISTS segments;
@@ -29,7 +29,7 @@ CREATE TABLE postings (
 );
 ALTER TABLE postings ALTER units SET STORAGE EXTERNAL;
 
--- A reference would be looked up for each of the ten thousand terms of a segment.
+-- A foreign key would be checked for each of the ten thousand terms of a segment.
 CREATE FUNCTION drop_postings() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM postings WHERE namespace = OLD.number;

@@ -1,4 +1,4 @@
--- Which namespaces a transaction sees in PostgreSQL; see rights.py.
+-- Define which namespaces a transaction sees in PostgreSQL; see rights.py.
 CREATE OR REPLACE FUNCTION commonplace_enter(scope text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('commonplace.scope', scope, true);
@@ -21,7 +21,7 @@ END $$;
 CREATE OR REPLACE TRIGGER enter_new_namespace AFTER INSERT ON namespaces
 FOR EACH ROW EXECUTE FUNCTION enter_new_namespace();
 
--- The setting is read once for each statement, not for each row: to plan that costs more than all else here.
+-- The setting is read once per statement, not per row; planning that is the largest cost here.
 DROP POLICY IF EXISTS one_namespace ON namespaces;
 CREATE POLICY one_namespace ON namespaces
 USING (

@@ -16,11 +16,11 @@ CROSS JOIN passage_vectors v ON v.namespace = p.namespace AND v.number = p.numbe
     CROSS JOIN namespaces n ON n.number = p.namespace;
 
 -- memory
--- A version of a memory, of which `o` is the owner and `m` the record.
+-- The columns of a version of a memory with owner `o` and record `m`.
 o.number, o.created_at, o.expired_at, {memories:m}, {owners:o};
 
 -- earlier
--- The version before the known one that is about what had happened by then, where the known one is about later.
+-- The version before the current one, if it is valid at :valid_at and the current one is about a later time.
 SELECT m.namespace, m.owner
 FROM memories n
     CROSS JOIN owners c ON c.namespace = n.namespace AND c.number = n.owner

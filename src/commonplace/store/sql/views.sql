@@ -1,4 +1,4 @@
--- SQLite has no function that reads a BLOB as numbers: each byte is spelled in hexadecimal digits and counted.
+-- SQLite has no function that reads a BLOB as numbers: each byte is decoded from its hexadecimal digits.
 CREATE VIEW knowledge AS
 SELECT
     k.owner AS id,
