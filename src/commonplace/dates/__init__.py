@@ -32,8 +32,8 @@ class Mention:
 
     Attributes:
         text: the words as written, with the preposition before them.
-        start, end: their place in the text, in characters, half-open.
-        since, until: seconds since the epoch, half-open; -inf and inf are open ends.
+        start, end: character offsets in the text, half-open.
+        since, until: seconds since the epoch, half-open; -inf and inf for open ends.
     """
 
     text: str
@@ -44,61 +44,61 @@ class Mention:
 
 
 def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Mention, ...]:
-    """Return the dates in a text, in order, none overlapping another.
+    """Return the dates in a text, in order, without overlaps.
 
     Args:
-        now: what they are resolved against, in the timezone whose calendar is meant: when a memory was made, when a
-            question was asked.
-        prefer: which `May` or `Monday` is meant where nothing tells: the last that has begun, or the first that is not
-            over.
+        now: the aware time to resolve against, in the timezone of the calendar: when a memory was made or a question
+            asked.
+        prefer: which `May` or `Monday` is meant if the text does not say: the last that has begun, or the first that
+            is not over.
     """
     assert now.tzinfo is not None
-    # Every date has one of these words or digits; most texts are done with after this.
+    # Every date has one of these words or digits, which most texts lack.
     lower = text.lower()
     if DIGITS.search(lower) is None and TELLING.isdisjoint(map(re.Match.group, WORD.finditer(lower))):
         return ()
     from commonplace.dates.grammar import read
 
     scene = Scene(now.replace(tzinfo=None), now.tzinfo, prefer)
-    found, words, at = [], Words(text), 0
-    while words.has(at):
-        words.forget(at)
-        word = words[at]
-        date = read(words, at, scene) if word.lower in STARTS or word.text[:1].isdigit() else None
+    dates, words, index = [], Words(text), 0
+    while words.has(index):
+        words.forget(index)
+        word = words[index]
+        date = read(words, index, scene) if word.lower in STARTS or word.text[:1].isdigit() else None
         if date is None:
-            at += 1
+            index += 1
             continue
         if date.interval is not None:
             end, (since, until) = date.end, date.interval
-            # The possessive `'s` behind a date belongs to it.
+            # A possessive `'s` after a date belongs to it.
             if words[end].lower == "'" and words[end].glued and words[end + 1].lower == "s" and words[end + 1].glued:
                 end += 2
             start, stop = word.start, words[end - 1].end
             if since < until:
-                found.append(Mention(text[start:stop], start, stop, since, until))
-        at = date.end
-    return tuple(found)
+                dates.append(Mention(text[start:stop], start, stop, since, until))
+        index = date.end
+    return tuple(dates)
 
 
 def moment_ago(text: str, *, now: datetime) -> float | None:
-    """Return the moment that a text names by the hours, minutes or seconds that it is ago, seconds since the epoch.
+    """Return the moment of a text such as `two hours ago`, in seconds since the epoch.
 
-    None if it says anything else: `three days ago` is a day, which `mentions` finds.
+    Only hours, minutes and seconds count; None for any other text: `three days ago` is a day, which `mentions` finds.
 
     Args:
-        now: aware; what it is counted from.
+        now: the aware time to count from.
     """
     from commonplace.dates.resolve import read_moment_ago
 
     assert now.tzinfo is not None
     try:
-        found = read_moment_ago(text, Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
+        moment = read_moment_ago(text, Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
     except OverflowError:
         return None
-    return found.replace(tzinfo=now.tzinfo).timestamp() if found is not None else None
+    return moment.replace(tzinfo=now.tzinfo).timestamp() if moment is not None else None
 
 
 def without(text: str, found: Sequence[Mention]) -> str:
-    """Return a text without its mentions, the remaining parts joined by spaces."""
-    starts, ends = [each.start for each in found], [each.end for each in found]
+    """Return a text without its mentions; the remaining parts are joined by spaces."""
+    starts, ends = [mention.start for mention in found], [mention.end for mention in found]
     return " ".join(text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True))

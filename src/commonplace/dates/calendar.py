@@ -12,12 +12,12 @@ from commonplace.dates.vocabulary import WEEKDAYS
 Prefer = Literal["past", "future"]
 
 REACH = 9
-"""Years or weeks searched to both sides for what a cycle means; leap days can be eight years apart."""
+"""Years or weeks searched on both sides for a cycle's occurrence; leap days can be eight years apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Half-open stretch of wall-clock time without timezone.
+    """A half-open interval of wall-clock time without timezone.
 
     Attributes:
         unit: "day", "weekend", "week", "month", "quarter", "season", "half", "year", or "span" for all else.
@@ -30,7 +30,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What comes once in every year or week, the words not saying in which.
+    """A date that recurs every year or week, where the text does not say which.
 
     Attributes:
         make: returns the period of a year, or of a week counted from the first Monday of year 1; None or ValueError
@@ -48,8 +48,8 @@ class Cycle:
     def near(self, moment: datetime) -> list[Period]:
         """Return the occurrences around a moment, ascending."""
         base = self.number(moment)
-        made = (self.occurrence(number) for number in range(base - REACH, base + REACH + 1))
-        return [period for period in made if period is not None]
+        periods = (self.occurrence(number) for number in range(base - REACH, base + REACH + 1))
+        return [period for period in periods if period is not None]
 
     def occurrence(self, number: int) -> Period | None:
         """Return the period of a year or week, or None if that has none."""
@@ -61,7 +61,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What dates are resolved against: a wall-clock time without timezone, its timezone, the side to look to."""
+    """The context of resolution: a wall-clock time without timezone, its timezone, and the preferred side."""
 
     now: datetime
     zone: tzinfo
@@ -69,7 +69,7 @@ class Scene:
 
 
 def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], unit: str) -> Period | Cycle | None:
-    """Return a period changed, or a cycle whose every occurrence is."""
+    """Return a changed period, or a cycle whose every occurrence is changed."""
     if isinstance(value, Period):
         return change(value)
     make = value.make
@@ -82,7 +82,7 @@ def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], uni
 
 
 def chosen(value: Period | Cycle, scene: Scene) -> Period | None:
-    """Return the last occurrence that has begun, or the first that is not over."""
+    """Return a period itself; of a cycle the last occurrence that has begun, or the first that is not over."""
     if isinstance(value, Period):
         return value
     near = value.near(scene.now)
@@ -109,14 +109,14 @@ def joined(first: Period | Cycle, last: Period | Cycle) -> Period | Cycle | None
         until = last
         if isinstance(until, Cycle):
             near = until.near(period.since)
-            until = next((each for each in near if each.since >= period.since), period)
+            until = next((candidate for candidate in near if candidate.since >= period.since), period)
         return Period(period.since, until.until, "span") if period.since < until.since else None
 
     if isinstance(first, Cycle):
         if isinstance(last, Cycle):
             return mapped(first, to_last, "span")
         start = last.since
-        first = next((each for each in reversed(first.near(start)) if each.since <= start), last)
+        first = next((candidate for candidate in reversed(first.near(start)) if candidate.since <= start), last)
     return to_last(first)
 
 
@@ -186,10 +186,10 @@ def weekly(name: str) -> Cycle:
 
 
 def part(period: Period, count: int, which: int) -> Period | None:
-    """Return one of two, three or four parts of a period, counted from 0, as people mean them; None if nobody does.
+    """Return one of two, three or four parts of a period, counted from 0; None if such a part is not usual.
 
-    The thirds of a month go up to the 10th, the 20th and its end, its halves up to the 15th and its end; those of what
-    is longer are of whole months; the thirds of a week have two, two and three days.
+    The thirds of a month end on the 10th, the 20th and its last day, its halves on the 15th and its last day. Parts of
+    longer periods are whole months. The thirds of a week have two, two and three days.
     """
     after = {("week", 3): (0, 2, 4), ("month", 3): (0, 10, 20), ("month", 2): (0, 15)}.get((period.unit, count))
     length = {"quarter": 3, "season": 3, "half": 6, "year": 12}.get(period.unit)

@@ -18,10 +18,10 @@ WHOLE = ("month", "quarter", "season", "half", "year")
 
 
 class Found(NamedTuple):
-    """What begins at a word, and the number of the word behind it.
+    """The date expression at a word, and the number of the next word.
 
     Attributes:
-        interval: seconds since the epoch, half-open, -inf and inf for open ends; None if the words only look like one.
+        interval: seconds since the epoch, half-open, -inf and inf for open ends; None if it only looks like a date.
     """
 
     interval: tuple[float, float] | None
@@ -33,17 +33,17 @@ def read(words: Words, at: int, scene: Scene) -> Found | None:
     opening = words[at].lower
     try:
         if opening in vocabulary.EVERY:
-            # `every Monday`, `each year`, `every two weeks` name no one date.
+            # `every Monday`, `each year`, `every two weeks` name no single date.
             inner = words.skip(at + 1, "other", "single", "second", "last", "first")
             if words[inner].lower in vocabulary.UNITS:
                 return Found(None, inner + 1)
-            if each := read_date(words, inner, scene, vocabulary.ALL):
-                return Found(None, each.end)
+            if date := read_date(words, inner, scene, vocabulary.ALL):
+                return Found(None, date.end)
         elif opening in ("between", "from") and (found := _between(words, at, scene)):
             return found
         # `since Tuesday`, `until the end of May`, `up to 2024`
         for length in (2, 1):
-            which = vocabulary.BOUNDS.get(" ".join(words[at + place].lower for place in range(length)))
+            which = vocabulary.BOUNDS.get(" ".join(words[at + position].lower for position in range(length)))
             bound = read_date(words, at + length, scene, vocabulary.ALL) if which else None
             if bound is not None and (found := _opened(bound, bound.end, scene, which or "")):
                 return found
@@ -65,7 +65,7 @@ def _seconds(moment: datetime, scene: Scene) -> float:
 
 
 def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
-    """Return the occurrence that is meant; days that do not exist are skipped."""
+    """Return the interval of a period, or of a cycle's preferred occurrence; days that do not exist are skipped."""
     period = calendar.chosen(value, scene)
     return Found((_seconds(period.since, scene), _seconds(period.until, scene)) if period is not None else None, end)
 
@@ -97,7 +97,7 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
 
 
 def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
-    """Read a date, or two with `to` or a dash if the second has its year or both are days."""
+    """Read a date, or two joined by `to` or a dash if they form a range."""
     loose = read_date(words, at, scene, vocabulary.ALL)
     if loose is None:
         return None
@@ -125,7 +125,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     """Read a date and the part of the day that may follow it.
 
     Args:
-        vouched: the kinds of doubtful dates that the words before make certain.
+        vouched: the kinds of doubtful dates that the preceding words confirm.
     """
     start = words.skip(at, "the")
     if words[start].lower == "'" and words[start + 1].glued:
@@ -138,7 +138,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     found = _core(words, start, scene) or resolve.read_bare_year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
-    # Parts of a day are read as the whole day: `yesterday evening`, `on Monday morning`.
+    # A part of a day means the whole day: `yesterday evening`, `on Monday morning`.
     return found._replace(end=words.skip(found.end, *vocabulary.DAYPARTS)) if found.value.unit == "day" else found
 
 
@@ -153,7 +153,7 @@ def _core(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read the date that a part is taken of: `the month` is this one."""
+    """Read the date that a part belongs to; `the month` is the current one."""
     unit = words[at + 1].lower
     if words[at].lower in ("the", "this") and unit in vocabulary.CALENDAR_UNITS:
         return Read(calendar.of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
@@ -177,7 +177,7 @@ def _edge(words: Words, at: int, scene: Scene) -> Read | None:
 def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `first week of May`, `last Friday of the month`, `second half of 2024`, `third of May`.
 
-    A week is of seven days from the first of the period.
+    Weeks are counted in sevens from the first day of the period.
     """
     number = ORDINAL.get(words[at].lower)
     if number is None:
@@ -234,7 +234,7 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
 def _offset(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `two days before Christmas`, `a week after 3 May`, `Monday before 24 July`, `weekend after Easter`.
 
-    `the week before` a date are the seven days up to it.
+    `the week before` a date is the seven days up to it.
     """
     name, amounts = words[at].lower, resolve.read_amounts(words, at)
     if name in ("day", "week", "weekend", *vocabulary.WEEKDAYS):
@@ -254,9 +254,9 @@ def _offset(words: Words, at: int, scene: Scene) -> Read | None:
     if unit == "weekend" or unit in vocabulary.WEEKDAYS:
         near = calendar.weekly(unit).near(since)
         if is_before:
-            beside = next((each for each in reversed(near) if each.until <= since), None)
+            beside = next((occurrence for occurrence in reversed(near) if occurrence.until <= since), None)
         else:
-            beside = next((each for each in near if each.since >= until), None)
+            beside = next((occurrence for occurrence in near if occurrence.since >= until), None)
         return resolve.read_as(beside, found.end)
     if unit not in ("day", "week", "month", "year"):
         return None

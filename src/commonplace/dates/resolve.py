@@ -1,6 +1,6 @@
 """Read one date: in digits, by calendar name, or relative to now; 2024-05-06, 5 May, Christmas, last week, 3 days ago.
 
-A date without a year (or week) is a cycle. A name that is also another word is marked as doubtful.
+A date without a year (or week) is a cycle. A name that is also another word is marked doubtful.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from commonplace.lazy_regex import lazy_pattern
 
 
 class Read(NamedTuple):
-    """What was read: its value, the number of the next word, and what must precede it to be accepted.
+    """A date that was read: its value, the number of the next word, and its kind of doubt.
 
     Attributes:
-        doubt: "" when it is a date anywhere, else the kind that a preposition or `last`, `this`, `next` must vouch for.
+        doubt: "" if it is certainly a date, else the kind that a preposition or `last`, `this`, `next` must confirm.
     """
 
     value: Period | Cycle
@@ -28,12 +28,12 @@ class Read(NamedTuple):
     doubt: str = ""
 
     def changed(self, change: Callable[[Period], Period | None], unit: str) -> Read | None:
-        """Return it with its period, or each of its cycle's, changed."""
+        """Return the date with its period, or each period of its cycle, changed."""
         return read_as(calendar.mapped(self.value, change, unit), self.end)
 
 
 def read_as(value: Period | Cycle | None, end: int) -> Read | None:
-    """Return a value that was read up to a word, None for None."""
+    """Return a value read up to a word, or None if there is no value."""
     return Read(value, end) if value is not None else None
 
 
@@ -47,13 +47,13 @@ ISO = lazy_pattern(
 YEAR_FIRST = lazy_pattern(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
 DAY_MONTH_YEAR = lazy_pattern(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
 OPENING = frozenset("([\"'“‘*_;|~<>")
-"""Marks that a number may follow without a space and still begin there."""
+"""Marks after which a number may begin without a space."""
 MONTH_YEARS = range(1900, 2200)
-"""Years for which 2026-05 is a month; with other digits it is a number of something."""
+"""Years in which `2026-05` is a month; with any other number it is not a date."""
 
 
 def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read a date in digits that begins with a word; it never begins within a longer number or path."""
+    """Read a date in digits that begins at a word, never inside a longer number or path."""
     text, start = words.text, words[at].start
     value: Period | None
     if match := ISO.match(text, start):
@@ -87,7 +87,7 @@ def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def is_loose(words: Words, at: int) -> bool:
-    """Return whether no decimal, path, price or identifier precedes a number and continues in it."""
+    """Return whether a number does not continue a decimal, path, price or identifier before it."""
     before = words[at - 1].lower
     if before == ",":
         return not words[at].glued or not words[at - 2].text[-1:].isdigit()
@@ -95,13 +95,13 @@ def is_loose(words: Words, at: int) -> bool:
 
 
 def _goes_on(words: Words, at: int, marks: str) -> bool:
-    """Return whether a number goes on behind one of some marks: a decimal, a time, a path."""
+    """Return whether a number continues after one of the marks: a decimal, a time, a path."""
     mark, behind = words[at], words[at + 1]
     return mark.glued and mark.lower in marks and behind.glued and behind.text[:1].isdigit()
 
 
 def _is_count_of(words: Words, at: int) -> bool:
-    """Return whether the word at a place makes the number before it a count: `files`, `ms`, `%`."""
+    """Return whether a word makes the number before it a count: `files`, `ms`, `%`."""
     word = words[at]
     if word.lower in vocabulary.MEASURES or word.lower in vocabulary.COUNTED or _goes_on(words, at, ".,:/-"):
         return True
@@ -128,9 +128,9 @@ FIXED_HOLIDAYS = {
     "halloween": (10, 31, 1),
     "valentine's day": (2, 14, 1),
 }
-"""Month, day and length."""
+"""Month, day and length in days of each holiday."""
 EASTER_DAYS = {"easter sunday": (0, 1), "easter monday": (1, 1), "easter": (-2, 4), "good friday": (-2, 1)}
-"""The first day, from Easter Sunday, and the length."""
+"""First day, relative to Easter Sunday, and length in days."""
 HOLIDAY = lazy_pattern(
     f"({'|'.join((*FIXED_HOLIDAYS, *EASTER_DAYS, 'thanksgiving'))})(?!\\w)".replace("'", "['’]"), re.IGNORECASE
 )
@@ -170,7 +170,7 @@ def _is_near_year(word: Word) -> bool:
 
 
 def _read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
-    """Read the year of a named date, `2024`, `, 2024`, `of 2024`, `last year`; give it and the word behind."""
+    """Read the year of a named date, `2024`, `, 2024`, `of 2024`, `last year`; return it and the next word's number."""
     at = words.skip(at, ",", "of", "in")
     shift = SHIFTS.get(words[at].lower)
     if shift is not None and words[at + 1].lower == "year":
@@ -189,7 +189,7 @@ def _read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
 
 
 def read_bare_year(words: Words, at: int) -> Read | None:
-    """Read `2023` where it counts nothing, which only a preposition makes a year, or `year 2023`, which needs none."""
+    """Read `2023` if it counts nothing, which needs a preposition to be a year, or `year 2023`, which does not."""
     doubt, at = ("", at + 1) if words[at].lower == "year" else ("year", at)
     word, behind = words[at], words[at + 1]
     if not _is_near_year(word) or word.glued or _is_count_of(words, at + 1):
@@ -205,7 +205,7 @@ def read_bare_year(words: Words, at: int) -> Read | None:
 def _yearly(
     words: Words, end: int, scene: Scene, unit: str, make: Callable[[int], Period | None], doubt: str = ""
 ) -> Read:
-    """Return the cycle, or the one occurrence whose year follows."""
+    """Return the cycle, or its one occurrence if a year follows."""
     year = _read_year(words, end, scene)
     if year is None:
         return Read(Cycle("year", unit, make), end, doubt)
@@ -227,7 +227,7 @@ def _month(words: Words, at: int) -> tuple[int, int] | None:
 
 
 class _Days(NamedTuple):
-    """A day of the month or two, whether they are written as ordinals, and the number of the word behind."""
+    """One or two days of a month, whether they are ordinals, and the number of the next word."""
 
     first: int
     last: int
@@ -245,7 +245,7 @@ class _Days(NamedTuple):
 
 
 def _day_range(words: Words, at: int) -> _Days | None:
-    """Read a day of the month or two with a dash, `to` or `and`."""
+    """Read one day of a month, or two joined by a dash, `to` or `and`."""
     first = ORDINAL_DAY.fullmatch(words[at].lower)
     if first is None:
         return None
@@ -278,7 +278,7 @@ def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `2024 May 5`, which without its year would be another day."""
+    """Read `2024 May 5`, which would be another day without its year."""
     found = _month_first(words, at + 1, scene) if _is_near_year(words[at]) and words[at + 1].is_capitalised else None
     if found is None or not isinstance(found.value, Cycle):
         return None
@@ -308,12 +308,12 @@ def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _is_name(word: Word) -> bool:
-    """Return whether a month's name, with a day, can be nothing else."""
+    """Return whether a month's name beside a day is certainly a month."""
     return word.is_capitalised or word.lower not in vocabulary.VERB_MONTHS
 
 
 def _doubt(words: Words, at: int, end: int) -> str:
-    """Return how doubtful a month's name is without day and year."""
+    """Return the kind of doubt of a month's name without day and year."""
     word, behind = words[at], words[end]
     if word.lower in vocabulary.PLAIN_MONTHS:
         return ""
@@ -337,7 +337,7 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     end = at + 1
     if is_short and words[end].lower == "." and words[end].glued:
         end += 1
-    # The date behind a weekday may be its own: `, 5 May`, ` the 5th of May`.
+    # A date after a weekday may belong to it: `, 5 May`, ` the 5th of May`.
     behind = words.skip(words.skip(end, ",", "the"), "the")
     dated = _day_before_month(words, behind, scene) or _month_first(words, behind, scene)
     if dated is not None and not dated.doubt and dated.value.unit in ("day", "span"):
@@ -379,16 +379,16 @@ def _holiday(words: Words, at: int, scene: Scene) -> Read | None:
 # Dates and amounts relative to now.
 
 ELAPSED = frozenset({"second", "minute", "hour"})
-"""Units that are counted as time goes by; all others are counted on the calendar."""
+"""Units counted in elapsed time; all others are counted on the calendar."""
 BEFORE_ROLLING = frozenset(
     {"", "the", "these", "in", "over", "during", "for", "within", "from", "of", "this", "our", ",", "(", '"'}
 )
-"""Words before `last two weeks` if it is a date: after other words `last` is a verb."""
+"""Words that may precede `last two weeks` as a date; after other words `last` is a verb."""
 FINEST = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
 class Amount(NamedTuple):
-    """A number of a unit, at least and at most."""
+    """A range of numbers, `least` to `most`, of a unit."""
 
     least: int
     most: int
@@ -396,7 +396,7 @@ class Amount(NamedTuple):
 
 
 HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute")}
-"""Half of a unit, if people say so and there is a smaller one."""
+"""Half of each unit for which that is usual."""
 
 
 def _day_from_now(scene: Scene, shift: int) -> Period:
@@ -420,7 +420,7 @@ def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
     if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
         return Read(_day_from_now(scene, shift), at + 3)
     if lower in ("week", "month", "year") and (side, anchor) in (("before", "last"), ("after", "next")):
-        # `the week before last Christmas` is another one.
+        # `the week before last Christmas` is another week.
         behind = words[at + 3].lower
         is_whole = behind not in (*vocabulary.CALENDAR_UNITS, "weekend", *vocabulary.WEEKDAYS)
         return Read(_unit_from_now(scene, lower, shift), at + 3) if is_whole else None
@@ -428,7 +428,7 @@ def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read what follows `last`, `this`, `next` and their like."""
+    """Read a date that begins with `last`, `this`, `next` or a synonym."""
     start, how = at, words[at].lower
     if how == "this" and words[at + 1].lower in ("past", "coming", "last", "next"):
         at, how = at + 1, words[at + 1].lower
@@ -454,8 +454,8 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
         return read_as(weekend.occurrence(number) if behind != "of" else None, at + 1)
     if lower in vocabulary.DAYPARTS:
         # `last night`, `this morning`; no other part of a day is used like this.
-        is_told = lower in ("night", "evening") if side < 0 else not side and lower != "night"
-        return Read(_day_from_now(scene, side), at + 1) if is_told else None
+        is_used = lower in ("night", "evening") if side < 0 else not side and lower != "night"
+        return Read(_day_from_now(scene, side), at + 1) if is_used else None
     return _occurrence(words, at, scene, side)
 
 
@@ -494,7 +494,7 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
 
 
 def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
-    """Read `three weeks`, `a couple of days`, `2-3 months`, `an hour`, `half a year`; give it and the word behind."""
+    """Read `three weeks`, `a couple of days`, `2-3 months`, `an hour`, `half a year`; return it and the next word."""
     lower = words[at].lower
     if lower == "half":
         found = HALVES.get(words[at + 2].lower) if words[at + 1].lower in ("a", "an") else None
@@ -520,7 +520,7 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
 
 
 def _count(words: Words, at: int) -> tuple[int, int, int] | None:
-    """Read one number or two, `2-3`, `two or three`: least, most, the word behind."""
+    """Read one or two numbers, `2-3`, `two or three`; return least, most and the next word."""
     first = _value(words, at)
     if first is None:
         return None
@@ -533,7 +533,7 @@ def _count(words: Words, at: int) -> tuple[int, int, int] | None:
 
 
 def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | None:
-    """Read `45`, `five`, `forty-five`; give it and the word behind."""
+    """Read `45`, `five`, `forty-five`; return it and the next word."""
     word = words[at]
     if word.is_number:
         return (int(word.text), at + 1) if joined or is_loose(words, at) else None
@@ -566,11 +566,11 @@ def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
 
 
 def _says_half(words: Words, at: int) -> bool:
-    return [words[place].lower for place in range(at, at + 3)] == ["and", "a", "half"]
+    return [words[index].lower for index in range(at, at + 3)] == ["and", "a", "half"]
 
 
 def read_moment_ago(text: str, scene: Scene) -> datetime | None:
-    """Read a text that is nothing but how many hours, minutes or seconds ago; the latest moment that it may mean."""
+    """Read a text that is only hours, minutes or seconds ago; return the latest moment that it may mean."""
     words = Words(text)
     amounts, end = read_amounts(words, words.skip(0, "about", "around", "roughly")) or ([], 0)
     is_all = words[end].lower == "ago" and not text[words[end].end :].strip(" \t\n.")
@@ -594,9 +594,9 @@ def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read what follows `in`: `two weeks`, `an hour`, `3 days' time`; not how long something took.
+    """Read a date after `in`: `two weeks`, `an hour`, `3 days' time`; not the duration of something.
 
-    Seconds and minutes are always taken for a duration.
+    Seconds and minutes always count as a duration.
     """
     found = read_amounts(words, at)
     if found is None:
@@ -613,7 +613,7 @@ def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
-    """Return the meaning of `three weeks ago`: the calendar unit reached, for weeks the seven days around the day."""
+    """Return the period of `three weeks ago`: the calendar unit reached, or for weeks the seven days around it."""
     unit = min((amount.unit for amount in amounts), key=FINEST.index)
     reached = []
     for most in (False, True):
@@ -628,7 +628,7 @@ def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
 
 
 def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> datetime:
-    """Return the moment so far from now: calendar units on the wall clock, hours and less in elapsed time."""
+    """Return the moment at a distance from now: calendar units on the wall clock, hours and less in elapsed time."""
     moment, elapsed = scene.now, timedelta()
     for amount in amounts:
         count = sign * (amount.most if most else amount.least)

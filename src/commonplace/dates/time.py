@@ -1,4 +1,4 @@
-"""Convert times between seconds, ISO 8601 and datetimes; parse the times that callers give."""
+"""Convert times between seconds, ISO 8601 and datetimes; parse times from callers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from commonplace.errors import UsageError
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-"""The range of `datetime`; a time outside is shown as the nearer end."""
+"""The end of the range of `datetime`, as `EARLIEST` is its start; a time outside is clamped."""
 
 
 def moment_of(at: float) -> datetime:
@@ -32,7 +32,7 @@ def parse(text: str) -> float:
     """Return an ISO 8601 text as seconds since the epoch; one without a zone is UTC.
 
     Raises:
-        ValueError: it is no time.
+        ValueError: the text is no ISO 8601 time.
     """
     return seconds_of(datetime.fromisoformat(text))
 
@@ -42,7 +42,7 @@ def iso(at: float | datetime) -> str: ...
 @overload
 def iso(at: float | datetime | None) -> str | None: ...
 def iso(at: float | datetime | None) -> str | None:
-    """Return a time as JSON has it: 2026-03-01T09:30:00Z, with microseconds only if there are any; None for None."""
+    """Return a time in ISO 8601: 2026-03-01T09:30:00Z, with microseconds only if not zero; None for None."""
     if at is None:
         return None
     moment = at if isinstance(at, datetime) else moment_of(at)
@@ -54,53 +54,53 @@ Moment = datetime | str | float | int
 
 _WORD = re.compile(r"\w")
 _CLOCK = re.compile(r"(?:, *| +)(?:at +)?(?:(\d\d?):(\d\d)|(\d\d?)(?::(\d\d))? ?([ap])m)\s*", re.IGNORECASE)
-"""A time of day behind a day."""
+"""A time of day after a day."""
 _LONGEST_DAY_S = 25 * 3_600.0
 _REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
-"""A year or a month of ISO 8601, which `datetime` does not read."""
+"""An ISO 8601 year or month, which `datetime` does not parse."""
 
 
 def seconds(name: str, moment: Moment) -> float:
-    """Return a time as seconds since the epoch; a month or a year as in "2026-03" means its beginning.
+    """Return a time as seconds since the epoch; a month or year such as "2026-03" means its start.
 
     Raises:
-        UsageError: it is no time, or outside of the years 1 to 9999.
+        UsageError: the value is no time, or outside the years 1 to 9999.
     """
-    found = math.nan
+    result = math.nan
     try:
         if isinstance(moment, str):
             reduced = _period(moment)
-            found = parse(moment.strip()) if reduced is None else reduced[0]
+            result = parse(moment.strip()) if reduced is None else reduced[0]
         elif isinstance(moment, datetime):
-            found = seconds_of(moment)
+            result = seconds_of(moment)
         elif isinstance(moment, int | float) and not isinstance(moment, bool):
-            found = float(moment)
+            result = float(moment)
     except (ValueError, OverflowError):
         pass
-    if not EARLIEST <= found <= LATEST:
+    if not EARLIEST <= result <= LATEST:
         raise UsageError(
             f"{name} is {moment!r:.80}",
             remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, a datetime, or seconds since the epoch, of the"
             " years 1 to 9999",
             parameters=(name,),
         )
-    return found
+    return result
 
 
 def moment_in_words(
     name: str, moment: Moment, now: float, *, is_start: bool = False, zone: tzinfo | None = UTC
 ) -> float:
-    """Return a time that may also be said in words.
+    """Return a time, which may be given in words, as seconds since the epoch.
 
-    "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" and "yesterday at
-    5 pm" are that very moment.
+    A period such as "last Tuesday" or "2026-03" means its end, or now if that is earlier; "two hours ago" and
+    "yesterday at 5 pm" mean that exact moment.
 
     Args:
-        is_start: something begins then, so a period means its beginning.
-        zone: whose days and months the words mean; None is this machine's.
+        is_start: a period means its start.
+        zone: the timezone of the days and months in words; None is this machine's.
 
     Raises:
-        UsageError: no time can be read from it, or more than one.
+        UsageError: the text has no time, or more than one.
     """
     if not isinstance(moment, str):
         return seconds(name, moment)
@@ -141,12 +141,12 @@ def moment_in_words(
 
 
 def _period(text: str) -> tuple[float, float] | None:
-    """Return the beginning and the end of a month or a year of ISO 8601, None for all else."""
-    found = _REDUCED.fullmatch(text.strip())
-    if found is None:
+    """Return the start and end of an ISO 8601 month or year, None for any other text."""
+    match = _REDUCED.fullmatch(text.strip())
+    if match is None:
         return None
     try:
-        period = calendar.months(int(found[1]), int(found[2] or 1), 1 if found[2] else 12, "span")
+        period = calendar.months(int(match[1]), int(match[2] or 1), 1 if match[2] else 12, "span")
     except ValueError:
         return None
     return seconds_of(period.since), seconds_of(period.until)

@@ -16,9 +16,9 @@ MONTH_NAMES = (
 MONTHS = {name: number for number, name in enumerate(MONTH_NAMES, 1)}
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
 PLAIN_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
-"""Names that mean nothing else: neither people nor verbs."""
+"""Month names with no other meaning, such as a person or a verb."""
 VERB_MONTHS = frozenset({"may", "march", "mar", "jun", "dec", "sep", "oct", "apr", "jan", "feb", "jul", "aug", "nov"})
-"""Names that in lower case are something else, or too short to be trusted."""
+"""Names that are other words in lower case, or too short to be reliable."""
 
 WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKDAYS = {name: number for number, name in enumerate(WEEKDAY_NAMES)}
@@ -26,7 +26,7 @@ WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {"tues
 NOT_BEFORE_WEEKDAY = frozenset("black ash good maundy shrove holy casual fat cyber easter bloody super palm".split())
 
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-"""The first month of each, on the northern half of the Earth."""
+"""The first month of each season, in the northern hemisphere."""
 
 _ONES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
@@ -34,18 +34,18 @@ NUMBERS = {name: number for number, name in enumerate(f"{_ONES} eighteen ninetee
 NUMBERS |= {name: 10 * number for number, name in enumerate(_TENS.split(), 2)}
 ORDINALS = {name: number for number, name in enumerate("first second third fourth fifth".split(), 1)}
 VAGUE = {"few": (2, 5), "several": (3, 7)}
-"""Least and greatest number that each can mean."""
+"""Smallest and greatest number that each vague word can mean."""
 
 UNITS = {name: (name, 1) for name in "second minute hour day week month quarter year".split()}
 UNITS |= {"min": ("minute", 1), "hr": ("hour", 1), "yr": ("year", 1), "fortnight": ("week", 2), "decade": ("year", 10)}
 UNITS |= {f"{name}s": value for name, value in UNITS.items()}
 CALENDAR_UNITS = ("week", "month", "quarter", "year")
-"""What `last`, `this` and `next` are said of, and `the end of the`."""
+"""Units that can follow `last`, `this`, `next` and `the end of the`."""
 
 DAYPARTS = frozenset({"morning", "afternoon", "evening", "night"})
 
 EDGES = {"beginning": 0, "start": 0, "middle": 1, "end": 2, "early": 0, "mid": 1, "late": 2}
-"""The third that each means; the first four are followed by `of`."""
+"""The third of a period that each word means; the first four are followed by `of`."""
 EDGE_NOUNS = frozenset({"beginning", "start", "middle", "end"})
 
 ALL = frozenset({"month", "year", "season", "day"})
@@ -59,7 +59,7 @@ PREPOSITIONS = {
     "within": frozenset[str](),
     "circa": frozenset({"year"}),
 }
-"""What each lets pass as a date that would be doubtful alone: `in May` is one, `at May` is none."""
+"""The kinds of doubtful dates that each preposition confirms: `in May` is a date, `at May` is not."""
 BOUNDS = {
     "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
     "up to": "until", "up until": "until", "up till": "until", "prior to": "before", "ever since": "since",
@@ -73,12 +73,12 @@ MEASURES = frozenset("%°*+=×$€£")
 LOOSE_FOLLOWERS = frozenset(
     ". , ? ! ; ) we i you they he she the and with when about at for on in from by but was did because our my".split()
 ) | {""}
-"""Words that follow a month written `may` or `march`, and no verb."""
+"""Words that can follow a month written `may` or `march`, but not a verb."""
 PAST_PARTICIPLES = frozenset(
     "time times once twice done built run runs ran took takes made written finish finishes complete completes "
     "read learn learned sold grew doubled".split()
 )
-"""Before `in two weeks` they make it a duration, as do all words in -ed."""
+"""Words that make a following `in two weeks` a duration, as do all words in -ed."""
 
 HOLIDAYS = frozenset("christmas xmas boxing year halloween valentine thanksgiving easter friday".split())
 TELLING = frozenset(
@@ -96,22 +96,22 @@ NAMES = (
     | {"q1", "q2", "q3", "q4"}
     | MONTHS.keys() | WEEKDAYS.keys() | WEEKDAY_SHORT.keys() | SEASONS.keys()
 )  # fmt: skip
-"""What a date by its calendar name begins with, besides a digit."""
+"""First words of a date by calendar name, besides digits."""
 STARTS = (
     frozenset({"the", "a", "an", "as", "couple", "half", "between", "up", "prior", "ever", "weekend"})
     | {"very"}
     | NAMES | EVERY | DEICTICS | DAYS.keys() | NUMBERS.keys() | ORDINALS.keys() | VAGUE.keys() | UNITS.keys()
     | EDGES.keys() | PREPOSITIONS.keys() | BOUNDS.keys()
 )  # fmt: skip
-"""What a date expression can begin with, besides a digit; other words need not be looked at."""
+"""First words of a date expression, besides digits; other words are skipped."""
 
 
 TOKEN = lazy_pattern(r"\w+|[^\w\s]")
 GAP = 3
-"""More white space than this between two words, or an empty line, parts them."""
+"""Maximum white-space characters inside an expression; more, or an empty line, is a break."""
 BEHIND, BATCH = 8, 256
 GLUE = frozenset("_/.-@#$\\")
-"""Marks that make a word right behind them a part of something longer."""
+"""Marks that make the word directly after them part of something longer."""
 LIKE = str.maketrans("’‘–—−", "''---")
 
 
@@ -120,7 +120,7 @@ class Word(NamedTuple):
 
     Attributes:
         lower: in lower case, with plain apostrophes and dashes; "" at the ends of the text and at breaks.
-        glued: nothing is between it and the word before.
+        glued: whether it directly follows the previous word.
     """
 
     text: str
@@ -170,11 +170,11 @@ class Words:
         return self._kept[place]
 
     def has(self, index: int) -> bool:
-        """Return whether the text goes on as far as that."""
+        """Return whether the text has a word or break of this number."""
         return self[index] is not BREAK or index - self._base < len(self._kept)
 
     def skip(self, index: int, *lower: str) -> int:
-        """Return the number of the word behind one that is any of these, else its own."""
+        """Return the number of the next word if this one is any of `lower`, else its own number."""
         return index + 1 if self[index].lower in lower else index
 
     def after(self, offset: int, index: int) -> int:
@@ -184,14 +184,14 @@ class Words:
         return index
 
     def is_in_name(self, index: int) -> bool:
-        """Return whether a word is a part of something longer, or is called or set: `date.today()`, `today = 1`."""
+        """Return whether a word is part of an identifier, or is called or assigned: `date.today()`, `today = 1`."""
         word, behind = self[index], self[index + 1]
         if (word.glued and self[index - 1].lower in GLUE) or behind.lower == "=":
             return True
         return behind.glued and (behind.lower in "(_@/\\" or (behind.lower == "." and self[index + 2].glued))
 
     def forget(self, index: int) -> None:
-        """Drop words too far before a word to matter for it."""
+        """Drop words too far before a word to affect it."""
         spare = index - self._base - BEHIND
         if spare >= BATCH:
             del self._kept[:spare]

@@ -4,10 +4,10 @@ A file is a header, then sections that begin at multiples of 64 bytes: numbers i
 int32, norms float32, sign bits (one uint64 column for every 64 dimensions), lengths of the fields uint16, keys of the
 terms uint64 and where the postings of each begin uint32, where the terms of each row begin uint32, terms (see
 `commonplace.ranking.bm25`), postings, names. Rows ascend by number. Integers are little-endian. A key is the code of a
-namespace above that of a term, its postings are a row, uint16, and the mark that a row's terms have, for each field
-that holds it; its name is the term itself, in the same order, compressed. All up to the terms is kept in memory, for
-every search goes through it; the others are read as they are needed. Nothing is mapped: a mapped file that somebody
-cuts short ends the process that reads it.
+namespace above that of a term. Its postings are a row, uint16, and the mark of a row's terms, for each field that holds
+the term. Names are the terms themselves, in the order of the keys, compressed. Everything before the terms is kept in
+memory, because every search scans it; the rest is read as needed. Nothing is memory-mapped: if a mapped file is cut
+short, the process that reads it is killed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import NAMES, UNIT, Matches, code_of, fields_and_counts
 
 LARGEST_CHUNK = 65_536
-"""Rows of a full chunk: a posting has two bytes for one."""
+"""Number of rows of a full chunk: a posting has two bytes for the row."""
 
 _MAGIC = b"CPCHUNK4"
 _HEADER = struct.Struct("<8s5I")
@@ -49,7 +49,7 @@ class Rows:
         dimensions: of the vectors.
         columns: numbers and owners int64, namespace codes int32, norms of the vectors float32, shape (n,), and their
             signs uint64, shape (n, ceil(d / 64)).
-        names: by its key each of the terms, and perhaps others.
+        names: all terms by their keys, and perhaps others.
     """
 
     dimensions: int
@@ -66,24 +66,24 @@ class Rows:
 
 
 def named(terms: Iterable[str], space: int = 0) -> dict[int, str]:
-    """Return terms of a namespace by their keys; of several with the same one, all."""
-    return _together((space << 32 | code_of(term), term) for term in terms)
+    """Return terms of a namespace by their keys; terms that share a key are joined."""
+    return _merge_names((space << 32 | code_of(term), term) for term in terms)
 
 
-def _together(named: Iterable[tuple[int, str]]) -> dict[int, str]:
+def _merge_names(pairs: Iterable[tuple[int, str]]) -> dict[int, str]:
     names: dict[int, str] = {}
-    for key, name in named:
-        if (known := names.setdefault(key, name)) != name:
-            names[key] = _AMONG.join(dict.fromkeys([*known.split(_AMONG), *name.split(_AMONG)]))
+    for key, name in pairs:
+        if (stored := names.setdefault(key, name)) != name:
+            names[key] = _DIVIDER.join(dict.fromkeys([*stored.split(_DIVIDER), *name.split(_DIVIDER)]))
     return names
 
 
-_BETWEEN, _AMONG, _LABEL = "\n", "\t", " "
-"""Stand between names, between those of one code, and before a label: no term has white space."""
+_SEPARATOR, _DIVIDER, _LABEL = "\n", "\t", " "
+"""Separators between names and between names of one key, and the prefix of a label: no term has white space."""
 
 
 def label(name: str) -> str:
-    """Return what a passage of a kind, or in a language, has among its terms, and no text has."""
+    """Return the label that passages of a kind, or in a language, have among their terms; no text holds it."""
     return f"{_LABEL}{name}"
 
 
@@ -93,7 +93,7 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         parts[0].dimensions,
         tuple(np.concatenate(columns) for columns in zip(*(part.columns for part in parts), strict=True)),
         list(chain.from_iterable(part.terms for part in parts)),
-        _together(chain.from_iterable(part.names.items() for part in parts)),
+        _merge_names(chain.from_iterable(part.names.items() for part in parts)),
     )
     return joined.take(np.argsort(joined.columns[0], kind="stable"))
 
@@ -118,7 +118,7 @@ def write_chunk(path: Path, rows: Rows) -> None:
     numbers, owners, codes, norms, signs = rows.columns
     lengths, keys, begins, postings = _invert(rows.terms, codes)
     try:
-        names = _BETWEEN.join([rows.names[key] for key in keys.tolist()])
+        names = _SEPARATOR.join([rows.names[key] for key in keys.tolist()])
     except KeyError as error:
         raise IndexFaultError("was damaged: a row has a term without a name") from error
     terms = b"".join(rows.terms)
@@ -148,7 +148,7 @@ def write_chunk(path: Path, rows: Rows) -> None:
 def _invert(
     terms: Sequence[bytes], codes: NDArray[np.int32]
 ) -> tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.uint32], NDArray[np.void]]:
-    """Return the lengths of the fields, the keys ascending, where the postings of each begin and all end, and these."""
+    """Return the field lengths, the ascending keys, where the postings of each begin and all end, and the postings."""
     sizes = np.fromiter(map(len, terms), np.int64, len(terms)) // UNIT.itemsize
     units = np.frombuffer(b"".join(terms), UNIT)
     heads = (np.cumsum(sizes) - sizes)[:, np.newaxis] + np.arange(len(NAMES))
@@ -159,11 +159,11 @@ def _invert(
     packed |= units["mark"][is_term]
     packed |= units["value"][is_term].astype(np.uint64) << np.uint64(24)
     packed.sort()
-    spaces = codes.astype(np.uint64)[packed >> np.uint64(8) & np.uint64(0xFFFF)]
-    if len(spaces) and (spaces != spaces[0]).any():
-        order = np.argsort(spaces, kind="stable")
-        packed, spaces = packed[order], spaces[order]
-    keys = spaces << np.uint64(32) | packed >> np.uint64(24)
+    namespaces = codes.astype(np.uint64)[packed >> np.uint64(8) & np.uint64(0xFFFF)]
+    if len(namespaces) and (namespaces != namespaces[0]).any():
+        order = np.argsort(namespaces, kind="stable")
+        packed, namespaces = packed[order], namespaces[order]
+    keys = namespaces << np.uint64(32) | packed >> np.uint64(24)
     is_first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
     starts = np.flatnonzero(is_first)
@@ -190,7 +190,7 @@ class ChunkFile:
         self.rows: int
         self.dimensions: int
         _, self.rows, self.dimensions, keys, terms, names = _HEADER.unpack(header)
-        words, offset, places = -(-self.dimensions // 64), _HEADER.size, dict[str, tuple[str, int, int]]()
+        words, offset, layout = -(-self.dimensions // 64), _HEADER.size, dict[str, tuple[str, int, int]]()
         sizes = (
             ("numbers", "<i8", self.rows),
             ("owners", "<i8", self.rows),
@@ -203,20 +203,20 @@ class ChunkFile:
             ("begins", "<u4", self.rows + 1),
         )
         for name, kind, count in sizes:
-            places[name] = kind, count, _aligned(offset)
+            layout[name] = kind, count, _aligned(offset)
             offset = _aligned(offset) + int(kind[-1]) * count
-        self._terms_at = _aligned(offset)
-        self._postings_at = _aligned(self._terms_at + terms)
+        self._terms_offset = _aligned(offset)
+        self._postings_offset = _aligned(self._terms_offset + terms)
         size = os.fstat(self._descriptor).st_size
-        if self.dimensions != dimensions or size < self._terms_at:
+        if self.dimensions != dimensions or size < self._terms_offset:
             raise IndexFaultError(f"was damaged: {path.name} does not hold {self.rows} rows of {dimensions} dimensions")
-        head = b"".join(self._blocks([(0, self._terms_at)]))
-        held: dict[str, NDArray[Any]] = {name: np.frombuffer(head, *place) for name, place in places.items()}
-        self.numbers, self.owners, self.codes, self.norms = (held[name] for name, *_ in sizes[:4])
-        self.signs = held["signs"].reshape(words, -1)
-        self._lengths = held["lengths"].reshape(self.rows, -1)
-        self._keys, self._lists, self._begins = held["keys"], held["lists"], held["begins"]
-        self._names = _aligned(self._postings_at + _POSTING.itemsize * int(self._lists[-1])), names
+        head = b"".join(self._read_blocks([(0, self._terms_offset)]))
+        arrays: dict[str, NDArray[Any]] = {name: np.frombuffer(head, *section) for name, section in layout.items()}
+        self.numbers, self.owners, self.codes, self.norms = (arrays[name] for name, *_ in sizes[:4])
+        self.signs = arrays["signs"].reshape(words, -1)
+        self._lengths = arrays["lengths"].reshape(self.rows, -1)
+        self._keys, self._lists, self._begins = arrays["keys"], arrays["lists"], arrays["begins"]
+        self._names = _aligned(self._postings_offset + _POSTING.itemsize * int(self._lists[-1])), names
         steps = np.diff(self._begins.astype(np.int64))
         if (
             size != sum(self._names)
@@ -231,9 +231,9 @@ class ChunkFile:
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the row of each passage, -1 for one that is not here."""
-        places = np.searchsorted(self.numbers, numbers)
-        held = self.numbers[np.minimum(places, self.rows - 1)] == numbers
-        return np.where(held, places, -1)
+        rows = np.searchsorted(self.numbers, numbers)
+        is_found = self.numbers[np.minimum(rows, self.rows - 1)] == numbers
+        return np.where(is_found, rows, -1)
 
     def terms(self, rows: NDArray[np.intp]) -> list[bytes]:
         """Read the terms of rows.
@@ -241,34 +241,34 @@ class ChunkFile:
         Raises:
             IndexFaultError: the file was cut short since it was opened.
         """
-        begins, ends = (self._begins[rows].astype(np.int64) + self._terms_at).tolist(), self._begins[rows + 1]
+        begins, ends = (self._begins[rows].astype(np.int64) + self._terms_offset).tolist(), self._begins[rows + 1]
         sizes = (ends - self._begins[rows]).tolist()
-        return self._blocks(zip(begins, sizes, strict=True))
+        return self._read_blocks(zip(begins, sizes, strict=True))
 
     def find_terms(self, space: int, terms: Sequence[str]) -> Matches:
-        """Return where rows of a namespace hold the given terms, each of them once, term by term.
+        """Return where rows of a namespace hold the given terms, which are distinct, term by term.
 
         Raises:
             IndexFaultError: the file was cut short since it was opened.
         """
-        wanted = np.fromiter(map(code_of, terms), np.uint64, len(terms)) | np.uint64(max(space, 0)) << np.uint64(32)
-        places = np.searchsorted(self._keys, wanted)
-        held = np.flatnonzero(within(wanted, self._keys)) if space >= 0 else np.empty(0, np.intp)
-        rows, marks, sizes = self._postings(places[held])
-        which = np.repeat(held, sizes)
+        keys = np.fromiter(map(code_of, terms), np.uint64, len(terms)) | np.uint64(max(space, 0)) << np.uint64(32)
+        positions = np.searchsorted(self._keys, keys)
+        matched = np.flatnonzero(within(keys, self._keys)) if space >= 0 else np.empty(0, np.intp)
+        rows, marks, sizes = self._postings(positions[matched])
+        term_indexes = np.repeat(matched, sizes)
         is_label = np.fromiter((term.startswith(_LABEL) for term in terms), np.bool_, len(terms))
-        if not (is_meant := (marks == 0) == is_label[which]).all():  # a word has the code of a label
-            rows, marks, which = rows[is_meant], marks[is_meant], which[is_meant]
-        return Matches(self._lengths, rows, terms, which, *fields_and_counts(marks))
+        if not (is_meant := (marks == 0) == is_label[term_indexes]).all():  # a word shares its code with a label
+            rows, marks, term_indexes = rows[is_meant], marks[is_meant], term_indexes[is_meant]
+        return Matches(self._lengths, rows, terms, term_indexes, *fields_and_counts(marks))
 
     def _postings(
         self, firsts: NDArray[np.intp], lasts: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
-        """Read the postings of keys, or of all from some up to others: the rows, the marks, and how many each has."""
+        """Read the postings of keys, or of all from `firsts` up to `lasts`: rows, marks, and how many each key has."""
         begins, size = self._lists[firsts].astype(np.int64), _POSTING.itemsize
         sizes = self._lists[firsts + 1 if lasts is None else lasts] - begins
-        offsets = (self._postings_at + begins * size).tolist()
-        blocks = self._blocks(zip(offsets, (sizes * size).tolist(), strict=True))
+        offsets = (self._postings_offset + begins * size).tolist()
+        blocks = self._read_blocks(zip(offsets, (sizes * size).tolist(), strict=True))
         postings = np.frombuffer(b"".join(blocks), _POSTING)
         rows = postings["row"].astype(np.int64)
         if (rows >= self.rows).any():
@@ -276,77 +276,77 @@ class ChunkFile:
         return rows, postings["mark"], sizes
 
     def listed(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return of those of the terms that rows of any namespace hold in how many fields, dead rows included."""
-        asked = named(terms)
+        """Return by term that occurs how many fields of rows hold it, over all namespaces, dead rows included."""
+        names_by_key = named(terms)
         codes = self._keys & _CODE
-        found = np.flatnonzero(within(codes, np.array(sorted(asked), np.uint64)))
+        positions = np.flatnonzero(within(codes, np.array(sorted(names_by_key), np.uint64)))
         counts: Counter[str] = Counter()
-        names = self._texts(0, len(codes)) if len(found) else []
-        for place, count in zip(found.tolist(), np.diff(self._lists)[found].tolist(), strict=True):
-            wanted = asked[int(codes[place])].split(_AMONG)
-            counts.update({term: count for term in names[place].split(_AMONG) if term in wanted})
+        names = self._read_names(0, len(codes)) if len(positions) else []
+        for position, count in zip(positions.tolist(), np.diff(self._lists)[positions].tolist(), strict=True):
+            aliases = names_by_key[int(codes[position])].split(_DIVIDER)
+            counts.update({term: count for term in names[position].split(_DIVIDER) if term in aliases})
         return counts
 
     def unsure(self, keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """Return (code of a namespace, number) of passages, of rows marked in `keep`, with a key of several names."""
-        places = [place for place, name in enumerate(self._texts(0, len(self._keys))) if _AMONG in name]
-        rows = distinct(self._postings(np.array(places, np.intp))[0])
+        """Return (code of a namespace, number) of passages marked in `keep` that hold a key of several names."""
+        positions = [index for index, name in enumerate(self._read_names(0, len(self._keys))) if _DIVIDER in name]
+        rows = distinct(self._postings(np.array(positions, np.intp))[0])
         rows = rows[keep[rows]]
         return list(zip(self.codes[rows].tolist(), self.numbers[rows].tolist(), strict=True))
 
     def alike(self, space: int, term: str, distance: int) -> list[str]:
         """Return the terms of a namespace that may be within this number of edits of the given one.
 
-        An edit changes a length by one at most, and which letters there are by two.
+        An edit changes the length by at most one, and the set of letters by at most two.
         """
         if space < 0:
             return []
         first, last = np.searchsorted(self._keys, np.array([space, space + 1], np.uint64) << np.uint64(32)).tolist()
-        names = [term, *self._texts(first, last)]
-        joined = _BETWEEN.join(names)
-        if _AMONG in joined:
-            names = (joined := joined.replace(_AMONG, _BETWEEN)).split(_BETWEEN)
-        letters = np.frombuffer(f"{_BETWEEN}{joined}".encode("utf-32-le", "surrogatepass"), "<u4")
-        starts = np.flatnonzero(letters == ord(_BETWEEN))
+        names = [term, *self._read_names(first, last)]
+        joined = _SEPARATOR.join(names)
+        if _DIVIDER in joined:
+            names = (joined := joined.replace(_DIVIDER, _SEPARATOR)).split(_SEPARATOR)
+        letters = np.frombuffer(f"{_SEPARATOR}{joined}".encode("utf-32-le", "surrogatepass"), "<u4")
+        starts = np.flatnonzero(letters == ord(_SEPARATOR))
         lengths = np.diff(starts, append=len(letters))
         marks = np.bitwise_or.reduceat(np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64), starts)
         near = np.abs(lengths - lengths[0]) <= distance
         near &= np.bitwise_count(marks ^ marks[0]) <= 2 * distance
-        alike = [names[place] for place in np.flatnonzero(near)[1:].tolist()]
+        alike = [names[index] for index in np.flatnonzero(near)[1:].tolist()]
         return [name for name in alike if not name.startswith(_LABEL)]
 
-    def _texts(self, first: int, last: int) -> list[str]:
+    def _read_names(self, first: int, last: int) -> list[str]:
         try:
-            [packed] = self._blocks([self._names])
-            names = decompress(packed).decode().split(_BETWEEN)
+            [packed] = self._read_blocks([self._names])
+            names = decompress(packed).decode().split(_SEPARATOR)
         except (error, UnicodeDecodeError) as fault:
             raise IndexFaultError(f"was damaged: the names of terms cannot be read ({fault})") from fault
         if len(names) != max(1, len(self._keys)):
             raise IndexFaultError("was damaged: there are other names than terms")
         return names[first:last]
 
-    def _blocks(self, blocks: Iterable[tuple[int, int]]) -> list[bytes]:
+    def _read_blocks(self, blocks: Iterable[tuple[int, int]]) -> list[bytes]:
         """Read blocks by (offset, size)."""
-        descriptor, pread, wanted = self._descriptor, os.pread, 0
-        found = []
+        descriptor, pread, total = self._descriptor, os.pread, 0
+        parts = []
         try:
             for offset, size in blocks:
-                found.append(pread(descriptor, size, offset))
-                wanted += size
+                parts.append(pread(descriptor, size, offset))
+                total += size
         except OSError as error:
             raise unreadable(error.errno, f"a chunk cannot be read ({error.strerror})") from error
-        if sum(map(len, found)) != wanted:
+        if sum(map(len, parts)) != total:
             raise IndexFaultError("was damaged: a chunk was cut short while it was open")
-        return found
+        return parts
 
     def read(self, keep: NDArray[np.bool_]) -> Rows:
         """Read the rows marked in `keep`, bool, shape (rows,)."""
-        listed, _, _ = self._postings(np.zeros(1, np.intp), np.array([len(self._keys)]))
-        is_held = np.logical_or.reduceat(keep[listed], self._lists[:-1].astype(np.intp)) if len(listed) else listed
-        names = zip(self._keys.tolist(), self._texts(0, len(self._keys)), is_held.tolist(), strict=True)
+        posted, _, _ = self._postings(np.zeros(1, np.intp), np.array([len(self._keys)]))
+        is_held = np.logical_or.reduceat(keep[posted], self._lists[:-1].astype(np.intp)) if len(posted) else posted
+        names = zip(self._keys.tolist(), self._read_names(0, len(self._keys)), is_held.tolist(), strict=True)
         rows = np.flatnonzero(keep)
         columns = tuple(column[rows] for column in (self.numbers, self.owners, self.codes, self.norms, self.signs.T))
-        return Rows(self.dimensions, columns, self.terms(rows), {key: name for key, name, held in names if held})
+        return Rows(self.dimensions, columns, self.terms(rows), {key: name for key, name, is_live in names if is_live})
 
 
 def _aligned(offset: int) -> int:
@@ -354,7 +354,7 @@ def _aligned(offset: int) -> int:
 
 
 DEAD = IN_USE
-"""Rows that no longer count, int32, chunk after chunk."""
+"""File of the rows that no longer count, int32, chunk after chunk."""
 
 
 def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:

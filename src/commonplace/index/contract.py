@@ -25,11 +25,11 @@ class Scope:
 
     Attributes:
         namespace: always one; nothing outside it is ever returned.
-        owners: ascending owner numbers that pass the request's filter, or None when it asks for nothing but kinds.
+        owners: ascending owner numbers that pass the request's filter, or None if it asks for nothing but kinds.
         dead: ascending passage numbers that the store deleted since this generation; they take no place in a result.
-        passed_over: ascending owner numbers of which nothing more is wanted; likewise.
-        kinds: those of what is returned, none are all; an index beside the store knows them in its lexical part alone.
-        fields: those that the lexical part reads; a term keeps the rarity that it has in all of them.
+        passed_over: ascending owner numbers of which nothing more is wanted; they take no place in a result.
+        kinds: kinds to return, () for all; an index beside the store knows them in its lexical part alone.
+        fields: fields that the lexical part reads; a term keeps the rarity that it has in all fields.
     """
 
     namespace: str
@@ -55,7 +55,7 @@ class LexicalIndex(Protocol):
         """Return the best passages that hold any of the analysed terms.
 
         Args:
-            statistics: those of the namespace, where it holds more than the index; else the index's own.
+            statistics: those of the namespace if it holds more than the index; None takes the index's own.
         """
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
@@ -65,20 +65,20 @@ class LexicalIndex(Protocol):
         """Return the statistics of the scope's namespace without its dead passages; no filter counts."""
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
-        """Return how many entries the index has of each term, deleted ones that linger included.
+        """Return how many entries the index has of each term, including deleted ones that it still holds.
 
         Args:
-            namespaces: counted are those; where one dictionary serves all, all of it.
+            namespaces: those that are counted; an index with one dictionary for all counts all.
         """
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
         """Return numbers of passages that hold a term at most 1 or 2 edits away from the given one.
 
-        An edit is a character more, less or other, or two exchanged. In no particular order; at most `limit`.
+        An edit adds, removes or replaces a character, or exchanges two. In no particular order; at most `limit`.
         """
 
     def languages(self, namespace: str) -> frozenset[str]:
-        """Return the languages, but English, in which passages of a namespace are stemmed."""
+        """Return the languages other than English in which passages of a namespace are stemmed."""
 
 
 class DenseIndex(Protocol):
@@ -90,8 +90,8 @@ class DenseIndex(Protocol):
         """Return the passages with the highest cosine.
 
         Args:
-            vector: float32, shape (d,), unit length, or zero: no hits.
-            vectors: gives those of the candidates, where the index holds none itself.
+            vector: float32, shape (d,), of unit length, or zero, which finds nothing.
+            vectors: reads those of the candidates, if the index holds none itself.
             space: the stamp of the embedder that made it; passages of another one are not found. "" is any that makes
                 vectors of that length.
         """

@@ -1,8 +1,8 @@
 """Dense search over the rows in the chunks.
 
-The sign bits of query and passage agree the more, the smaller the angle between them (Charikar, "Similarity
-estimation techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors,
-which the store has.
+The smaller the angle between query and passage, the more of their sign bits agree (Charikar, "Similarity estimation
+techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors, which the
+store holds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from commonplace.index.files import Manifest
 from commonplace.ranking.arrays import within
 
 CANDIDATES = 400
-"""Maximum number of passages in scope that are scored exactly; of more, those with the nearest signs."""
+"""Number of passages in scope up to which all are scored exactly; of more, those with the nearest signs."""
 CANDIDATES_PER_HIT = 4
 
 
 def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Scored:
-    """Return the best by score, ties by number."""
-    if 0 < limit < len(scores):  # to sort all of a large namespace takes longer than to score them
+    """Return the best `limit` by score, ties by number."""
+    if 0 < limit < len(scores):  # sorting all of a large namespace takes longer than scoring it
         least = np.partition(scores, -limit)[-limit]
         near = np.flatnonzero(scores >= least)
         numbers, scores = numbers[near], scores[near]
@@ -52,83 +52,83 @@ class ChunkedDenseIndex:
     def search(
         self, vector: NDArray[np.float32], scope: Scope, limit: int, vectors: Vectors, space: str = ""
     ) -> Scored:
-        found = [np.empty(0, np.int64)]
+        candidates = [np.empty(0, np.int64)]
         code = self._codes.get(scope.namespace)
-        places = [
-            place
-            for place, held in enumerate(self._spaces)
-            if (held == space if space else self.chunks[place].dimensions == len(vector))
+        indexes = [
+            index
+            for index, stored_space in enumerate(self._spaces)
+            if (stored_space == space if space else self.chunks[index].dimensions == len(vector))
         ]
-        if code is not None and limit > 0 and places and vector.any():
-            rows_of = zip(places, self._candidates(vector, scope, code, limit, places), strict=True)
-            found += [self.chunks[place].numbers[rows] for place, rows in rows_of]
-        asked = np.concatenate(found).tolist()
-        read = vectors(scope.namespace, asked) if asked else {}
-        held = {number: each for number, each in read.items() if len(each) == len(vector)}
-        table = np.frombuffer(b"".join(held.values()), np.int8).reshape(-1, len(vector))
+        if code is not None and limit > 0 and indexes and vector.any():
+            rows_of = zip(indexes, self._candidates(vector, scope, code, limit, indexes), strict=True)
+            candidates += [self.chunks[index].numbers[rows] for index, rows in rows_of]
+        numbers = np.concatenate(candidates).tolist()
+        by_number = vectors(scope.namespace, numbers) if numbers else {}
+        stored = {number: row for number, row in by_number.items() if len(row) == len(vector)}
+        table = np.frombuffer(b"".join(stored.values()), np.int8).reshape(-1, len(vector))
         norms = norms_of(table)
         cosines = np.divide(table.astype(np.float32) @ vector, norms, out=np.zeros_like(norms), where=norms > 0)
-        return best(np.array(list(held), np.int64), cosines, limit)
+        return best(np.array(list(stored), np.int64), cosines, limit)
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = np.full(len(numbers), -1, dtype=np.int64)
+        owner_numbers = np.full(len(numbers), -1, dtype=np.int64)
         for chunk in self.chunks:
             rows = chunk.find(numbers)
-            found[rows >= 0] = chunk.owners[rows[rows >= 0]]
-        return found
+            owner_numbers[rows >= 0] = chunk.owners[rows[rows >= 0]]
+        return owner_numbers
 
     def terms(self, numbers: NDArray[np.int64], code: int | None) -> list[bytes]:
         """Return the term counts of passages, b"" for one that is not here, or of a namespace with another code."""
-        found = [b""] * len(numbers)
+        counts = [b""] * len(numbers)
         for chunk, dead in zip(self.chunks, self.dead, strict=True):
             rows = chunk.find(numbers)
-            places = np.flatnonzero((rows >= 0) & ~within(rows, dead))
+            indexes = np.flatnonzero((rows >= 0) & ~within(rows, dead))
             if code is not None:
-                places = places[chunk.codes[rows[places]] == code]
-            if len(places):
-                for place, row in zip(places.tolist(), chunk.terms(rows[places]), strict=True):
-                    found[place] = row
-        return found
+                indexes = indexes[chunk.codes[rows[indexes]] == code]
+            if len(indexes):
+                for index, row in zip(indexes.tolist(), chunk.terms(rows[indexes]), strict=True):
+                    counts[index] = row
+        return counts
 
     def _candidates(
-        self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int, places: list[int]
+        self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int, indexes: list[int]
     ) -> list[NDArray[np.intp]]:
         """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by number."""
-        chunks = [self.chunks[place] for place in places]
-        masks = [self._in_scope(place, scope, code) for place in places]
-        wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
-        if sum(int(np.count_nonzero(mask)) for mask in masks) <= wanted:
+        chunks = [self.chunks[index] for index in indexes]
+        masks = [self._in_scope(index, scope, code) for index in indexes]
+        pool_size = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
+        if sum(int(np.count_nonzero(mask)) for mask in masks) <= pool_size:
             return [np.flatnonzero(mask) for mask in masks]
         query = signs_of(vector[np.newaxis])[0]
         rows, distances = [], []
         bound = np.iinfo(np.uint16).max
         for chunk, mask in zip(chunks, masks, strict=True):
-            everywhere = np.zeros(chunk.rows, dtype=np.uint16)  # how many sign bits differ
+            differing_bits = np.zeros(chunk.rows, dtype=np.uint16)  # how many sign bits differ
             for column, word in zip(chunk.signs, query, strict=True):
-                everywhere += np.bitwise_count(column ^ word)
-            found = np.flatnonzero((everywhere <= bound) & mask)
-            distance = everywhere[found]
-            if len(found) > wanted and len(chunks) > 1:
+                differing_bits += np.bitwise_count(column ^ word)
+            nearest = np.flatnonzero((differing_bits <= bound) & mask)
+            distance = differing_bits[nearest]
+            if len(nearest) > pool_size and len(chunks) > 1:
                 # A row with that many nearer ones in its own chunk is not among the nearest of all.
-                bound = int(np.partition(distance, wanted - 1)[wanted - 1])
-                found, distance = found[distance <= bound], distance[distance <= bound]
-            rows.append(found)
+                bound = int(np.partition(distance, pool_size - 1)[pool_size - 1])
+                nearest, distance = nearest[distance <= bound], distance[distance <= bound]
+            rows.append(nearest)
             distances.append(distance)
-        numbers = [chunk.numbers[found] for chunk, found in zip(chunks, rows, strict=True)]
-        return _nearest(rows, distances, numbers, wanted)
+        numbers = [chunk.numbers[nearest] for chunk, nearest in zip(chunks, rows, strict=True)]
+        return _nearest(rows, distances, numbers, pool_size)
 
-    def _in_scope(self, place: int, scope: Scope, code: int) -> NDArray[np.bool_]:
+    def _in_scope(self, index: int, scope: Scope, code: int) -> NDArray[np.bool_]:
         """Return which rows of a chunk may be found: bool, shape (rows,), not to be written to.
 
-        They are live and of some direction: a zero vector never matches.
+        They are live, and their vector is not zero: a zero vector never matches.
         """
-        known, masks = self._last_masks  # those of the namespace that was asked last
-        if known != code:
+        last_code, masks = self._last_masks  # those of the namespace that was asked last
+        if last_code != code:
             masks = [(chunk.codes == code) & (chunk.norms > 0) for chunk in self.chunks]
             for mask, dead in zip(masks, self.dead, strict=True):
                 mask[dead] = False
             self._last_masks = code, masks
-        chunk, mask = self.chunks[place], masks[place]
+        chunk, mask = self.chunks[index], masks[index]
         if scope.owners is not None:
             mask = mask & within(chunk.owners, scope.owners)
         if scope.passed_over is not None and len(scope.passed_over):
@@ -141,16 +141,16 @@ class ChunkedDenseIndex:
 
 
 def _nearest(
-    rows: list[NDArray[np.intp]], distances: list[NDArray[np.uint16]], numbers: list[NDArray[np.int64]], wanted: int
+    rows: list[NDArray[np.intp]], distances: list[NDArray[np.uint16]], numbers: list[NDArray[np.int64]], count: int
 ) -> list[NDArray[np.intp]]:
-    """Return of the rows of each chunk those that are among the nearest of all, ties by number.
+    """Return the rows of each chunk that are among the nearest of all, ties by number.
 
-    Not by place: which chunk a row is in depends on what other namespaces hold.
+    Ties are not broken by place: which chunk a row is in depends on what other namespaces hold.
     """
-    everywhere = np.concatenate(distances)
-    cut = np.partition(everywhere, wanted - 1)[wanted - 1]
-    nearer = everywhere < cut
-    ties = np.flatnonzero(everywhere == cut)
-    nearer[ties[np.argsort(np.concatenate(numbers)[ties])[: wanted - int(nearer.sum())]]] = True
-    bounds = np.cumsum([len(each) for each in rows])[:-1]
-    return [each[keep] for each, keep in zip(rows, np.split(nearer, bounds), strict=True)]
+    all_distances = np.concatenate(distances)
+    cut = np.partition(all_distances, count - 1)[count - 1]
+    nearer = all_distances < cut
+    ties = np.flatnonzero(all_distances == cut)
+    nearer[ties[np.argsort(np.concatenate(numbers)[ties])[: count - int(nearer.sum())]]] = True
+    bounds = np.cumsum([len(chunk_rows) for chunk_rows in rows])[:-1]
+    return [chunk_rows[keep] for chunk_rows, keep in zip(rows, np.split(nearer, bounds), strict=True)]

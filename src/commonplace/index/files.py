@@ -1,9 +1,8 @@
 """Open, verify and lock the files of an index generation.
 
-A file is trusted if size and time match, else if its checksum does. Descriptors stay open so that a truncated file is
-noticed before it is read. Two shared locks protect readers: one on the
-directory of an open generation, so that it is not removed, and one on `IN_USE` during a read, so that it is not
-emptied.
+A file is trusted if its size and time match, or else its checksum. Descriptors stay open so that a truncated file is
+noticed before it is read. Two shared locks protect readers: one on the directory of an open generation, so that it is
+not removed, and one on `IN_USE` during a read, so that it is not emptied.
 
 `current.json` names a generation, an immutable directory, and is replaced atomically. An unusable index raises
 `IndexFaultError` with a clause that continues "the index …".
@@ -60,14 +59,14 @@ class Manifest:
     """What one generation holds.
 
     Attributes:
-        heads: by namespace, up to which change it holds them; another token of that change means that the store was
+        heads: by namespace, the change up to which it is held; another token of that change means that the store was
             restored and then changed differently.
         documents: number of passages that can be found.
-        counted: number of passages that can be found, and of those deleted since the last rebuild.
-        namespaces: their names; the place in this list is the code under which the parts know a namespace.
-        last_numbers: of each, the highest passage number it was ever given; what has a higher one is not held.
-        statistics: of each, how many passages can be found, then how many terms each lexical field of them has.
-        chunks: the dense part's chunks in the order of its dead rows.
+        counted: number of passages that can be found, plus those deleted since the last rebuild.
+        namespaces: their names; the parts know a namespace by its index in this list, its code.
+        last_numbers: for each, the highest passage number it was ever given; a passage with a higher one is not held.
+        statistics: for each, how many passages can be found, then how many terms each lexical field of them has.
+        chunks: the dense part's chunks, in the order of its dead rows.
         files: by path relative to the generation.
     """
 
@@ -118,7 +117,7 @@ def read_manifest(directory: Path, *, store_id: str, embedding: Embedding) -> Ma
             "last_numbers": tuple(body["last_numbers"]),
             "statistics": tuple(map(tuple, body["statistics"])),
             "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),
-            "files": {name: FileRecord(**known) for name, known in body["files"].items()},
+            "files": {name: FileRecord(**entry) for name, entry in body["files"].items()},
         }
     )
     if manifest.store_id != store_id:
@@ -168,16 +167,16 @@ def _checksum(body: Any) -> int:
 
 
 IN_USE = "dense/dead"
-"""The file that is locked while a generation is read; each has one of its own, which is a link to no other's."""
+"""File that is locked while a generation is read; each generation has its own, never a link to that of another."""
 _BLOCK = 1 << 18
-_OF_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 class OpenFiles:
     """Open files of one generation, closed when this object is no longer referenced. Safe for threads.
 
     Attributes:
-        records: the files as they are: what was published, with the present times.
+        records: the files as published, but with their present times.
     """
 
     def __init__(self, directory: Path, files: Mapping[str, FileRecord], *, thorough: bool = False) -> None:
@@ -189,34 +188,34 @@ class OpenFiles:
 
         Raises:
             IndexFaultError: a file is missing or differs.
-            StoreError: a file may be whole and cannot be read.
+            StoreError: a file cannot be read, though it may be whole.
         """
         self._descriptors: dict[str, int] = {}
         weakref.finalize(self, _close_all, self._descriptors)
         if files:
-            # Others see by it that the generation is open. Where that fails, opening its files does too, or there are
-            # no locks; where it is being removed this very moment, its files are missing in the next one.
+            # This lock shows others that the generation is open. If it fails, opening the files fails too, or there are
+            # no locks; if the generation is being removed right now, its files are missing a moment later.
             with suppress(OSError):
                 self._descriptors["."] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 fcntl.flock(self._descriptors["."], fcntl.LOCK_SH | fcntl.LOCK_NB)
-        self._sizes = {name: known.size for name, known in files.items()}
+        self._sizes = {name: published.size for name, published in files.items()}
         self.records: dict[str, FileRecord] = {}
-        for name, known in files.items():
+        for name, published in files.items():
             try:
                 descriptor = self._descriptors[name] = os.open(directory / name, os.O_RDONLY | os.O_CLOEXEC)
                 stat = os.fstat(descriptor)
-                checksum = known.crc32
-                if stat.st_size == known.size and (thorough or stat.st_mtime_ns != known.mtime_ns):
+                checksum = published.crc32
+                if stat.st_size == published.size and (thorough or stat.st_mtime_ns != published.mtime_ns):
                     checksum = _file_checksum(descriptor)
             except FileNotFoundError as error:
                 raise IndexFaultError(f"was damaged: {name} is missing") from error
             except OSError as error:
                 raise unreadable(error.errno, f"{name} cannot be read ({error.strerror})") from error
-            _compare_sizes(name, stat.st_size, known.size)
-            if checksum != known.crc32:
+            _compare_sizes(name, stat.st_size, published.size)
+            if checksum != published.crc32:
                 raise IndexFaultError(f"was damaged: {name} was altered")
-            self.records[name] = FileRecord(known.size, stat.st_mtime_ns, known.crc32)
-        self._turn = threading.Lock()
+            self.records[name] = FileRecord(published.size, stat.st_mtime_ns, published.crc32)
+        self._users_lock = threading.Lock()
         self._users = 0
 
     @contextmanager
@@ -226,7 +225,7 @@ class OpenFiles:
         Raises:
             IndexFaultError: one was damaged, or is being removed.
         """
-        with self._turn:
+        with self._users_lock:
             if not self._users:
                 self._lock(fcntl.LOCK_SH | fcntl.LOCK_NB)
             self._users += 1
@@ -234,7 +233,7 @@ class OpenFiles:
             self.check()
             yield
         finally:
-            with self._turn:
+            with self._users_lock:
                 self._users -= 1
                 if not self._users:
                     self._lock(fcntl.LOCK_UN)
@@ -256,11 +255,11 @@ class OpenFiles:
 
 
 def unreadable(code: int | None, what: str) -> StoreError:
-    """Return what to raise when the system refuses to read: a fault only where it says what stands there is wrong.
+    """Return the error for a read that the system refused: a fault only if the file is missing or of the wrong kind.
 
-    Too many open files, missing rights or a failing disk say nothing of the files: to rebuild would not help.
+    Too many open files, missing rights or a failing disk say nothing about the files: rebuilding would not help.
     """
-    if code in _OF_WRONG_KIND:
+    if code in _WRONG_KIND:
         return IndexFaultError(f"was damaged: {what}")
     return StoreError(f"the index cannot be used: {what}", remedy="remove the cause and try again; nothing is lost")
 
@@ -272,10 +271,10 @@ def record(path: Path) -> FileRecord:
         return FileRecord(stat.st_size, stat.st_mtime_ns, _file_checksum(file.fileno()))
 
 
-def _compare_sizes(name: str, size: int, known: int) -> None:
-    if size != known:
-        side = "short" if size < known else "long"
-        raise IndexFaultError(f"was damaged: {name} is {abs(size - known)} bytes too {side}")
+def _compare_sizes(name: str, size: int, published: int) -> None:
+    if size != published:
+        side = "short" if size < published else "long"
+        raise IndexFaultError(f"was damaged: {name} is {abs(size - published)} bytes too {side}")
 
 
 def _file_checksum(descriptor: int) -> int:

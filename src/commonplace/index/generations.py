@@ -33,7 +33,7 @@ from commonplace.locks import FileLock, refuse_forked
 from commonplace.types import Embedding, Head, IndexEntry
 
 _ATTEMPTS = 10
-_SPARED_DEAD = 1_000
+_MIN_DEAD = 1_000
 """Up to this number of deleted passages an index is never rebuilt."""
 
 
@@ -42,8 +42,8 @@ class Generation:
     """One immutable state of the index.
 
     Attributes:
-        heads: by namespace, up to which change it holds them; a store that has another token there is not the store it
-            was made from.
+        heads: by namespace, the change up to which it is held; a store with another token there is not the store that
+            it was made from.
         fault: why the stored index could not be used, a clause that continues "the index …", or "".
         documents: number of passages that can be found.
         dead: number of passages deleted since the last rebuild, which statistics still count.
@@ -59,16 +59,16 @@ class Generation:
     files: OpenFiles | None = None
 
     def head(self, namespace: str) -> Head:
-        """Return up to which change it holds a namespace."""
+        """Return the change up to which it holds a namespace."""
         return self.heads.get(namespace, Head())
 
     @property
     def is_wasteful(self) -> bool:
         """True when so much of it is deleted that a rebuild pays."""
-        return self.dead > max(_SPARED_DEAD, self.documents)
+        return self.dead > max(_MIN_DEAD, self.documents)
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds."""
+        """Check that it can still be read, and keep it so until the `with` block ends; this takes microseconds."""
         return nullcontext() if self.files is None else self.files.in_use()
 
 
@@ -82,88 +82,88 @@ class Index:
         self._lock = FileLock(directory / "lock")
         self._opening = threading.Lock()
         self._generation: Generation | None = None
-        self._seen: tuple[tuple[int, int, int], ...] = ()
+        self._seen_state: tuple[tuple[int, int, int], ...] = ()
         self._is_closed = False
         self._reading: dict[int, Generation] = {}
         self._process = os.getpid()
 
     def follow(self, embedding: Embedding) -> None:
-        """Expect vectors of this embedder from now on: the store's, which may be changed while the index is open."""
+        """Expect vectors of this embedder from now on: the store's embedder may change while the index is open."""
         with self._opening:
             if self._empty.embedding != embedding:
                 self._empty = replace(self._empty, embedding=embedding)
-                self._generation, self._seen = None, ()
+                self._generation, self._seen_state = None, ()
 
     def close(self) -> None:
-        """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
+        """Release the current generation; calling twice is harmless. Its files close with the last search in it."""
         if self._process == os.getpid():  # a forked child leaves all to its parent, whose threads may hold the lock
             with self._opening:
                 self._generation, self._is_closed = None, True
 
     def reader(self) -> Generation:
-        """Return the current generation, to see what it holds; costs one `stat` while no other was published.
+        """Return the current generation, to see what it holds; this takes one `stat` unless another was published.
 
         Raises:
-            StoreError: the index is closed, or its files may be whole and cannot be read.
+            StoreError: the index is closed, or its files cannot be read, though they may be whole.
         """
         refuse_forked(self._process, self._directory)
         with self._opening:
             if self._is_closed:
                 raise StoreError(f"the index {self._directory} is closed", remedy="open the store again")
             for _ in range(_ATTEMPTS):
-                seen = _state_of(self._directory, [CURRENT])
-                if self._generation is not None and seen == self._seen:
+                state = _state_of(self._directory, [CURRENT])
+                if self._generation is not None and state == self._seen_state:
                     break
                 # Opening may fail only because a newer generation replaced this one meanwhile: look again.
-                self._generation, self._seen = self._open(), seen
+                self._generation, self._seen_state = self._open(), state
             assert self._generation is not None
             return self._generation
 
     @contextmanager
     def reading(self) -> Iterator[Generation]:
-        """Give the current generation to search in, and keep its files for the length of a `with` block.
+        """Yield the current generation to search in, and keep its files until the `with` block ends.
 
-        Blocks may be nested: those of a thread have the outermost one's generation.
+        Blocks may be nested: all blocks of a thread get the generation of the outermost one.
 
         Raises:
             IndexFaultError: a file was damaged; `condemn` the generation.
-            StoreError: the index is closed, or its files may be whole and cannot be read.
+            StoreError: the index is closed, or its files cannot be read, though they may be whole.
         """
         thread = threading.get_ident()
         if thread in self._reading:
             yield self._reading[thread]
             return
         generation = self.reader()
-        with ExitStack() as held:
+        with ExitStack() as stack:
             while True:
                 try:
-                    held.enter_context(generation.in_use())
+                    stack.enter_context(generation.in_use())
                     break
                 except IndexFaultError:
-                    # A deletion removes older ones, and may have run in between.
-                    tried, generation = generation, self.reader()
-                    if generation is tried:
+                    # A deletion, which removes older generations, may have run in between.
+                    failed, generation = generation, self.reader()
+                    if generation is failed:
                         raise
             self._reading[thread] = generation
-            held.callback(self._reading.pop, thread)
+            stack.callback(self._reading.pop, thread)
             yield generation
 
     def condemn(self, fault: str, generation: Generation | None = None) -> None:
         """Stop using a generation that failed while it was read; `reader` reports the fault until another is published.
 
         Args:
-            generation: the one that failed; nothing happens where it is no longer in use. None is the one in use.
+            generation: the one that failed; nothing happens if it is no longer in use. None is the one in use.
         """
         with self._opening:
             if generation is None or generation is self._generation:
-                # Its own signature stays the one seen: what was published since then is looked at.
-                self._generation = _nothing(fault)
+                # `_seen_state` stays as it is, so that `reader` opens what was published since.
+                self._generation = _empty_generation(fault)
 
     def verify(self) -> list[str]:
         """Compare every file with its checksum; return the faults, empty when all is well.
 
         Raises:
-            StoreError: a file may be whole and cannot be read.
+            StoreError: a file cannot be read, though it may be whole.
         """
         try:
             current = self._read_manifest()
@@ -205,15 +205,15 @@ class Index:
     ) -> tuple[int, int]:
         """Publish a generation with these changes; return how many passages were added and how many deleted.
 
-        The caller has claimed the index. A passage that is already held is replaced, one that is deleted and given as
-        an entry is not added. Readers see either all of it or nothing.
+        The caller has claimed the index. A passage that is already held is replaced; one that is both deleted and given
+        as an entry is not added. Readers see either all of it or nothing.
 
         Args:
-            heads: by namespace, up to which change it is held then; of one that is not named, nothing is.
+            heads: by namespace, the change up to which it is held then; a namespace not named is not held.
             rebuild: begin with nothing instead of the current generation.
-            purge: leave nothing of a deleted passage in any file, of what was deleted before either.
+            purge: leave nothing of deleted passages in any file, including those deleted before.
             progress: called now and then with the number of passages added.
-            again: gives a passage that is held; a purge asks it for those with a word whose key another word had too.
+            again: reads a passage that is held; a purge calls it for those with a word whose key another word had too.
 
         Raises:
             IndexFaultError: the current generation cannot be built upon; rebuild.
@@ -229,9 +229,9 @@ class Index:
             raise StoreError(f"the index cannot be written: {error}") from error
 
     def remove_older(self) -> list[str]:
-        """Empty and remove what is left of earlier generations; return the names of those that are read at this moment.
+        """Empty and remove what is left of earlier generations; return the names of those that are being read.
 
-        The caller has claimed the index. A process that rests loses what it has open, and opens the current one.
+        The caller has claimed the index. An idle process loses what it has open, and opens the current generation.
         """
         from commonplace.index.writer import remove_older
 
@@ -241,7 +241,7 @@ class Index:
         try:
             current = self._read_manifest()
             directory = generation_path(self._directory, current.generation)
-            # Another index of this process may have it open: then both read the same files.
+            # If another index of this process has it open, both read the same files.
             key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
             if (shared := _open_generations.get(key)) is not None:
                 return shared
@@ -256,7 +256,7 @@ class Index:
                 generation = Generation(current.heads, lexical, dense, "", current.documents, dead, files)
                 files.check()
         except IndexFaultError as fault:
-            return _nothing(str(fault))
+            return _empty_generation(str(fault))
         if files.records != current.files:
             # A copy gave the files new times. Unless these are published, every process compares all checksums.
             with suppress(OSError, StoreError, IndexFaultError):
@@ -282,13 +282,13 @@ _open_generations: weakref.WeakValueDictionary[tuple[object, ...], Generation] =
 def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
     """Return what changes when a file is damaged, replaced or emptied; () if one is missing."""
     try:
-        found = [(directory / name).stat() for name in names]
+        stats = [(directory / name).stat() for name in names]
     except OSError:
         return ()
-    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+    return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats)
 
 
-def _nothing(fault: str) -> Generation:
+def _empty_generation(fault: str) -> Generation:
     empty = Manifest("", Embedding("", "", 0))
     dense = ChunkedDenseIndex(Path(), empty)
     return Generation({}, PackedLexicalIndex(empty, dense), dense, fault)

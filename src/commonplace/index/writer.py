@@ -48,22 +48,22 @@ class DenseWriter:
         self._dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
         self._space_of: dict[str, str] = {}
         self._chunks: list[_Chunk] = []
-        for known, dead in zip(manifest.chunks, chunks.read_dead(directory, manifest), strict=True):
-            self._take(known.file, known.space).live[dead] = False
+        for record, dead in zip(manifest.chunks, chunks.read_dead(directory, manifest), strict=True):
+            self._open(record.file, record.space).live[dead] = False
         self._counted = manifest.counted
-        self._statistics = [list(known) for known in manifest.statistics]
+        self._statistics = [list(totals) for totals in manifest.statistics]
         self._pending: dict[int, tuple[int, int, str, bytes, bytes]] = {}
         self._names: dict[int, set[str]] = {}
 
     def delete(self, numbers: Sequence[int]) -> int:
         """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
-        wanted = distinct(np.array(numbers, dtype=np.int64))
-        gone = [self._pending.pop(number) for number in wanted.tolist() if number in self._pending]
-        dropped = len(gone)
-        for _, code, _, _, terms in gone:
+        distinct_numbers = distinct(np.array(numbers, dtype=np.int64))
+        pending = [self._pending.pop(number) for number in distinct_numbers.tolist() if number in self._pending]
+        dropped = len(pending)
+        for _, code, _, _, terms in pending:
             self._count(code, terms, -1)
         for chunk in self._chunks:
-            rows = chunk.rows.find(wanted)
+            rows = chunk.rows.find(distinct_numbers)
             rows = rows[rows >= 0]
             rows = rows[chunk.live[rows]]
             dropped += len(rows)
@@ -73,15 +73,15 @@ class DenseWriter:
         return dropped
 
     def unsure(self) -> list[tuple[int, int]]:
-        """Return (code of the namespace, number) of live passages with a word that shares its key with another."""
-        return [found for chunk in self._chunks for found in chunk.rows.unsure(chunk.live)]
+        """Return (code of the namespace, number) of live passages with a word whose key another word has too."""
+        return [passage for chunk in self._chunks for passage in chunk.rows.unsure(chunk.live)]
 
     def add(
         self, entry: IndexEntry, code: int, language: str, fields: Mapping[str, Sequence[str]], *, is_new: bool
     ) -> None:
-        """Add a passage with its terms by field; one that is not new replaces itself, which is deleted.
+        """Add a passage with its terms by field; one that is not new replaces an earlier row, which is already deleted.
 
-        One whose vector is made later has zeros, which are never found.
+        A passage whose vector is made later has zeros, which are never found.
         """
         space = self._space_of.get(entry.kind)
         if space is None:
@@ -93,7 +93,7 @@ class DenseWriter:
         names = self._names.setdefault(code, set())
         names.update(*fields.values())
         for name in (entry.kind, *(() if language == ENGLISH else (language,))):
-            # Kind and language follow the terms of a row, as terms that count in no field.
+            # Kind and language follow the terms of a row as labels, terms that count in no field.
             terms += code_of(chunks.label(name)).to_bytes(UNIT.itemsize, "little")
             names.add(chunks.label(name))
         self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions), terms)
@@ -114,15 +114,15 @@ class DenseWriter:
         parts = {space: [rows] for space, rows in self._flush().items()}
         for chunk in reversed(self._chunks.copy()):
             if np.count_nonzero(~chunk.live) > (0 if purge else _DEAD_SHARE) * len(chunk.live):
-                parts.setdefault(chunk.space, []).append(self._take_out(chunk))
+                parts.setdefault(chunk.space, []).append(self._remove(chunk))
         for space, gathered in parts.items():
             size = sum(map(len, gathered))
-            for chunk in reversed([each for each in self._chunks if each.space == space]):
-                last = int(np.count_nonzero(chunk.live))
-                if not size or last > _MERGE_RATIO * size or last + size > chunks.LARGEST_CHUNK:
+            for chunk in reversed([candidate for candidate in self._chunks if candidate.space == space]):
+                live_count = int(np.count_nonzero(chunk.live))
+                if not size or live_count > _MERGE_RATIO * size or live_count + size > chunks.LARGEST_CHUNK:
                     break
-                gathered.append(self._take_out(chunk))
-                size += last
+                gathered.append(self._remove(chunk))
+                size += live_count
             rows = chunks.concatenate(gathered)
             for start in range(0, size, chunks.LARGEST_CHUNK):
                 self._append(space, rows.take(np.arange(start, min(size, start + chunks.LARGEST_CHUNK))))
@@ -131,8 +131,8 @@ class DenseWriter:
         path.unlink(missing_ok=True)  # the last generation's may be the same file through a link
         files.write_file(path, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
         records = [
-            files.ChunkRecord(chunk.file, chunk.rows.rows, len(gone), chunk.space)
-            for chunk, gone in zip(self._chunks, dead, strict=True)
+            files.ChunkRecord(chunk.file, chunk.rows.rows, len(dead_rows), chunk.space)
+            for chunk, dead_rows in zip(self._chunks, dead, strict=True)
         ]
         return tuple(records), self._counted, tuple(map(tuple, self._statistics))
 
@@ -141,9 +141,9 @@ class DenseWriter:
             raise IndexFaultError("was damaged: a row is of a namespace that there is not")
         while len(self._statistics) <= code:
             self._statistics.append([0] * (1 + len(NAMES)))
-        known = self._statistics[code]
-        for place, number in enumerate((1, *lengths_of(terms))):
-            known[place] += sign * number
+        totals = self._statistics[code]
+        for index, number in enumerate((1, *lengths_of(terms))):
+            totals[index] += sign * number
 
     def _flush(self) -> dict[str, chunks.Rows]:
         """Return the new rows of each embedder."""
@@ -163,7 +163,7 @@ class DenseWriter:
         self._names.clear()
         return parts
 
-    def _take_out(self, chunk: _Chunk) -> chunks.Rows:
+    def _remove(self, chunk: _Chunk) -> chunks.Rows:
         """Remove a chunk and return its live rows."""
         rows = chunk.rows.read(chunk.live)
         (self._directory / chunk.file).unlink()
@@ -171,13 +171,13 @@ class DenseWriter:
         return rows
 
     def _append(self, space: str, rows: chunks.Rows) -> None:
-        taken = {path.name for path in (self._directory / "dense").iterdir()}
-        names = (f"{self._generation:08d}-{place}.chunk" for place in count())
-        file = f"dense/{next(name for name in names if name not in taken)}"
+        used_names = {path.name for path in (self._directory / "dense").iterdir()}
+        names = (f"{self._generation:08d}-{index}.chunk" for index in count())
+        file = f"dense/{next(name for name in names if name not in used_names)}"
         chunks.write_chunk(self._directory / file, rows)
-        self._take(file, space)
+        self._open(file, space)
 
-    def _take(self, file: str, space: str) -> _Chunk:
+    def _open(self, file: str, space: str) -> _Chunk:
         """Open a chunk, all rows of which count, as the last one."""
         rows = chunks.ChunkFile(self._directory / file, self._dimensions[space])
         self._chunks.append(_Chunk(file, space, rows, np.ones(rows.rows, dtype=np.bool_)))
@@ -202,9 +202,9 @@ def update(
 
     The caller is the only writer; see `Index.update`. A base without files begins with nothing.
     """
-    gone, coming = set(deleted), iter(entries)
-    first = next(coming, None)
-    if first is None and not gone and base.files and not purge:
+    deleted_numbers, remaining = set(deleted), iter(entries)
+    first = next(remaining, None)
+    if first is None and not deleted_numbers and base.files and not purge:
         files.replace_file(directory / files.CURRENT, files.encode(replace(base, heads=heads)))
         return 0, 0
     numbers = [_number(path) for path in directory.glob("g*")]
@@ -212,28 +212,28 @@ def update(
     draft = files.generation_path(directory, manifest.generation)
     _remove_leftovers(directory)
     try:
-        before = files.generation_path(directory, base.generation)
-        files.OpenFiles(before, base.files)
+        base_directory = files.generation_path(directory, base.generation)
+        files.OpenFiles(base_directory, base.files)
         (draft / "dense").mkdir(parents=True)
         for name in base.files:
             try:
-                os.link(before / name, draft / name)  # a file never changes
+                os.link(base_directory / name, draft / name)  # a file never changes
             except OSError:
                 # Some file systems have no links. The time must stay the recorded one.
-                shutil.copy2(before / name, draft / name)
+                shutil.copy2(base_directory / name, draft / name)
         dense = DenseWriter(draft, manifest)
-        dropped = dense.delete(sorted(gone))
-        changed = chain(() if first is None else (first,), coming)
+        dropped = dense.delete(sorted(deleted_numbers))
+        changed = chain(() if first is None else (first,), remaining)
         if purge:
             codes = manifest.namespaces
             unsure = dense.unsure()
             changed = chain(changed, chain.from_iterable(again(codes[code], number) for code, number in unsure))
         with many_words():
-            manifest, added, replaced = _add(dense, manifest, changed, gone, progress)
-            written, counted, statistics = dense.finish(purge=purge)
+            manifest, added, replaced = _add(dense, manifest, changed, deleted_numbers, progress)
+            records, counted, statistics = dense.finish(purge=purge)
         documents = manifest.documents + added - replaced - dropped
         counted = documents if purge else counted
-        manifest = replace(manifest, documents=documents, counted=counted, statistics=statistics, chunks=written)
+        manifest = replace(manifest, documents=documents, counted=counted, statistics=statistics, chunks=records)
         manifest = replace(manifest, files=_record(draft, base))
         files.replace_file(directory / files.CURRENT, files.encode(manifest))
     finally:
@@ -270,24 +270,24 @@ def _add(
 
 
 def _record(draft: Path, base: files.Manifest) -> dict[str, files.FileRecord]:
-    """Return what identifies the files of a generation, whose names are on the disk then."""
-    found: dict[str, files.FileRecord] = {}
+    """Return the records of a generation's files, after waiting until the disk has their names."""
+    records: dict[str, files.FileRecord] = {}
     for path in sorted(draft.glob("*/*")):
         name, stat = path.relative_to(draft).as_posix(), path.stat()
-        known = None if name == chunks.DEAD else base.files.get(name)
-        if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
-            known = files.record(path)
-        found[name] = known
-    # The files themselves are on disk already: the writer waits for that. Their names may not be.
+        record = None if name == chunks.DEAD else base.files.get(name)
+        if record is None or (record.size, record.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
+            record = files.record(path)
+        records[name] = record
+    # The files themselves are on disk already, because their writer waits for that. Their names may not be.
     for directory in (*draft.iterdir(), draft):
         sync(directory)
-    return found
+    return records
 
 
 def _remove_leftovers(directory: Path) -> None:
     """Remove every generation but the published one and the one before it, which others may be opening.
 
-    Files that a reader has open stay until it closes them, so that no one believes them deleted before they are.
+    Files that a reader has open stay until it closes them, so that nobody takes them for deleted before they are.
     """
     published = files.published_generation(directory)
     earlier = sorted(number for path in directory.glob("g*") if (number := _number(path)) <= published)
@@ -297,7 +297,7 @@ def _remove_leftovers(directory: Path) -> None:
 
 
 def remove_older(directory: Path) -> list[str]:
-    """Empty and remove every generation but the published one; return the names of those that are read at this moment.
+    """Empty and remove every generation but the published one; return the names of those that are being read.
 
     A reader that is about to open one of them finds it missing and tries again. The caller is the only writer.
     """
@@ -334,15 +334,15 @@ def remove_unless_open(directory: Path) -> bool:
 def empty_and_remove(directory: Path) -> bool:
     """Empty the files of a generation and remove them unless a reader uses it now; return whether it is gone.
 
-    Nothing of them is on the disk then, even where a process that rests has them open. A file that is also another
-    generation's is left to that one.
+    Nothing of them is on the disk then, even if an idle process has them open. A file that another generation links to
+    is left to that one.
     """
     if directory.is_symlink():  # what it leads to is not ours
         directory.unlink()
         return True
     try:
-        with (directory / files.IN_USE).open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with (directory / files.IN_USE).open("rb") as lock_file:
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for path in directory.rglob("*"):
                 status = path.lstat()
                 if S_ISREG(status.st_mode) and status.st_nlink == 1:

@@ -1,8 +1,8 @@
 """Index the files of a directory incrementally, reading only those that changed.
 
-A file whose size and time match its stamp costs one `stat`. One whose time changed is hashed; only new bytes, or a new
-recipe, are chunked, embedded and written. Each batch is one transaction, so an interruption leaves whole files, old or
-new.
+A file whose size and time match its stamp costs one `stat`. A file whose time changed is hashed; it is chunked,
+embedded and written only if its bytes or the recipe changed. Each batch is one transaction, so an interruption leaves
+every file whole, old or new.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from commonplace.text.tokens import many_words
 from commonplace.types import FileProblem, FileStamp, IndexReport, Owner, Progress
 
 ARTIFACT_IDS: Final = uuid.UUID("0b9a4f4e-5f0c-5c1e-8d7b-7a2c9f6e3d10")
-"""Namespace of the UUIDv5 of artifacts; it never changes, so that a rebuild gives the same ids."""
+"""UUIDv5 namespace of artifact ids; it never changes, so that a rebuild gives the same ids."""
 
 RACY_NS: Final = 2_000_000_000
-"""A file this young may change again without its time moving: some file systems keep times to two seconds."""
+"""Age below which a file may change again with the same time: some file systems store times to two seconds."""
 
-_ASKED: Final = "/asked"
-"""Ends the recipe of a text that is indexed only because globs named it; a run without globs does not want it."""
+_BY_GLOB: Final = "/asked"
+"""Suffix of the recipe of a text indexed only because a glob matched it; a run without globs drops such texts."""
 
 _BATCH: Final = 1000
 _PROGRESS_STEP: Final = 64
@@ -41,12 +41,12 @@ _log = logging.getLogger(__name__)
 
 
 def artifact_id(namespace: str, path: str) -> str:
-    """Return the id of the artifact at a path, the same whenever it is indexed."""
+    """Return the id of the artifact at a path; it stays the same when the file is indexed again."""
     return str(uuid.uuid5(ARTIFACT_IDS, f"{namespace}\n{path}"))
 
 
 def recipe(destination: Destination) -> str:
-    """Return what besides a file's bytes its artifact depends on: the same for two runs that would write the same."""
+    """Return what an artifact depends on besides its file's bytes; runs that would write the same return the same."""
     limits, stamp = destination.limits, destination.embedder.stamp.of("artifact")
     return f"{CHUNKER}.{RULES}.{WORDING}/{limits.chunk_tokens}/{limits.chunk_overlap}/{stamp}"
 
@@ -63,30 +63,30 @@ def index_root(
     stored: Callable[[int, int], None] | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> IndexReport:
-    """Index the files of a selection and drop the artifacts that are gone.
+    """Index the files of a selection and remove the artifacts that are gone.
 
-    An artifact belongs to the root of the last run that chose its file; a file that was indexed by its own name belongs
-    to itself. Gone are those of this root that this run did not choose, and those of others inside this root whose file
-    does not exist any more, or is passed over (ignored, secret, too large) on the way from their own root to them.
-    What merely is not named by this run's globs stays if it belongs to another root; so does what could not be looked
-    at.
+    An artifact belongs to the root of the last run that selected its file; a file indexed by its own name is its own
+    root. An artifact of this root is gone if this run did not select it. An artifact of another root inside this one
+    is gone if its file no longer exists, or if the file or a directory between its root and the file is refused
+    (ignored, secret, too large). An artifact of another root stays if only this run's globs leave it out. Artifacts
+    whose path could not be read stay as well.
 
     Args:
-        spares_all: where no file is chosen any more, do not take that for the deletion of all that were indexed.
-        keep_most: refuse to remove more than half of what is indexed below the root.
-        progress: called with a phrase, the files done and the files found.
-        stored: called with how many of the files found the store holds or does not want, and how many were found:
-            before many new ones, after each transaction, and when the run is interrupted.
+        spares_all: fail if no file is visible any more, instead of removing all artifacts of the root.
+        keep_most: refuse to remove more than half of the artifacts below the root.
+        progress: called with a phrase, the files processed and the files found.
+        stored: called with how many of the found files the store already holds or rejects, and how many were found;
+            before many new files, after each transaction, and when the run is interrupted.
 
     Returns:
-        A report. A file that cannot be used is counted in `skipped` or named in `problems`; none is fatal.
+        A report. An unusable file is counted in `skipped` or named in `problems`; none is fatal.
 
     Raises:
-        NotFoundError: there is nothing at the root; or, with `spares_all`, nothing of what was indexed.
-        RemovalError: more than half would be removed, and `keep_most` is set; nothing was changed.
+        NotFoundError: the root does not exist; or, with `spares_all`, none of its indexed files is visible.
+        RemovalError: more than half would be removed and `keep_most` is set; nothing was changed.
         UsageError: a glob is not valid, or the chunk limits are impossible.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     run = _Run(destination, selection, force=force, clock=clock)
     found = run.found
     if spares_all and not found.files and any(owner.root == found.root for _, owner in run.stored.values()):
@@ -113,13 +113,13 @@ def index_root(
         passages=run.writer.passages,
         skipped=dict(sorted(found.skipped.items())),
         problems=tuple(sorted(found.problems, key=lambda problem: (problem.path, problem.reason))),
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
         change=destination.store.change(destination.namespace),
     )
 
 
 class _Run:
-    """One run: what is stored, what was found, and what becomes of both."""
+    """One run: the stored artifacts, the found files, and the changes between them."""
 
     def __init__(
         self, destination: Destination, selection: Selection, *, force: bool, clock: Callable[[], int]
@@ -129,24 +129,24 @@ class _Run:
         self._force = force
         self._clock = clock
         self._recipe = recipe(destination)
-        self._asked = self._recipe + _ASKED
+        self._by_glob = self._recipe + _BY_GLOB
         self._project = "" if selection.project is None else os.path.realpath(selection.project)
         self.stored = {
             owner.path: (number, owner) for number, owner in destination.store.artifacts(destination.namespace)
         }
         self.found: Discovery = discover(selection)
         self._paths: Set[str] = {file.path for file in self.found.files}
-        self._known: Set[str] = self._paths | self.stored.keys()
+        self._all_paths: Set[str] = self._paths | self.stored.keys()
         self._restamped: list[tuple[str, str, FileStamp]] = []
-        self._gone: list[int] = []
+        self._removed: list[int] = []
         self.writer = PassageWriter(destination)
         self.counts: Counter[str] = Counter()
-        # How many files the store lacks, and how many of them the batch that is being filled brings.
+        # How many files the store lacks, and how many of these the current batch adds.
         self._missing = sum(file.path not in self.stored for file in self.found.files)
         self._coming = 0
 
     def loss(self) -> tuple[int, int]:
-        """Return how many artifacts this run would remove, and how many there are of this root or inside it."""
+        """Return how many artifacts this run would remove, and how many belong to this root or lie inside it."""
         below = os.path.realpath(self._selection.root)
         indexed = [
             (path, owner)
@@ -164,16 +164,16 @@ class _Run:
                 if progress and number % _PROGRESS_STEP == 0:
                     progress("Indexing files", number, len(files))
                 written = self.writer.passages
-                self._take(file)
+                self._update(file)
                 if self.writer.passages != written:
                     stored(*self._stored_of_all())
             self.writer.flush()
             for begin in range(0, len(self._restamped), _BATCH):
                 store.restamp_artifacts(namespace, self._restamped[begin : begin + _BATCH])
-            self._gone.extend(number for path, (number, owner) in self.stored.items() if self._is_gone(path, owner))
-            for begin in range(0, len(self._gone), _BATCH):
-                store.delete_owners(namespace, self._gone[begin : begin + _BATCH])
-            self.counts["removed"] = len(self._gone)
+            self._removed.extend(number for path, (number, owner) in self.stored.items() if self._is_gone(path, owner))
+            for begin in range(0, len(self._removed), _BATCH):
+                store.delete_owners(namespace, self._removed[begin : begin + _BATCH])
+            self.counts["removed"] = len(self._removed)
         except BaseException:
             stored(*self._stored_of_all())
             raise
@@ -185,35 +185,35 @@ class _Run:
             self._missing, self._coming = self._missing - self._coming, 0
         return len(self.found.files) - self._missing, len(self.found.files)
 
-    def _take(self, file: FoundFile) -> None:
-        """Bring one found file up to date; what goes wrong with it is reported."""
+    def _update(self, file: FoundFile) -> None:
+        """Bring one found file up to date; read errors are reported."""
         stored = self.stored.get(file.path)
         self._coming += stored is None
-        # The stamp of passages that this run would make in the same way.
-        known = stored[1].stamp if stored and not self._force else None
-        is_asked = self._selection.include is not None
-        if known and known.recipe != self._recipe and not (known.recipe == self._asked and is_asked):
-            known = None
-        if stored and known and known.mtime_ns == file.mtime_ns and known.size == file.size:
-            self._keep(stored[1], known)
+        # The stored stamp, if this run would make the same passages.
+        current = stored[1].stamp if stored and not self._force else None
+        has_globs = self._selection.include is not None
+        if current and current.recipe != self._recipe and not (current.recipe == self._by_glob and has_globs):
+            current = None
+        if stored and current and current.mtime_ns == file.mtime_ns and current.size == file.size:
+            self._keep(stored[1], current)
             return
         try:
-            self._read(file, stored, known)
+            self._read(file, stored, current)
         except OSError as error:
             self.found.skipped["unreadable"] += 1
             self._report(file, f"cannot be read: {error.strerror or error}")
 
-    def _read(self, file: FoundFile, stored: tuple[int, Owner] | None, known: FileStamp | None) -> None:
+    def _read(self, file: FoundFile, stored: tuple[int, Owner] | None, current: FileStamp | None) -> None:
         content = read_bytes(file.location, self._selection.max_file_bytes)
         if isinstance(content, Refusal):
             self._refuse(file, content, stored)
             return
         data, read_stamp = content
-        # Of a file so young the time says nothing, as in git, so it is stored without one.
+        # The time of a file this young proves nothing, as in git: store none.
         is_young = read_stamp.mtime_ns > self._clock() - RACY_NS
         stamp = replace(read_stamp, mtime_ns=0 if is_young else read_stamp.mtime_ns, recipe=self._recipe)
-        if stored and known and known.sha256 == stamp.sha256:
-            self._keep(stored[1], replace(stamp, recipe=known.recipe))
+        if stored and current and current.sha256 == stamp.sha256:
+            self._keep(stored[1], replace(stamp, recipe=current.recipe))
             return
         decoded = to_text(data)
         if isinstance(decoded, Refusal):
@@ -223,12 +223,12 @@ class _Run:
         language = language_of(os.path.basename(file.path)) or "text"  # noqa: PTH119 -- paths are strings here
         if reason := _unwanted(text, language):
             if self._selection.include is None:
-                # It stays if a run of another root asked for it.
+                # Keep it if a run of another root selected it by a glob.
                 before = stored[1] if stored and stored[1].root != self.found.root else None
-                is_asked = before is not None and before.stamp is not None and before.stamp.recipe.endswith(_ASKED)
-                self._refuse(file, Refusal(reason), None if is_asked else stored)
+                is_kept = before is not None and before.stamp is not None and before.stamp.recipe.endswith(_BY_GLOB)
+                self._refuse(file, Refusal(reason), None if is_kept else stored)
                 return
-            stamp = replace(stamp, recipe=self._asked)
+            stamp = replace(stamp, recipe=self._by_glob)
         if note:
             self._report(file, note)
         owner = Owner(
@@ -240,12 +240,12 @@ class _Run:
             stamp=stamp,
         )
         try:
-            owner, faults = describe(owner, text, language, self._known)
+            owner, faults = describe(owner, text, language, self._all_paths)
             prepared = self.writer.prepare(owner, text, language)
         except CommonplaceError:
             raise
         except Exception as error:
-            # A fault of ours costs this file alone.
+            # A bug of ours costs only this file.
             _log.exception("indexing of one file failed", extra={"fields": {"path": file.path}})
             self.found.skipped["failed"] += 1
             self._report(file, f"cannot be indexed: {type(error).__name__}: {error}; please report this")
@@ -262,7 +262,7 @@ class _Run:
             self._restamped.append((owner.path, root, stamp))
 
     def _root_of(self, path: str, before: str) -> str:
-        """Return whose a chosen file is: this run's, unless it was named by itself, before or now."""
+        """Return the root that a selected file belongs to: this run's, unless the file is its own root."""
         return before if before and path in {before, self.found.root} else self.found.root
 
     def _refuse(self, file: FoundFile, refusal: Refusal, stored: tuple[int, Owner] | None) -> None:
@@ -270,7 +270,7 @@ class _Run:
         if refusal.detail:
             self._report(file, refusal.detail)
         if stored:
-            self._gone.append(stored[0])
+            self._removed.append(stored[0])
 
     def _report(self, file: FoundFile, reason: str) -> None:
         self.found.problems.append(FileProblem(file.path, reason))
@@ -285,7 +285,7 @@ class _Run:
             return False
         if not os.path.lexists(location):
             return True
-        # The file, or a directory on the way to it from its own root, may not be for indexing.
+        # The file, or a directory between its root and the file, may be refused.
         while path not in {owner.root, self.found.root, ""}:
             if path in self.found.refused:
                 return True
@@ -297,14 +297,14 @@ class _Run:
 
 
 def _unwanted(text: str, language: Language) -> str:
-    """Return why a text is indexed only on request, or ""."""
+    """Return why a text is indexed only if a glob matches it, or ""."""
     if language in {"python", "code"}:
         return "generated" if looks_generated(text) else ""
     return "data" if language in PROSE and looks_like_data(text) else ""
 
 
 def _holds(directory: str, path: str) -> bool:
-    """Return whether a path is inside a directory; both absolute, or both artifact paths."""
+    """Return whether a path is inside a directory; both are absolute, or both artifact paths."""
     if directory == ".":
         return not path.startswith("/")
     return path.startswith(directory.rstrip("/") + "/")

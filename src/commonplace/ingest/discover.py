@@ -1,9 +1,9 @@
-"""Discover the files of a directory to index, leaving out what ignore files name by the rules of git.
+"""Discover the files of a directory to index, leaving out what ignore files exclude by git's rules.
 
-One `scandir` a directory and one `stat` a wanted file. No link is followed, so the walk ends, and inside the root.
+One `scandir` per directory, one `stat` per selected file. Links are not followed: the walk ends and stays in the root.
 
-A `Look` is a digest of paths, sizes and times of what would be indexed: a directory needs indexing again exactly when
-it changes (an edit, a rename, an ignore rule).
+A `Look` is a digest of the paths, sizes and times of the files to index: a directory needs indexing again exactly when
+its `Look` changes (an edit, a rename, an ignore rule).
 """
 
 from __future__ import annotations
@@ -36,22 +36,20 @@ SKIPPED_DIRECTORIES: Final = frozenset(
     | {".tox", ".nox", ".venv", ".eggs", ".idea", ".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".cache"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "__MACOSX", ".direnv"}
 )
-_SKIPPING_MARKS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})  # a virtual environment; a cache by its own word
+_SKIPPING_MARKS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})  # a virtual environment; a declared cache
 _BY_NAME: Final = patterns(Path(__file__).with_name("skipped.txt"))
-_UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # controls, and halves of characters
+_UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to look at.
+    """Which files to index.
 
     Attributes:
-        project: the directory that paths are relative to; what is outside it has absolute paths, and everything where
-            it is None.
+        project: the directory that paths are relative to; paths outside it are absolute, and all paths if it is None.
         root: the directory to walk, or one file.
-        include: globs relative to `root`, as in .gitignore; None means the usual kinds of text in a project.
-        excluded: directories that are never entered, such as the store's own; they need not exist. A root in one is an
-            error.
+        include: globs relative to `root`, as in .gitignore; None selects the usual text files of a project.
+        excluded: directories never entered, such as the store's; they need not exist. A root inside one is an error.
     """
 
     project: Path | None
@@ -63,7 +61,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to index: its artifact path, where it is, and what `stat` says of it."""
+    """A file to index: its artifact path, its location, and its size and time from `stat`."""
 
     path: str
     location: str
@@ -73,13 +71,13 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Discovery:
-    """What a walk found.
+    """The result of a walk.
 
     Attributes:
-        root: the selection's root in the form of an artifact path; "." is the project itself.
-        refused: artifact paths of files and directories that no indexing from above takes, whatever its globs.
-        unseen: artifact paths of files and directories that could not be looked at: unknown, not gone.
-        unmatched: globs that no file matched which may be indexed.
+        root: the selection's root as an artifact path; "." is the project itself.
+        refused: artifact paths of files and directories that indexing a parent directory skips, whatever its globs.
+        unseen: artifact paths of files and directories that could not be read: their state is unknown, not deleted.
+        unmatched: globs that matched no indexable file.
     """
 
     root: str
@@ -92,14 +90,14 @@ class Discovery:
 
 
 def artifact_path(location: str, project: str | None) -> str:
-    """Return a posix path relative to the project for what is inside it, else the absolute one; both are real paths."""
+    """Return the path relative to the project if it is inside, else the absolute path. Arguments are real paths."""
     if location == project:
         return "."
     return location if project is None else location.removeprefix(f"{project.rstrip('/')}/")
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a file of this name usually holds passwords or keys."""
+    """Return whether files of this name usually hold passwords or keys."""
     return bool(_BY_NAME["secret"].match(name.lower()))
 
 
@@ -113,7 +111,7 @@ def discover(selection: Selection) -> Discovery:
     root = os.path.realpath(selection.root)
     walk = _Walk(selection, root, None if selection.project is None else os.path.realpath(selection.project))
     try:
-        mode = os.stat(root).st_mode  # noqa: PTH116 -- the walk speaks in strings
+        mode = os.stat(root).st_mode  # noqa: PTH116 -- the walk uses strings
     except OSError as error:
         raise NotFoundError(
             f"there is no file or directory {str(selection.root)!r}", remedy="name one that exists and can be read"
@@ -127,7 +125,7 @@ def discover(selection: Selection) -> Discovery:
     if stat.S_ISDIR(mode):
         walk.run()
     else:
-        # One file that was named: neither globs nor ignore rules are asked.
+        # A file named explicitly: neither globs nor ignore rules apply.
         above, name = os.path.split(root)
         with os.scandir(above) as listing:
             for entry in listing:
@@ -151,7 +149,7 @@ class _Walk:
     def run(self) -> None:
         pending = [(self._root, self._prefix, self._rules)]
         while pending:
-            location, inside, rules = pending.pop()
+            location, prefix, rules = pending.pop()
             try:
                 with os.scandir(location) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
@@ -161,39 +159,39 @@ class _Walk:
             if location != self._root and not _SKIPPING_MARKS.isdisjoint(entry.name for entry in entries):
                 self._refuse(location)
                 continue
-            own = (entry.path for entry in entries if entry.name in IGNORE_FILES and entry.is_file())
-            rules = with_rules(rules, own, inside)
+            ignore_files = (entry.path for entry in entries if entry.name in IGNORE_FILES and entry.is_file())
+            rules = with_rules(rules, ignore_files, prefix)
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    deeper = f"{inside}{entry.name}/"
-                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or entry.path in self.excluded:
+                    directory = f"{prefix}{entry.name}/"
+                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(directory, rules) or entry.path in self.excluded:
                         self._refuse(entry.path)
                     else:
-                        pending.append((entry.path, deeper, rules))
+                        pending.append((entry.path, directory, rules))
                     continue
-                below = f"{inside}{entry.name}"[len(self._prefix) :]
-                is_wanted = self._include(below) if self._include else language_of(entry.name) is not None
+                relative = f"{prefix}{entry.name}"[len(self._prefix) :]
+                is_wanted = self._include(relative) if self._include else language_of(entry.name) is not None
                 if is_secret(entry.name):
                     self._refuse(entry.path, "secret")
-                elif is_ignored(inside + entry.name, rules):
+                elif is_ignored(prefix + entry.name, rules):
                     self._refuse(entry.path, "" if is_wanted else "not included")
                 elif not is_wanted:
                     self.found.skipped["not included"] += 1
                 elif self._include is None and _BY_NAME["generated"].match(entry.name.lower()):
                     self.found.skipped["generated"] += 1
                 else:
-                    for glob in [glob for glob, is_taken in self._takes.items() if is_taken(below)]:
+                    for glob in [glob for glob, is_taken in self._takes.items() if is_taken(relative)]:
                         del self._takes[glob]
                     self.check(entry)
         self.found.unmatched.update(self._takes)
 
     def check(self, entry: os.DirEntry[str]) -> None:
-        """Take a file that is wanted, unless there is a reason not to."""
+        """Add a selected file, unless there is a reason to skip it."""
         path = artifact_path(entry.path, self._project)
         if is_secret(entry.name):
             self._refuse(entry.path, "secret")
             return
-        # What is stored has to be printed and typed.
+        # Users print and type stored paths.
         if not path.isprintable() if path.isascii() else _UNSTORABLE.search(path):
             self.found.skipped["unprintable name"] += 1
             printable = path.encode("utf-8", "backslashreplace").decode().encode("unicode_escape").decode()
@@ -212,7 +210,7 @@ class _Walk:
             self.found.files.append(FoundFile(path, entry.path, status.st_size, status.st_mtime_ns))
 
     def _refuse(self, location: str, reason: str = "") -> None:
-        """Note what is not for indexing, and count it if there is a reason to give."""
+        """Record a location as refused, and count it if there is a reason to report."""
         self.found.refused.add(artifact_path(location, self._project))
         if reason:
             self.found.skipped[reason] += 1
@@ -224,17 +222,17 @@ class _Walk:
 
 
 _MAX_IGNORE_BYTES: Final = 1_048_576
-_UNHEARD_OF: Final = "\ue000"  # a file name that only a rule for every name can match
+_UNHEARD_OF: Final = "\ue000"  # a file name that only a rule for all names matches
 
 Rules: TypeAlias = "tuple[RegexPattern, ...]"
-"""The strongest first."""
+"""Ignore rules, the strongest first."""
 
 
 def rules_above(root: str, project: str | None) -> tuple[str, Rules]:
-    """Return where a root is, and the rules from above it: from its repository's top, else the project around it.
+    """Return a root's path prefix and the rules of the directories above it, up to its repository's top or the project.
 
-    The first is what leads from there to the root, with a slash at its end; "" if the root is where the rules begin.
-    The root was named, so rules that ignore it, or a directory around it, do not hold for that; both are real paths.
+    The prefix leads from that top to the root and ends in a slash; it is "" if the root is the top itself.
+    The root was named explicitly, so rules that ignore it or a directory above it do not apply. Both are real paths.
     """
     directory = Path(root)
     top = project if project and directory.is_relative_to(project) else root
@@ -245,20 +243,20 @@ def rules_above(root: str, project: str | None) -> tuple[str, Rules]:
     inside = os.path.relpath(root, top)
     prefix = "" if inside == "." else inside + "/"
     rules = with_rules((), [os.path.join(top, ".git", "info", "exclude")], "")  # noqa: PTH118
-    around = [prefix[: place + 1] for place, sign in enumerate(prefix) if sign == "/"]
-    for above in ["", *around[:-1]] if prefix else []:
+    parents = [prefix[: position + 1] for position, character in enumerate(prefix) if character == "/"]
+    for above in ["", *parents[:-1]] if prefix else []:
         rules = with_rules(rules, (os.path.join(top, above, name) for name in IGNORE_FILES), above)  # noqa: PTH118
-    # A rule that ignores the root, or a directory around it, and whatever is in it, such as `*`, is taken out.
+    # Drop each rule that ignores the root or a directory above it with everything inside, such as `*`.
     while True:
         everything = _decisive(prefix + _UNHEARD_OF, rules)
-        if not everything or not everything.include or everything not in [_decisive(each, rules) for each in around]:
+        if not everything or not everything.include or everything not in [_decisive(path, rules) for path in parents]:
             return prefix, rules
         rules = tuple(rule for rule in rules if rule is not everything)
 
 
 def with_rules(rules: Rules, locations: Iterable[str], directory: str) -> Rules:
-    """Return rules with those of a directory's own ignore files, which are stronger; `directory` ends in a slash."""
-    own: list[RegexPattern] = []
+    """Return the rules preceded by those of a directory's ignore files, which are stronger; `directory` ends in "/"."""
+    directory_rules: list[RegexPattern] = []
     for location in locations:
         try:
             with open_file(location) as stream:
@@ -266,32 +264,32 @@ def with_rules(rules: Rules, locations: Iterable[str], directory: str) -> Rules:
         except OSError:
             continue
         lines = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
-        own.extend(rule for line in lines if (rule := _rule(line, directory)))
-    return (*reversed(own), *rules)
+        directory_rules.extend(rule for line in lines if (rule := _rule(line, directory)))
+    return (*reversed(directory_rules), *rules)
 
 
 def is_ignored(path: str, rules: Rules) -> bool:
-    """Return whether rules ignore a path, a directory's with a slash at its end, where none above it is ignored."""
+    """Return whether the rules ignore a path whose parents are not ignored; a directory's path ends in a slash."""
     rule = _decisive(path, rules)
     return rule is not None and rule.include is True
 
 
 def _decisive(path: str, rules: Rules) -> RegexPattern | None:
-    """Return the rule that decides about a path.
+    """Return the rule that decides whether a path is ignored.
 
-    Each directory on the way down was asked about, so a rule counts only where it matches the path itself: `!logs/`
-    takes back the directory, not what other lines ignore in it. pathspec's own matching lets it take back both.
+    Every parent directory was checked before, so a rule counts only if it matches the path itself: `!logs/` re-includes
+    the directory, not what other lines ignore in it. pathspec's own matching re-includes both.
     """
     return next((rule for rule in rules if rule.regex and rule.regex.fullmatch(path)), None)
 
 
 def _rule(line: str, directory: str) -> RegexPattern | None:
-    """Return the pattern of a line as seen from where paths begin, None if it says nothing."""
+    """Return a line's pattern relative to the base of all paths; None for a blank line or a comment."""
     line = re.sub(r"(?<!\\) +$", "", line)
     if not line or line.startswith("#"):
         return None
     sign, line = ("!", line[1:]) if line.startswith("!") else ("", line)
-    # To git `a/**` names what is in `a`, not `a`; and pathspec makes expressions for parts of a path of bare stars.
+    # For git `a/**` matches what is in `a`, not `a`; and pathspec makes expressions for parts of a path of bare stars.
     line = re.sub(r"(?<![^/])\*\*+(?![^/])", "**", line)
     line = re.sub(r"(^|/)\*\*(/?)$", r"\1**/?*\2", line)
     line = re.sub(r"(^|/)\*(/?)$", r"\1?*\2", line)
@@ -307,12 +305,12 @@ _DIGEST_BITS: Final = (1 << 8 * _DIGEST_BYTES) - 1
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was chosen at one time; equal looks are the same files, or the same fault.
+    """The selection at one moment; equal looks mean the same files, or the same fault.
 
     Attributes:
-        root: device and inode of the root. Of another one, or a new disk in it, the system reports nothing.
-        seconds: how long it took; it is not compared.
-        fault: why nothing could be looked at, "" where it could; `error` is what was raised.
+        root: device and inode of the root. If either changes, the system's change reports no longer cover the root.
+        seconds: how long the walk took; not compared.
+        fault: why the walk failed, "" if it did not; `error` is the exception.
     """
 
     files: int = 0
@@ -325,23 +323,23 @@ class Look:
 
 
 def look(selection: Selection, clock: Callable[[], float] = time.perf_counter) -> Look:
-    begun = clock()
-    found = discover(selection)
+    start = clock()
+    result = discover(selection)
     digest, directories = 0, set()
-    for file in found.files:
-        # A sum, so that no list has to be kept; each term is of the whole of one file. Python's own hash of a tuple
-        # will not do: it is so nearly linear that two files may change places without changing the sum.
-        whole = f"{file.size} {file.mtime_ns} {file.path}".encode("utf-8", "surrogateescape")
-        term = blake2b(whole, digest_size=_DIGEST_BYTES).digest()
+    for file in result.files:
+        # A sum needs no list; each term covers one whole file. Python's hash of a tuple would not do: it is so nearly
+        # linear that two files may swap places without changing the sum.
+        record = f"{file.size} {file.mtime_ns} {file.path}".encode("utf-8", "surrogateescape")
+        term = blake2b(record, digest_size=_DIGEST_BYTES).digest()
         digest = (digest + int.from_bytes(term, "big")) & _DIGEST_BITS
-        directories.add(os.path.dirname(file.location))  # noqa: PTH120 - the walk speaks in strings
-    devices = frozenset(status.st_dev for each in directories if (status := _status(each)))
+        directories.add(os.path.dirname(file.location))  # noqa: PTH120 - the walk uses strings
+    devices = frozenset(status.st_dev for directory in directories if (status := _status(directory)))
     root = _status(str(selection.root))
-    return Look(len(found.files), digest, devices, (root.st_dev, root.st_ino) if root else (0, 0), clock() - begun)
+    return Look(len(result.files), digest, devices, (root.st_dev, root.st_ino) if root else (0, 0), clock() - start)
 
 
-def _status(place: str) -> os.stat_result | None:
+def _status(location: str) -> os.stat_result | None:
     try:
-        return os.stat(place)  # noqa: PTH116 - the walk speaks in strings
+        return os.stat(location)  # noqa: PTH116 - the walk uses strings
     except OSError:
         return None

@@ -20,102 +20,102 @@ from commonplace.store.store import Store
 from commonplace.types import IndexEntry, Progress
 
 BATCH: Final = 256
-"""Passages embedded between two transactions; a killed process loses no more than these."""
+"""Passages embedded per transaction of a re-embedding; a killed process loses at most this many."""
 
 
 def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) -> tuple[int, int]:
-    """Give every passage that lacks one a vector of the next embedder, until none does at that moment.
+    """Give every passage a vector of the next embedder, until none lacks one.
 
     Returns:
-        How many passages got their vector now, and how many had it from a run before.
+        How many passages this run embedded, and how many an earlier run had already embedded.
 
     Raises:
         ModelError: the data of the embedder are missing or damaged.
-        ProviderError: a remote embedder did not answer; what was made is kept.
-        StoreError: the store cannot be written, or another process changes it to another embedder.
+        ProviderError: a remote embedder did not answer; vectors made so far are kept.
+        StoreError: the store cannot be written, or another process is changing it to another embedder.
     """
     store.begin_reembedding(embedder.stamp)
-    begun, made = store.reembedding(), 0
+    start, count = store.reembedding(), 0
     while entries := store.unembedded(BATCH):
-        held = store.embedding()
+        current = store.embedding()
         vectors: dict[int, bytes] = {}
-        wanted = []
+        missing = []
         for entry in entries:
-            # A kind that keeps its embedder keeps its vectors. What the old embedder gave zeros has zeros again, and is
-            # found by words alone.
-            own = embedder.stamp.of(entry.kind)
-            stays = held is not None and held.of(entry.kind) == own
-            vectors[entry.number] = entry.vector if stays else bytes(own.dimensions)
+            # A kind that keeps its embedder keeps its vectors. A passage with a zero vector gets zeros again, and only
+            # its words are searched.
+            stamp = embedder.stamp.of(entry.kind)
+            stays = current is not None and current.of(entry.kind) == stamp
+            vectors[entry.number] = entry.vector if stays else bytes(stamp.dimensions)
             if not entry.vector or (not stays and any(entry.vector)):
-                wanted.append(entry)
-        vectors |= made_vectors(wanted, embedder)
+                missing.append(entry)
+        vectors |= made_vectors(missing, embedder)
         store.put_reembedded(embedder.stamp, [(entry.number, vectors[entry.number]) for entry in entries])
-        made += len(entries)
-        if progress is not None and (now := store.reembedding()) is not None:
-            progress("embedding passages", now.done, now.total)
-    return made, begun.done if begun else 0
+        count += len(entries)
+        if progress is not None and (state := store.reembedding()) is not None:
+            progress("embedding passages", state.done, state.total)
+    return count, start.done if start else 0
 
 
 def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int, bytes]:
-    """Return a new vector for each passage, by number; those of one embedder are made at once.
+    """Return new vectors by passage number; each embedder embeds all its passages in one call.
 
     Raises:
         ProviderError: an embedder returned something else.
     """
     from commonplace.ingest.passages import passage_text
 
-    made: dict[int, bytes] = {}
-    for own in by_space(embedder):
-        some = [entry for entry in entries if embedder.stamp.of(entry.kind) == own.stamp]
+    by_number: dict[int, bytes] = {}
+    for model in by_space(embedder):
+        batch = [entry for entry in entries if embedder.stamp.of(entry.kind) == model.stamp]
         texts = [
-            TokenizedText(passage_text(each.title, each.heading, each.text), np.frombuffer(each.token_ids, "<u2"))
-            for each in some
+            TokenizedText(passage_text(item.title, item.heading, item.text), np.frombuffer(item.token_ids, "<u2"))
+            for item in batch
         ]
         if not texts:
             continue
-        found = np.asarray(own.embed(texts))
-        if found.shape != (len(texts), own.stamp.dimensions) or not np.isfinite(found).all():
+        vectors = np.asarray(model.embed(texts))
+        if vectors.shape != (len(texts), model.stamp.dimensions) or not np.isfinite(vectors).all():
             raise ProviderError(
-                f"the embedder {own.stamp} returned something other than a vector for each of {len(texts)} texts"
+                f"the embedder {model.stamp} returned something other than a vector for each of {len(texts)} texts"
             )
-        made |= zip((entry.number for entry in some), (row.tobytes() for row in quantise(found)), strict=True)
-    return made
+        by_number |= zip((entry.number for entry in batch), (row.tobytes() for row in quantise(vectors)), strict=True)
+    return by_number
 
 
 _log = logging.getLogger(__name__)
 _WAITING: Final = "passages wait for their vectors, and are found by their words: %s"
 
 SLICE: Final = 32
-"""Passages embedded between two transactions; a killed process repeats no more than these."""
+"""Passages embedded per transaction of the backlog; a killed process repeats at most this many."""
 LEASE_WAIT_S, YIELD_S = 60.0, 0.002
-"""How long a slice waits for that of another process, which ends with it, and for other threads after each slice."""
+"""Seconds that a slice waits for another process's slice, and that the thread sleeps after each slice."""
 LEFT_AT_CLOSE, CLOSING_S = 64, 2.0
-"""Maximum number of passages, and seconds, of embedding when an engine closes; the next one continues."""
+"""Maximum passages and seconds of embedding when an engine closes; the next engine embeds the rest."""
 
 
 def embed_pending(store: Store, embedder: Embedder) -> int:
-    """Give the next slice of passages without a vector theirs, and return how many were tried.
+    """Embed the next slice of passages without vectors, and return how many were embedded.
 
     Raises:
-        EmbedderMismatchError: the store's vectors are another embedder's by now.
-        ModelError, ProviderError: the embedder failed; what was stored is found by its words.
+        EmbedderMismatchError: the store has changed to another embedder.
+        ModelError, ProviderError: the embedder failed; the passages are still found by their words.
     """
-    made = made_vectors(store.pending_vectors(SLICE), embedder)
-    if made:
-        store.fill_vectors(embedder.stamp, list(made.items()))
-    return len(made)
+    vectors = made_vectors(store.pending_vectors(SLICE), embedder)
+    if vectors:
+        store.fill_vectors(embedder.stamp, list(vectors.items()))
+    return len(vectors)
 
 
 class EmbeddingBacklog:
-    """The passages of a store that wait for their vectors. Safe for threads; one slice at a time, in all processes.
+    """Embeds the passages of a store that lack vectors. Safe for threads; one slice at a time across all processes.
 
     Args:
-        lock: names the lock that a slice takes; see `Store.lock`.
+        lock: the path of the lock that a slice takes; see `Store.lock`.
         embedder: returns the store's current embedder.
-        after: called after every slice that was written, and before the thread ends.
+        after: called after every slice that embedded something, and before the thread ends.
 
     Attributes:
-        may_wait: False if nothing waited when `start` looked last.
+        may_wait: False if no passage lacked a vector when `start` last checked.
     """
 
     def __init__(self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]) -> None:
@@ -130,15 +130,15 @@ class EmbeddingBacklog:
         self.stopped = threading.Event()
 
     def catch_up(self) -> None:
-        """Embed pending passages if they are one slice and no thread embeds already; else leave them to the thread."""
+        """Embed pending passages if they fit one slice and nobody embeds already; else leave them to the thread."""
         if not self._store.is_read_only and 0 < self._store.count_pending() <= SLICE:
             with suppress(CommonplaceError):
                 self._slice(wait_s=0.0)
 
     def drain(self, progress: Progress | None = None) -> None:
-        """Embed all that waits, and return when nothing does.
+        """Embed all pending passages.
 
-        Where the embedder fails the rest stays as it is, and is found by its words.
+        If the embedder fails, the remaining passages stay pending and are found by their words.
         """
         total = self._store.count_pending()
         if not total or self._store.is_read_only:
@@ -153,7 +153,7 @@ class EmbeddingBacklog:
             _log.warning(_WAITING, error)
 
     def start(self, *, is_due: bool = False) -> None:
-        """Embed in a thread what waits; it ends when nothing does. With `is_due` it begins even if nothing waits."""
+        """Embed pending passages in a thread, which ends when none is left; `is_due` starts it in any case."""
         with self._starting:
             self._is_due |= is_due
             if self.stopped.is_set() or self._thread is not None:
@@ -164,7 +164,7 @@ class EmbeddingBacklog:
                 self._thread.start()
 
     def close(self) -> None:
-        """End the thread; what it can finish soon it finishes, a longer backlog stays for the next engine."""
+        """End the thread; it finishes a short backlog and leaves a longer one to the next engine."""
         if (thread := self._thread) is not None:
             if self._store.count_pending() <= LEFT_AT_CLOSE:
                 thread.join(CLOSING_S)
@@ -183,7 +183,7 @@ class EmbeddingBacklog:
                 _log.warning(_WAITING, error)
                 is_faulty = True
             with self._starting:
-                # A writer that stored something since the last check saw this thread running, and started none.
+                # A writer that stored passages since the last check saw this thread running and started no other.
                 if is_faulty or self.stopped.is_set() or not (self._is_due or self._store.count_pending()):
                     self._thread = None
                     return
@@ -194,12 +194,12 @@ class EmbeddingBacklog:
             return 0
         try:
             try:
-                done = embed_pending(self._store, self._embedder())
+                count = embed_pending(self._store, self._embedder())
             except EmbedderMismatchError:
-                # The store's embedder was changed meanwhile; by now it is known which one that is.
-                done = embed_pending(self._store, self._embedder())
+                # The store's embedder changed meanwhile; the new one is known now.
+                count = embed_pending(self._store, self._embedder())
         finally:
             lease.release()
-        if done:
+        if count:
             self._after()
-        return done
+        return count

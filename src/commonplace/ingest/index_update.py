@@ -1,4 +1,4 @@
-"""Bring the index up to date with the change sequences of the store."""
+"""Bring the index up to date with the store's change sequences."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from commonplace.types import Head, Progress
 
 @dataclass(frozen=True, slots=True)
 class IndexUpdate:
-    """What was done to the index.
+    """The outcome of an index update.
 
     Attributes:
-        rebuilt: it was built again from a store that was not empty.
+        rebuilt: whether it was rebuilt from a store that is not empty.
         fault: why it was rebuilt, a clause that continues "the index …", or "".
     """
 
@@ -39,15 +39,15 @@ def bring_up_to_date(
     timeout_s: float = 0.0,
     progress: Progress | None = None,
 ) -> IndexUpdate | None:
-    """Write to the index what the store holds and it does not; rebuild it if it is unusable or mostly deleted.
+    """Apply the store's changes to the index; rebuild the index if it is unusable or mostly deleted entries.
 
     Args:
-        rebuild: build it from the beginning in any case.
-        purge: leave nothing of what was deleted in its files, where terms of it linger otherwise.
-        timeout_s: how long to wait for another process that writes.
+        rebuild: always build it from scratch.
+        purge: remove deleted passages from its files, where their terms otherwise linger.
+        timeout_s: how long to wait for another process that is writing to the index.
 
     Returns:
-        What was done, or None if another process holds the index.
+        The outcome, or None if another process holds the index.
     """
     if not index.claim(timeout_s):
         return None
@@ -59,8 +59,8 @@ def bring_up_to_date(
         with store.snapshot():
             heads = store.heads()
             fault = generation.fault or disagreement(store, generation, heads)
-        # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No
-        # passage is ever added to a change: one that is deleted meanwhile is absent, and its deletion comes later.
+        # Read outside the snapshot from here on: holding it would keep SQLite's write-ahead log growing for minutes. A
+        # change never gains passages; one deleted meanwhile is absent, and its deletion is a later change.
         rebuild = rebuild or bool(fault) or generation.is_wasteful
         added = deleted = 0
         if rebuild or purge or generation.heads != heads:
@@ -71,8 +71,8 @@ def bring_up_to_date(
                     raise
                 rebuild, fault = True, str(error)
                 added, deleted = _write(store, index, generation, heads, rebuild, purge, progress)
-            # Have the C library return what writing took: it keeps pages between such as are in use, 15 MB after a
-            # rebuild. Only glibc has this function, and only it keeps so much.
+            # Have the C library return the memory of the write: it keeps free pages between used ones, 15 MB after a
+            # rebuild. Only glibc has this function, and only glibc keeps so much.
             with suppress(AttributeError, OSError):
                 ctypes.CDLL(None).malloc_trim(0)
         return IndexUpdate(added, deleted, rebuild and bool(heads), fault, time.monotonic() - started)
@@ -90,15 +90,15 @@ def _write(
     progress: Progress | None,
 ) -> tuple[int, int]:
     total = store.counts()["passages"] if rebuild and progress else 0
-    held = {} if rebuild else generation.heads
-    moved = [
-        (namespace, known, head.change)
+    indexed = {} if rebuild else generation.heads
+    changed = [
+        (namespace, change, head.change)
         for namespace, head in heads.items()
-        if (known := held.get(namespace, Head()).change) < head.change
+        if (change := indexed.get(namespace, Head()).change) < head.change
     ]
     return index.update(
-        (entry for change in moved for entry in store.entries_since(*change)),
-        [] if rebuild else (number for change in moved for number in store.deleted_since(*change)),
+        (entry for since in changed for entry in store.entries_since(*since)),
+        [] if rebuild else (number for since in changed for number in store.deleted_since(*since)),
         heads=heads,
         rebuild=rebuild,
         purge=purge and not rebuild,
@@ -108,10 +108,10 @@ def _write(
 
 
 def disagreement(store: Store, generation: Generation, heads: Mapping[str, Head]) -> str:
-    """Return why the generation was not made from what the store says of its past, or ""; see `Store.heads`."""
-    for namespace, held in generation.heads.items():
-        if held.change > heads.get(namespace, Head()).change:
+    """Return how the generation contradicts the store's history, or "" if it does not; see `Store.heads`."""
+    for namespace, indexed in generation.heads.items():
+        if indexed.change > heads.get(namespace, Head()).change:
             return "is ahead of its store"
-        if held != heads[namespace] and held.token != store.token(namespace, held.change):
+        if indexed != heads[namespace] and indexed.token != store.token(namespace, indexed.change):
             return "belongs to another history of its store"
     return ""

@@ -1,6 +1,6 @@
-"""Derive an artifact's metadata from path and text: type, phase, title, summary, tags, references.
+"""Derive an artifact's metadata from its path and text: type, phase, title, summary, tags, references.
 
-Front matter wins over content, content over the path's names, and a nearer directory over one further out.
+Front matter takes precedence over content, content over names in the path, and a nearer directory over a farther one.
 
 A reference to a file of the project becomes that file's path. Unresolved references are kept as written, except modules
 of Python's standard library.
@@ -21,7 +21,7 @@ from commonplace.text.markdown import plain_heading, plain_text
 from commonplace.types import ARTIFACT_TYPES, PHASES, Owner
 
 MAX_RESULTS: Final = 100
-"""References kept of one text, the first ones."""
+"""Maximum references of one text; the first ones are kept."""
 
 _MENTION: Final = re.compile(r"(?<![\w@/.'\"`-])@((?:[\w.~-]+/)*[\w.~-]+)")
 _LINK: Final = re.compile(r"(?<!!)\[[^\[\]\n]{0,200}\]\(<?([^()\s<>]{1,300})")
@@ -46,15 +46,15 @@ _PYTHON_ROOTS: Final = ("src", "lib")
 
 def find_references(text: str, path: str, language: Language, known: Collection[str]) -> tuple[str, ...]:
     """Return the references of a text in order of appearance, each once."""
-    found = dict.fromkeys(_references(text, path, language, known))
-    return tuple(each for each in found if each and each != path)[:MAX_RESULTS]
+    references = dict.fromkeys(_references(text, path, language, known))
+    return tuple(reference for reference in references if reference and reference != path)[:MAX_RESULTS]
 
 
-def _references(text: str, path: str, language: Language, known: Collection[str]) -> Iterator[str]:
+def _references(text: str, path: str, language: Language, paths: Collection[str]) -> Iterator[str]:
     directory = posixpath.dirname(path)
     for match in _MENTION.finditer(text) if "@" in text else ():
         written = match[1].rstrip(".")
-        resolved = _resolve(written, directory, ("",), known)
+        resolved = _resolve(written, directory, ("",), paths)
         if resolved or ("/" in written and language_of(posixpath.basename(written))):
             yield resolved or written
     if language in PROSE:
@@ -62,15 +62,15 @@ def _references(text: str, path: str, language: Language, known: Collection[str]
             for match in pattern.finditer(text) if mark in text else ():
                 written = match[1].partition("#")[0].partition("?")[0]
                 if written and ":" not in written:
-                    yield _resolve(written, directory, _PROSE_ENDINGS, known) or written
+                    yield _resolve(written, directory, _PROSE_ENDINGS, paths) or written
     elif language == "python":
-        yield from _python_imports(text, directory, known)
+        yield from _python_imports(text, directory, paths)
     elif language == "code":
         is_script = path.rpartition(".")[2].lower() in _SCRIPT_SUFFIXES
         endings = _SCRIPT_ENDINGS if is_script else _OTHER_ENDINGS
         for match in (_SCRIPT if is_script else _OTHER).finditer(text):
             written = match[1] or match[2]
-            yield _resolve(written, directory, endings, known) or written
+            yield _resolve(written, directory, endings, paths) or written
 
 
 def _above(directory: str) -> list[str]:
@@ -78,22 +78,22 @@ def _above(directory: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
-def _resolve(written: str, directory: str, endings: tuple[str, ...], known: Collection[str]) -> str:
+def _resolve(written: str, directory: str, endings: tuple[str, ...], paths: Collection[str]) -> str:
     """Return the known path that `written` names from `directory` or from the project's root, or "".
 
-    With a slash at its start it is sought from every directory around, since a site's root may be any of them.
+    A path that starts with a slash is tried from every parent directory, since any of them may be a site's root.
     """
     bases = _above(directory) if written.startswith("/") else [directory, ""]
     for base in bases:
         candidate = posixpath.normpath(posixpath.join(base, written.lstrip("/")))
         for ending in endings:
-            if candidate + ending in known:
+            if candidate + ending in paths:
                 return candidate + ending
     return ""
 
 
-def _python_imports(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
-    roots = [root + "/" if root else "" for root in _above(directory) if f"{root}/__init__.py" not in known]
+def _python_imports(text: str, directory: str, paths: Collection[str]) -> Iterator[str]:
+    roots = [root + "/" if root else "" for root in _above(directory) if f"{root}/__init__.py" not in paths]
     roots[1:1] = [f"{root}{name}/" for root in roots for name in _PYTHON_ROOTS]
     for match in _PYTHON.finditer(text):
         written: str = match[1] or match[2]
@@ -102,16 +102,16 @@ def _python_imports(text: str, directory: str, known: Collection[str]) -> Iterat
         module = name.replace(".", "/")
         if dots:
             base = posixpath.normpath(posixpath.join(directory or ".", *[".."] * (dots - 1), module))
-            yield next((base + ending for ending in _PYTHON_ENDINGS if base + ending in known), written)
+            yield next((base + ending for ending in _PYTHON_ENDINGS if base + ending in paths), written)
             continue
         candidates = (root + module + ending for root in roots for ending in _PYTHON_ENDINGS)
-        resolved = next((candidate for candidate in candidates if candidate in known), "")
+        resolved = next((candidate for candidate in candidates if candidate in paths), "")
         if resolved or name.partition(".")[0] not in sys.stdlib_module_names:
             yield resolved or written
 
 
 RULES: Final = 2
-"""Version of these rules; raise it with every change that describes a file differently."""
+"""Version of these rules; raise it with every change that alters a file's metadata."""
 
 MAX_SUMMARY_LENGTH: Final = 500
 MAX_TITLE_LENGTH: Final = 200
@@ -126,8 +126,8 @@ _NAMED: Final = {
     "test": "test tests __tests__ spec specs",
 }
 _DIRECTORIES: Final = {name: kind for kind, names in _NAMED.items() for name in names.split()}
-_ONLY_CODE: Final = frozenset({"spec", "specs"})  # hold tests beside code, and specifications beside prose
-_ABOVE: Final = frozenset({".aiwg", "docs", "doc"})  # where a directory of that name speaks for code, too
+_ONLY_CODE: Final = frozenset({"spec", "specs"})  # hold tests in code, and specifications in prose
+_ABOVE: Final = frozenset({".aiwg", "docs", "doc"})  # below these, a directory's name types code files too
 _TEST_FILE: Final = re.compile(
     r"(?:test_.*|.*_test|conftest|tests)\.pyi?$|.*_test\.\w+$|.*[.-](?:test|tests|spec|e2e)\.\w+$|.*_spec\.\w+$"
     r"|.*[a-z\d](?:Test|Tests|Spec|IT)\.(?:java|kt|cs|scala|swift|php|groovy|dart|cpp|cc)$"
@@ -156,11 +156,11 @@ _LEGAL: Final = re.compile(
 
 
 def describe(owner: Owner, text: str, language: Language, known: Collection[str] = ()) -> tuple[Owner, tuple[str, ...]]:
-    """Return an artifact with what its text and path tell, and a sentence for each unusable value of its front matter.
+    """Return an artifact with its metadata, and a sentence for each unusable value of its front matter.
 
     Args:
-        owner: with its path, posix and relative to the project.
-        known: the artifact paths that references may be resolved to.
+        owner: the artifact; its path is posix and relative to the project.
+        known: the artifact paths that references may resolve to.
     """
     path = owner.path
     front = parse_front_matter(text) if language in PROSE else FrontMatter()
@@ -191,7 +191,7 @@ def describe(owner: Owner, text: str, language: Language, known: Collection[str]
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text, cut after a word and ended by "…" where it has more than `limit` characters."""
+    """Return the text; if it exceeds `limit` characters, cut it after a word and append "…"."""
     if len(text) <= limit:
         return text
     cut = text[: limit - 1]
@@ -205,11 +205,11 @@ def _line(value: object) -> str:
 
 
 def _choice(values: Mapping[str, object], key: str, allowed: tuple[str, ...], faults: list[str]) -> str:
-    given = _line(values.get(key)).lower()
-    if given and given not in allowed:
-        faults.append(f"{FAULT}{key} {given[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
+    value = _line(values.get(key)).lower()
+    if value and value not in allowed:
+        faults.append(f"{FAULT}{key} {value[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
         return ""
-    return given
+    return value
 
 
 def _type(path: str, language: Language, title: str, head: str) -> str:
@@ -218,7 +218,7 @@ def _type(path: str, language: Language, title: str, head: str) -> str:
     if _PIP_FILE.match(name) or _PIP_FILE.match("/".join([*directories[-1:], name])):
         return "code"
     if language == "config" and _INSTRUCTIONS.match(path):
-        return "documentation"  # what an agent is told is prose, whatever it is wrapped in
+        return "documentation"  # instructions for agents are prose in any format
     if is_prose:
         if _DECISION_FILE.match(name) or _DECISION_FILE.match(title):
             return "architecture"
@@ -228,27 +228,27 @@ def _type(path: str, language: Language, title: str, head: str) -> str:
             return "architecture"
     elif _TEST_FILE.match(name):
         return "test"
-    # The nearest directory whose name says what is in it
+    # The nearest directory whose name is a type
     for depth in range(len(directories) - 1, -1, -1):
-        above = directories[depth].lower()
-        kind = _DIRECTORIES.get(above, "")
+        directory = directories[depth].lower()
+        kind = _DIRECTORIES.get(directory, "")
         is_at_top = depth == 0 or (depth == 1 and directories[0] in _ABOVE)
-        is_told = is_prose or kind == "test" or (kind != "documentation" and is_at_top)
-        if kind and is_told and not (is_prose and above in _ONLY_CODE):
+        is_typed = is_prose or kind == "test" or (kind != "documentation" and is_at_top)
+        if kind and is_typed and not (is_prose and directory in _ONLY_CODE):
             return kind
     return "documentation" if is_prose else "code"
 
 
 def _heading(head: str, language: Language) -> str:
-    found = None
+    match = None
     if language == "markdown":
-        found = _ATX.search(head)
+        match = _ATX.search(head)
         underlined = _UNDERLINED.search(head) if "\n===" in head else None
-        if underlined and (not found or underlined.start() < found.start()):
-            found = underlined
+        if underlined and (not match or underlined.start() < match.start()):
+            match = underlined
     elif language == "restructuredtext" and _UNDERLINE_HINT.search(head):
-        found = _UNDERLINED.search(head)
-    return plain_heading(found[1]) if found else ""
+        match = _UNDERLINED.search(head)
+    return plain_heading(match[1]) if match else ""
 
 
 def _first_paragraph(head: str, language: Language) -> str:
@@ -268,7 +268,7 @@ def _first_paragraph(head: str, language: Language) -> str:
 
 
 def _plain_paragraph(block: str, language: Language) -> str:
-    """Return the prose at the start of a block as one line, or "" if it is something else than prose."""
+    """Return the prose at the start of a block as one line, or "" if the block is not prose."""
     lines = block.strip("\n").split("\n")
     while lines and (lines[0].lstrip().startswith(("#", "=", "[![", "<", ".. ", "![")) or _is_rule(lines[0])):
         lines.pop(0)
@@ -276,7 +276,7 @@ def _plain_paragraph(block: str, language: Language) -> str:
         lines = lines[2:]
     if not lines or lines[0].lstrip().startswith(("|", "```", "~~~", ":", "+-", "@", "{%")) or lines[0][:4] == "    ":
         return ""
-    # A heading, a fence or a table ends a paragraph without a blank line before it.
+    # A heading, fence or table ends a paragraph even without a blank line.
     end = len(lines)
     for number, line in enumerate(lines):
         if number and language == "markdown" and (_ATX.match(line) or line.lstrip().startswith(("```", "~~~", "|"))):

@@ -26,19 +26,19 @@ from commonplace.text.tokens import many_words
 from commonplace.types import Chunk, Document, IndexReport, Kind, NewPassage, Owner, OwnerWrite, Progress
 
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
-"""Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""
+"""UUIDv5 namespace of passage ids; it never changes, so that a rebuild gives the same ids."""
 
 MAX_TOKENS: Final = 1 << 62
 MAX_NAME_LENGTH: Final = 300
-"""Maximum characters of a title or heading that are embedded; more would displace the passage's own text."""
+"""Maximum characters of a title or heading that are embedded; more would displace the passage's text."""
 
 WORDING: Final = 1
-"""Which way of putting together what is embedded this is; it grows with every change of `passage_text`."""
+"""Version of the embedded text; raise it with every change to `passage_text`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large chunks and transactions are; a transaction holds the store's write lock while it lasts."""
+    """Sizes of chunks and transactions; a transaction holds the store's write lock while it runs."""
 
     chunk_tokens: int = 512
     chunk_overlap: int = 50
@@ -48,15 +48,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where passages go and what makes them.
+    """The store, embedder and limits that passages are made for.
 
     Attributes:
-        store: its embedding stamp must be the embedder's already.
-        tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
-        at: from when on what is written counts as known, seconds since the epoch.
+        store: its embedding stamp must already equal the embedder's.
+        tokenize: returns a text's WordPiece ids, uint16, shape (n,); the ids of two lines are those of each in turn.
+        at: when the written owners become known, in seconds since the epoch.
         renew: returns the destination with the store's current embedder.
-        later_above: where the embedder is slow, memories with more tokens than this, and texts of graphs, are stored
-            without vectors, which `embed_pending` makes; None makes all vectors at once.
+        later_above: with a slow embedder, memories with more tokens than this, and texts of graphs, are stored without
+            vectors, which `embed_pending` makes later; None makes all vectors at once.
     """
 
     store: Store
@@ -70,54 +70,54 @@ class Destination:
     later_above: int | None = None
 
     def defers(self, kind: str, tokens: int = MAX_TOKENS) -> bool:
-        """Return whether the vectors of an owner with this number of tokens are made later."""
+        """Return whether the vectors of an owner with this many tokens are made later."""
         if self.later_above is None or kind in ("artifact", "knowledge"):
             return False
         embedder = for_kind(self.embedder, kind)
         return is_broken(embedder) or (tokens > self.later_above and is_slow(embedder))
 
     def renewed(self) -> Destination:
-        """Return the same with the store's current embedder."""
+        """Return this destination with the store's current embedder."""
         if self.renew is None:
-            held = self.store.embedding()
-            raise EmbedderMismatchError(f"the store changed its embedder to {held} meanwhile", remedy="open it again")
+            stamp = self.store.embedding()
+            raise EmbedderMismatchError(f"the store changed its embedder to {stamp} meanwhile", remedy="open it again")
         return replace(self, embedder=self.renew().embedder)
 
 
 def passage_text(title: str, heading: str, text: str) -> str:
-    """Return what of a passage is tokenized and embedded: its owner's title and its heading, then its own text.
+    """Return the text of a passage that is tokenized and embedded: its owner's title, its heading, then its text.
 
-    What the first line says already, as words of their own, is not said twice.
+    A title or heading that occurs in the text's first line as whole words is left out.
     """
     return "\n".join([*_names(title, heading, text), text])
 
 
 def _names(title: str, heading: str, text: str) -> list[str]:
     first = text.partition("\n")[0]
-    return [name[:MAX_NAME_LENGTH] for name in dict.fromkeys((title, heading)) if name and not _says(first, name)]
+    return [name[:MAX_NAME_LENGTH] for name in dict.fromkeys((title, heading)) if name and not _has(first, name)]
 
 
-def _says(line: str, name: str) -> bool:
-    place = line.find(name)
-    while place >= 0:
-        end = place + len(name)
-        if not (line[max(0, place - 1) : place].isalnum() or line[end : end + 1].isalnum()):
+def _has(line: str, name: str) -> bool:
+    position = line.find(name)
+    while position >= 0:
+        end = position + len(name)
+        if not (line[max(0, position - 1) : position].isalnum() or line[end : end + 1].isalnum()):
             return True
-        place = line.find(name, place + 1)
+        position = line.find(name, position + 1)
     return False
 
 
 def passage_id(namespace: str, owner: Owner, ordinal: int) -> str:
-    """Return the id of an owner's passage, the same whenever it is indexed again."""
+    """Return the id of an owner's passage; it stays the same when the owner is indexed again."""
     name = f"{namespace}\n{owner.kind}\n{owner.id}\n{ordinal}".encode("utf-8", "surrogatepass")
-    # As uuid5 makes it, which takes no id that has a lone surrogate.
+    # The same as uuid5, which accepts no lone surrogates.
     digest = sha1(PASSAGE_IDS.bytes + name, usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest[:16], version=5))
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedOwner:
-    """An owner, its text cut and tokenized, that only lacks vectors. `size`: about how many bytes it has."""
+    """An owner whose text is cut and tokenized, without vectors yet. `size`: its approximate size in bytes."""
 
     owner: Owner
     chunks: tuple[Chunk, ...]
@@ -130,7 +130,7 @@ class PassageMaker:
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
-        self._tokenized = cache(destination.tokenize)  # what is counted while a text is cut, its passages hold again
+        self._tokenized = cache(destination.tokenize)  # the lines counted while a text is cut recur in its passages
 
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
         r"""Cut and tokenize a text ("\n" its only line end) for an owner."""
@@ -146,10 +146,10 @@ class PassageMaker:
         return self.keep(owner, chunks)
 
     def keep(self, owner: Owner, chunks: Sequence[Chunk]) -> PreparedOwner:
-        """Tokenize the passages that an owner was cut into before."""
+        """Tokenize the passages of an owner that is already cut."""
         texts: list[TokenizedText] = []
         for piece in chunks:
-            # Line by line, so that what was counted while cutting is not tokenized again.
+            # Line by line: lines counted while cutting are cached.
             lines = [*_names(owner.title, piece.heading, piece.text), piece.text]
             parts = [self._tokenized(line) for line in lines]
             texts.append(TokenizedText("\n".join(lines), parts[0] if len(parts) == 1 else np.concatenate(parts)))
@@ -157,20 +157,20 @@ class PassageMaker:
         return PreparedOwner(owner, tuple(chunks), tuple(texts), size)
 
     def complete(self, prepared: Sequence[PreparedOwner]) -> list[OwnerWrite]:
-        """Return the owners with passages that are ready to be written; those of one kind are embedded at once.
+        """Return the owners with passages ready to write; owners of one kind are embedded in one call.
 
-        A passage whose vector is made later has b"" for it.
+        A passage whose vector is made later has the vector b"".
         """
         destination = self._destination
         later = [
             destination.defers(item.owner.kind, sum(len(text.token_ids) for text in item.texts)) for item in prepared
         ]
         now = [item for item, is_later in zip(prepared, later, strict=True) if not is_later]
-        made: dict[str, Iterator[bytes]] = {}
+        vectors: dict[str, Iterator[bytes]] = {}
         for kind in dict.fromkeys(item.owner.kind for item in now):
             texts = [text for item in now if item.owner.kind == kind for text in item.texts]
             embedder = for_kind(destination.embedder, kind)
-            made[kind] = iter([row.tobytes() for row in quantise(embedder.embed(texts))] if texts else [])
+            vectors[kind] = iter([row.tobytes() for row in quantise(embedder.embed(texts))] if texts else [])
         return [
             OwnerWrite(
                 item.owner,
@@ -179,7 +179,7 @@ class PassageMaker:
                         id=passage_id(destination.namespace, item.owner, ordinal),
                         chunk=piece,
                         token_ids=text.token_ids.astype("<u2", copy=False).tobytes(),
-                        vector=b"" if is_later else next(made[item.owner.kind]),
+                        vector=b"" if is_later else next(vectors[item.owner.kind]),
                     )
                     for ordinal, (piece, text) in enumerate(zip(item.chunks, item.texts, strict=True))
                 ),
@@ -189,7 +189,7 @@ class PassageMaker:
 
 
 class PassageWriter:
-    """Collect owners, replace secrets in them, and write them when a batch is full; call `flush` at the end."""
+    """Redacts secrets in owners and writes them whenever a batch is full; call `flush` at the end."""
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
@@ -206,7 +206,7 @@ class PassageWriter:
         return self._maker.prepare(owner, redact(text).text, language)
 
     def add(self, prepared: PreparedOwner) -> None:
-        """Take an owner, and write the batch if that fills it."""
+        """Add an owner to the batch, and write the batch if it is full."""
         limits = self._destination.limits
         self.pending.append(prepared)
         self._bytes += prepared.size
@@ -214,14 +214,14 @@ class PassageWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Embed and write what is pending, in one transaction; do nothing if nothing is."""
+        """Embed and write the pending owners, if any, in one transaction."""
         if not self.pending:
             return
         pending = self.pending
         try:
             self._put(pending)
         except EmbedderMismatchError:
-            # Somebody changed the store's embedder after this run began.
+            # The store's embedder changed after this run began.
             self._destination = self._destination.renewed()
             self._maker = PassageMaker(self._destination)
             self._put(pending)
@@ -237,60 +237,60 @@ class PassageWriter:
 DOCUMENT_KINDS: tuple[Kind, ...] = ("artifact", "knowledge")
 
 
-@many_words()  # which a store on a server analyses as they are written
+@many_words()  # a store on a server analyses words on writing
 def index_documents(
     destination: Destination, documents: Iterable[Document], *, progress: Progress | None = None
 ) -> IndexReport:
-    """Write documents; one whose kind and id exist is replaced.
+    """Write documents; a document replaces the stored one of the same kind and id.
 
-    A session may be given in parts: documents that it does not hold yet take the places after its last one, in the
-    order they arrive; one that it holds keeps its place. A session has one writer at a time: two that add to it at
-    once may give the same places.
+    A session may arrive in parts: new documents get the positions after its last one, in order of arrival; a document
+    it already holds keeps its position. A session must have one writer at a time: two concurrent writers may assign
+    the same positions.
 
     Returns:
-        A report; `added` and `changed` are told apart by how many owners the namespace holds before and after.
+        A report; `added` and `changed` are derived from the namespace's number of owners before and after.
 
     Raises:
-        UsageError: a document has no id, an unknown kind, or something other than a text where a text belongs.
-            Batches before it are written.
+        UsageError: a document has no id, an unknown kind, or a field that is not a text as it must be. Batches before
+            it stay written.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     store, namespace = destination.store, destination.namespace
     before = store.counts(namespace)["owners"]
     writer = PassageWriter(destination)
-    next_places: dict[str, int] = {}
-    # What was given is not in the store before its batch is full.
-    given: dict[tuple[str, str], tuple[str, int]] = {}
-    done = 0
+    next_positions: dict[str, int] = {}
+    # A document is not in the store before its batch is written.
+    assigned: dict[tuple[str, str], tuple[str, int]] = {}
+    count = 0
     for document in documents:
-        _refuse_unfit(document, done + 1)
+        _refuse_unfit(document, count + 1)
         id_, kind, session = document.id, document.kind, document.session
         position = 0
         if session:
-            place = given.get((kind, id_)) or store.places(namespace, kind, [id_]).get(id_)
+            place = assigned.get((kind, id_)) or store.places(namespace, kind, [id_]).get(id_)
             if place is None or place[0] != session:
-                if session not in next_places:
-                    next_places[session] = store.last_position(namespace, session) + 1
-                place = session, next_places[session]
-                next_places[session] += 1
-            given[kind, id_] = place
+                if session not in next_positions:
+                    next_positions[session] = store.last_position(namespace, session) + 1
+                place = session, next_positions[session]
+                next_positions[session] += 1
+            assigned[kind, id_] = place
             position = place[1]
         title = " ".join(document.title.split())
         tags = tuple(document.tags)
         owner = Owner(id_, kind, title=title, tags=tags, session=session, position=position, at=document.at)
         writer.add(writer.prepare(owner, normalise(document.text), "markdown"))
-        done += 1
-        if progress and done % 256 == 0:
-            progress("Indexing documents", done, 0)
+        count += 1
+        if progress and count % 256 == 0:
+            progress("Indexing documents", count, 0)
     writer.flush()
     if progress:
-        progress("Indexing documents", done, done)
-    added = min(done, max(0, store.counts(namespace)["owners"] - before))
+        progress("Indexing documents", count, count)
+    added = min(count, max(0, store.counts(namespace)["owners"] - before))
     return IndexReport(
         added=added,
-        changed=done - added,
+        changed=count - added,
         passages=writer.passages,
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
         change=store.change(namespace),
     )
 

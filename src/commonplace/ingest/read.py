@@ -17,7 +17,7 @@ from commonplace.types import FileStamp
 _BINARY_WINDOW: Final = 8192
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is a prefix of this one
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -32,24 +32,24 @@ _MIN_LETTERS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a file has no text: the reason is a key of the report's `skipped`, the detail a sentence or ""."""
+    """Why a file was rejected: `reason` is a key of the report's `skipped`, `detail` a sentence or ""."""
 
     reason: str
     detail: str = ""
 
 
 def read_bytes(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
-    """Read a file and stamp it; the stamp's size and time are from before the reading, its hash is of what was read."""
+    """Read and stamp a file; the stamp's size and time are from before the read, its hash is of the bytes read."""
     try:
         with open_file(location) as file:
             status, data = os.fstat(file.fileno()), file.read(limit + 1)
     except OSError as error:
-        if error.errno in (errno.EISDIR, errno.EINVAL):  # since it was found
+        if error.errno in (errno.EISDIR, errno.EINVAL):  # replaced since discovery
             return Refusal("not a regular file")
         raise
     if len(data) > limit:
         return Refusal("too large")
-    import hashlib  # loads OpenSSL, which is faster on whole files than the interpreter's own functions
+    import hashlib  # loads OpenSSL, faster on whole files than the built-in functions
 
     return data, FileStamp(hashlib.sha256(data).hexdigest(), status.st_size, status.st_mtime_ns)
 
@@ -57,8 +57,8 @@ def read_bytes(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
 def to_text(data: bytes) -> tuple[str, str] | Refusal:
     """Return the text of a file's bytes and a note about its encoding.
 
-    UTF-8, and UTF-16 or UTF-32 with a byte order mark, are read as such; else what the file declares in its first two
-    lines; else Windows-1252, if so few bytes are outside ASCII that the text can be told from binary data.
+    Tried in order: UTF-16 or UTF-32 by its byte order mark, UTF-8, the encoding declared in the first two lines, and
+    Windows-1252 if at most 30 % of the bytes are outside ASCII, which tells text from binary data.
     """
     encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), None)
     if encoding:
@@ -73,7 +73,7 @@ def to_text(data: bytes) -> tuple[str, str] | Refusal:
     except UnicodeDecodeError:
         declared = _DECLARED.match(data[:1000])
     name = declared[1].decode("ascii", "replace") if declared else ""
-    if name and "escape" not in name:  # those are Python's own notations, no encodings of files
+    if name and "escape" not in name:  # Python's own notations, not file encodings
         try:
             return normalise(data.decode(name)), ""
         except (LookupError, UnicodeError):
@@ -88,20 +88,20 @@ def to_text(data: bytes) -> tuple[str, str] | Refusal:
 
 
 def normalise(text: str) -> str:
-    r"""Return the text with "\n" for "\r\n" and "\r", and U+FFFD for what no store can keep."""
+    r"""Return the text with "\n" for "\r\n" and "\r", and U+FFFD for characters that no store can keep."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return storable(text)
 
 
 def looks_generated(text: str) -> bool:
-    """Return whether a source text says at its start that a program wrote it, or is minified."""
+    """Return whether a source text is minified or says at its start that a program wrote it."""
     if _GENERATED.search(text, 0, 600):
         return True
     return len(text) > 10 * _LONG_LINE and len(text) > _LONG_LINE * (text.count("\n") + 1)
 
 
 def looks_like_data(text: str) -> bool:
-    """Return whether a long text is figures and signs with hardly a letter: data, not prose."""
-    signs = "".join(text[:_SAMPLE].split())
-    return len(signs) > _SAMPLE // 10 and sum(map(str.isalpha, signs)) < _MIN_LETTERS * len(signs)
+    """Return whether a long text is data, not prose: digits and signs with fewer than 10 % letters."""
+    characters = "".join(text[:_SAMPLE].split())
+    return len(characters) > _SAMPLE // 10 and sum(map(str.isalpha, characters)) < _MIN_LETTERS * len(characters)

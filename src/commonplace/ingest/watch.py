@@ -1,7 +1,7 @@
 """Watch a directory and index again when files change.
 
-Native file events are only a hint: they get lost under load and do not arrive on network drives or after a directory
-was replaced. So every wait has an end, after which the directory is scanned.
+Native file events are only a hint: they get lost under load, and none arrive on network drives or after a directory is
+replaced. So every wait times out, and the directory is scanned.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from commonplace.ingest.discover import SKIPPED_DIRECTORIES, Look
 from commonplace.types import IndexReport
 
 QUIET_S: Final = 0.5
-"""Files are indexed when they have not changed for so long: a branch switch or a build is one run, not hundreds."""
+"""Seconds without a change before files are indexed: a branch switch or a build is one run, not hundreds."""
 UNREST_S: Final = 30.0
-"""Maximum seconds to wait for that."""
+"""Maximum seconds to wait for files to stop changing."""
 POLL_S: Final = 2.0
-"""Seconds between two polls if the system reports no changes."""
+"""Seconds between polls if the system does not report changes."""
 CHECK_S: Final = 60.0
-"""Seconds between two polls if it reports them, in case one was lost; and until a failed run is repeated."""
+"""Seconds between polls if the system reports changes, in case one is lost; also before a failed run is retried."""
 LOOKING_SHARE: Final = 0.05
-"""Maximum share of the time that polling takes, however large the directory is."""
+"""Maximum share of the time spent polling, however large the directory is."""
 
 
-class Stopped(Exception):  # noqa: N818 - it is no error
-    """Raised through a run that is to end before it is done."""
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Raised to end a run before it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """What became of one change: either the report of the run, or why there was none."""
+    """The outcome of one change: the run's report, or the error that prevented it."""
 
     report: IndexReport | None = None
     error: CommonplaceError | None = None
 
 
 class Watch:
-    """Gives the run of an indexing at once, and then one for every change, until it is stopped; made by `Engine.index`.
+    """Yields one indexing run at once, then one for every change, until it is stopped; made by `Engine.index`.
 
         with book.index("docs", watch=True) as watch:
             for run in watch:
                 print(run.report or run.error)
 
-    Files are looked after only while the loop waits for the next run. `stop` ends it, from another thread as well. A
-    run that fails is given with its error, and tried again at the next change, or after a minute. Where the directory,
-    all files in it or the disk of some are gone, nothing is removed from the store, and the error says so.
+    Files are watched only while the loop waits for the next run. `stop` ends the loop, from any thread. A failed run is
+    yielded with its error and retried at the next change, or after a minute. If the directory, all its files or a disk
+    with some of them disappears, nothing is removed from the store, and the error says so.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Watch:
         release: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take what looks, what indexes, what waits, and what is called once at the end.
+        """Take the functions that scan, index, wait and, once at the end, release.
 
         Args:
-            look: returns what an indexing would choose.
-            index: does one, with True until one has succeeded; raises Stopped where the watch was stopped meanwhile.
+            look: returns the files that an indexing run would select.
+            index: runs once, with True until a run has succeeded; raises Stopped if the watch is stopped meanwhile.
         """
         self._look, self._index, self._waiting, self._release, self._clock = look, index, waiting, release, clock
         self._tried: Look | None = None
         self._indexed: Look | None = None
         self._armed: tuple[object, ...] | None = None
-        self._told = ""
+        self._reported = ""
         self._retry_at: float | None = None
         self._is_closed = False
 
@@ -83,10 +83,10 @@ class Watch:
         return self
 
     def __next__(self) -> WatchedRun:
-        """Return the next run, when there is one.
+        """Wait for the next run and return it.
 
         Raises:
-            StopIteration: it was stopped.
+            StopIteration: the watch was stopped.
         """
         try:
             while not self._waiting.is_stopped:
@@ -112,11 +112,11 @@ class Watch:
         return self._waiting.is_told
 
     def stop(self) -> None:
-        """End the loop: at once where it waits, else between two files. Safe to call from any thread, and twice."""
+        """End the loop: at once if it waits, else between two files. Safe to call from any thread, and repeatedly."""
         self._waiting.stop()
 
     def close(self) -> None:
-        """Stop, and let another watch have the directory; called by the thread that loops, or after it ended."""
+        """Stop, and release the directory for another watch; call it in the looping thread, or after the loop ended."""
         if not self._is_closed:
             self._is_closed = True
             self._waiting.close()
@@ -124,61 +124,61 @@ class Watch:
 
     def _step(self) -> WatchedRun | None:
         seen = self._settled()
-        is_again = self._retry_at is not None and self._clock() >= self._retry_at
-        place = seen.root, seen.devices
-        if self._waiting.is_stopped or (seen == self._tried and not is_again):
+        is_retry_due = self._retry_at is not None and self._clock() >= self._retry_at
+        location = seen.root, seen.devices
+        if self._waiting.is_stopped or (seen == self._tried and not is_retry_due):
             # The system reports nothing about a root that was deleted or replaced.
-            is_told = self._waiting.is_told and place == self._armed
-            most_s = max(CHECK_S if is_told else POLL_S, seen.seconds / LOOKING_SHARE)
+            is_notified = self._waiting.is_told and location == self._armed
+            wait_s = max(CHECK_S if is_notified else POLL_S, seen.seconds / LOOKING_SHARE)
             if self._retry_at is not None:
-                most_s = min(most_s, max(0.0, self._retry_at - self._clock()))
-            self._waiting.wait(most_s)
+                wait_s = min(wait_s, max(0.0, self._retry_at - self._clock()))
+            self._waiting.wait(wait_s)
             return None
         self._tried, self._retry_at = seen, None
-        if (lost := seen.error or self._lost(seen)) is not None:
-            # What the system watched is not there any more, and if it comes back, it is another one to the system.
+        if (loss := seen.error or self._lost(seen)) is not None:
+            # The watched directory is gone; if it comes back, it is a different one to the system.
             self._armed = None
-            return self._failure(lost)
-        if self._armed != place or not self._waiting.is_told:
+            return self._failure(loss)
+        if self._armed != location or not self._waiting.is_told:
             self._waiting.arm()
-            self._armed = place
+            self._armed = location
         try:
             report = self._index(self._indexed is None)
         except CommonplaceError as error:
             self._retry_at = self._clock() + CHECK_S
             return self._failure(error)
-        self._indexed, self._told = seen, ""
+        self._indexed, self._reported = seen, ""
         return WatchedRun(report)
 
     def _failure(self, error: CommonplaceError) -> WatchedRun | None:
-        is_new, self._told = str(error) != self._told, str(error)
+        is_new, self._reported = str(error) != self._reported, str(error)
         return WatchedRun(error=error) if is_new else None
 
     def _lost(self, seen: Look) -> CommonplaceError | None:
-        """Return why files that are not there any more cannot be taken for deleted ones, if so."""
+        """Return why missing files cannot be taken as deleted, or None if they can."""
         if self._indexed is None or self._indexed.devices <= seen.devices:
             return None
         if not seen.files:
-            what = f"none of {self._indexed.files:,} files can be seen any more"
+            loss = f"none of {self._indexed.files:,} files can be seen any more"
         else:
-            what = "a disk that held some of the files is gone"
+            loss = "a disk that held some of the files is gone"
         return NotFoundError(
-            f"{what}, so nothing was removed from the store",
+            f"{loss}, so nothing was removed from the store",
             remedy="bring them back, or run `commonplace index build` and watch again",
         )
 
     def _settled(self) -> Look:
-        """Look, and where something changed, again until nothing does."""
-        waited_s, before = 0.0, None
+        """Scan the directory; if it changed, scan again until it no longer does."""
+        waited_s, previous = 0.0, None
         while True:
             try:
                 seen = self._look()
             except CommonplaceError as error:
                 seen = Look(fault=str(error), error=error)
-            is_still = self._tried in {None, seen} or seen == before
+            is_still = self._tried in {None, seen} or seen == previous
             if is_still or waited_s >= UNREST_S or self._waiting.is_stopped:
                 return seen
-            before, pause_s = seen, max(QUIET_S, seen.seconds / LOOKING_SHARE)
+            previous, pause_s = seen, max(QUIET_S, seen.seconds / LOOKING_SHARE)
             self._waiting.rest(pause_s)
             waited_s += pause_s
 
@@ -188,20 +188,20 @@ _GROUP_MS: Final = 400
 _log = logging.getLogger(__name__)
 
 Open = Callable[[Path], Any]
-"""Gives an object like `watchfiles._rust_notify.RustNotify` for a directory or file; any error is one that cannot."""
+"""Opens an object like `watchfiles._rust_notify.RustNotify` for a directory or file; any error means it cannot."""
 
 
 class Alarm:
     """Ends the waits of one thread when files may have changed. `stop` may be called from any thread.
 
     Args:
-        excluded: directories whose changes end no wait, such as the store's own.
-        open_source: how the system is asked; it is asked again whenever `arm` is called.
+        excluded: directories whose changes are ignored, such as the store's own.
+        open_source: opens the source of file events, anew whenever `arm` is called.
     """
 
     def __init__(self, root: Path, excluded: Iterable[Path] = (), open_source: Open | None = None) -> None:
         self._root = os.path.realpath(root)
-        self._silent = tuple(os.path.realpath(each) + os.sep for each in excluded)
+        self._silent = tuple(os.path.realpath(path) + os.sep for path in excluded)
         self._open = open_source or open_native
         self._stopped = threading.Event()
         self._source: Any = None
@@ -215,12 +215,12 @@ class Alarm:
         return self._source is not None
 
     def arm(self) -> None:
-        """Have the system report changes below the present root; if it cannot, waits time out."""
+        """Have the system report changes below the current root; if it cannot, waits time out."""
         self._disarm()
         try:
             self._source = self._open(Path(self._root))
         except Exception as error:
-            # Not installed, too many directories for the system, a file system without events: all are told alike.
+            # Not installed, too many directories, a file system without events: all are reported alike.
             _log.info("polling %s, native file events are unavailable: %s", self._root, error)
 
     def wait(self, most_s: float) -> None:
@@ -231,15 +231,15 @@ class Alarm:
                 self.rest(left_s)
                 return
             try:
-                told = self._source.watch(_GROUP_MS, _STEP_MS, max(1, int(1000 * left_s)), self._stopped)
+                events = self._source.watch(_GROUP_MS, _STEP_MS, max(1, int(1000 * left_s)), self._stopped)
             except Exception as error:
-                # The edge of a foreign library: from here on changes are looked for.
+                # Any error of the foreign library: poll from here on.
                 _log.info("native file events stopped, polling instead: %s", error)
                 self._disarm()
                 continue
-            if told == "signal":
+            if events == "signal":
                 raise KeyboardInterrupt
-            if not isinstance(told, str) and any(self._matters(path) for _, path in told):
+            if not isinstance(events, str) and any(self._matters(path) for _, path in events):
                 return
 
     def rest(self, seconds: float) -> None:
@@ -251,7 +251,7 @@ class Alarm:
         self._stopped.set()
 
     def close(self) -> None:
-        """Stop, and end the reports of the system."""
+        """Stop, and end the system's reports."""
         self.stop()
         self._disarm()
 
@@ -261,7 +261,7 @@ class Alarm:
             source.close()
 
     def _matters(self, path: str) -> bool:
-        """Return whether an indexing could choose what is at a path; whether it does is not asked here."""
+        """Return whether indexing could select a path; ignore rules and globs are not checked."""
         if path.startswith(self._silent):
             return False
         inside = path[len(self._root) :] if path.startswith(self._root) else path
@@ -269,10 +269,10 @@ class Alarm:
 
 
 def open_native(root: Path) -> Any:
-    """Return what tells of changes below a root: the documented class in the Rust part of `watchfiles`, and no more.
+    """Return the source of changes below a root: only the documented class in the Rust part of `watchfiles`.
 
-    The package's own `__init__` loads an asynchronous framework and `multiprocessing`, which a server that is there all
-    day would carry for nothing: 7.5 MB and 45 ms, against 1.6 MB and 5 ms.
+    The package's `__init__` loads an asynchronous framework and `multiprocessing`, which a long-running server does not
+    need: 7.5 MB and 45 ms, against 1.6 MB and 5 ms.
     """
     package = find_spec("watchfiles")
     if package is None:
@@ -282,5 +282,5 @@ def open_native(root: Path) -> Any:
         raise ImportError("this watchfiles has no native part")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    # No debugging, no polling, all below, no error passed over: with those of permission goes that of a missing root.
+    # No debugging, no polling, recursive, no error ignored: ignoring permission errors would hide a missing root.
     return module.RustNotify([str(root)], False, False, 0, True, False)

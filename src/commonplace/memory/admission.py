@@ -1,4 +1,4 @@
-"""Admit memories: derive what is searched of one, and decide whether it is added, merged or stored as a new version.
+"""Admit memories: derive what searches need, and decide whether one is added, merged or stored as a new version.
 
 Every writer of a version derives its passages, signature, dates and references here, so that equal content is found
 alike however it was added. A reference to a file is `path@sha256:<hexadecimal>`, with the path below the project; files
@@ -32,12 +32,12 @@ from commonplace.text.similarity import contained_share, is_near_duplicate, sign
 from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 MAX_FILES: Final = 10
-"""So many files are known of a memory; what names more is a list, and speaks of none of them."""
+"""Maximum number of files that a memory refers to; one that names more is a list, and refers to none of them."""
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is not read."""
-_MARK: Final = "@sha256:"
+"""Size in bytes above which a file is not read."""
+_DIGEST_MARK: Final = "@sha256:"
 _PATH: Final = re.compile(r"(?<![\w/.:-])@?(?:\./)?(?=[\w.]*[/.])[\w.-]+(?:/[\w.-]+)*\.\w{1,8}(?![\w/])")
-"""What may be a path: it has a suffix, and may have directories; a line or a heading after it is left out."""
+"""Matches a possible path: it has a suffix and may have directories; a line or a heading after it is left out."""
 _MAX_SCANNED: Final = 20_000
 
 
@@ -46,26 +46,26 @@ def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
     if project is None:
         return ()
     named = dict.fromkeys(
-        found[0].removeprefix("@").removeprefix("./") for text in texts for found in _PATH.finditer(text[:_MAX_SCANNED])
+        match[0].removeprefix("@").removeprefix("./") for text in texts for match in _PATH.finditer(text[:_MAX_SCANNED])
     )
     if not 0 < len(named) <= MAX_FILES:
         return ()
     digests = {path: _digest(project, path) for path in named}
-    return tuple(f"{path}{_MARK}{digest}" for path, digest in digests.items() if digest)
+    return tuple(f"{path}{_DIGEST_MARK}{digest}" for path, digest in digests.items() if digest)
 
 
 def what_became(reference: str, project: Path) -> str:
-    """Return what became of a file since it was referred to, as "a.py has changed", or "" where it is the same.
+    """Return what became of a file that was referred to, such as "a.py has changed".
 
-    Of a reference that names no file "" is returned as well.
+    "" if it is unchanged, or the reference names no file.
     """
-    path, mark, digest = reference.rpartition(_MARK)
+    path, mark, digest = reference.rpartition(_DIGEST_MARK)
     if not (mark and path and re.fullmatch(r"[0-9a-f]{64}", digest)):
         return ""
-    found = _digest(project, path)
-    if found is None:
+    current = _digest(project, path)
+    if current is None:
         return f"{path} is gone"
-    return "" if found == digest else f"{path} has changed"
+    return "" if current == digest else f"{path} has changed"
 
 
 def _digest(project: Path, path: str) -> str | None:
@@ -82,29 +82,29 @@ def _digest(project: Path, path: str) -> str | None:
 
 
 BATCH: Final = 256
-"""A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""
+"""Maximum number of versions in a batch, whose writing holds the store's write lock for some hundredths of a second."""
 BATCH_CHARACTERS: Final = 131_072
 
 
 def batches(news: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
     """Yield memories in order, in batches small enough that other writers wait only briefly."""
-    some: list[NewMemory] = []
+    batch: list[NewMemory] = []
     characters = 0
-    for new in news:
-        characters += len(new.content)
-        if some and (len(some) == BATCH or characters > BATCH_CHARACTERS):
-            yield some
-            some, characters = [], len(new.content)
-        some.append(new)
-    if some:
-        yield some
+    for memory in news:
+        characters += len(memory.content)
+        if batch and (len(batch) == BATCH or characters > BATCH_CHARACTERS):
+            yield batch
+            batch, characters = [], len(memory.content)
+        batch.append(memory)
+    if batch:
+        yield batch
 
 
 def first_version(new: NewMemory, now: float, project: Path | None, *, is_forced: bool) -> tuple[Owner, MemoryRecord]:
-    """Return what is given as the first version of a memory.
+    """Return the owner and record of a new memory's first version.
 
     Args:
-        project: the directory whose files it may speak of.
+        project: the directory whose files it may refer to.
     """
     origin = new.origin or "agent"
     owner = Owner(
@@ -137,21 +137,21 @@ def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRe
     if destination.later_above is not None and len(versions) > 1:
         destination = replace(destination, later_above=0)
     maker = PassageMaker(destination)
-    made = maker.complete([maker.prepare(owner, normalise(record.content), "markdown") for owner, record in versions])
+    drafts = maker.complete([maker.prepare(owner, normalise(record.content), "markdown") for owner, record in versions])
     writes = []
-    for (owner, record), write in zip(versions, made, strict=True):
-        # A turn of a conversation is not compared with others: it needs no bands, and no two turns are one.
-        sign = None if owner.session else signature(record.content)
-        at = record.born_at if owner.at is None else owner.at
-        spoken_of = ((each.since, each.until) for each in mentions(record.content, now=moment_of(at)))
+    for (owner, record), write in zip(versions, drafts, strict=True):
+        # Turns of a conversation are never compared or merged, so they need no signature.
+        similarity = None if owner.session else signature(record.content)
+        time = record.born_at if owner.at is None else owner.at
+        intervals = ((mention.since, mention.until) for mention in mentions(record.content, now=moment_of(time)))
         writes.append(
             MemoryWrite(
                 owner,
                 write.passages,
                 record,
-                digest="" if sign is None else sign.digest,
-                bands=() if sign is None else sign.bands,
-                dates=tuple(dict.fromkeys(spoken_of)),
+                digest="" if similarity is None else similarity.digest,
+                bands=() if similarity is None else similarity.bands,
+                dates=tuple(dict.fromkeys(intervals)),
             )
         )
     return writes
@@ -159,8 +159,8 @@ def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRe
 
 _NUMBERS: Final = re.compile(r"\d+")
 _MAX_COMPARED: Final = 32
-_MEANING: Final = ("content", "source", "category", "metadata", "entities")
-"""What of a memory, beside its tags and session, makes it another version when it differs."""
+_VERSIONED: Final = ("content", "source", "category", "metadata", "entities")
+"""Fields of which a change makes a new version, as does a change of tags or session."""
 
 
 class Admission(NamedTuple):
@@ -180,65 +180,65 @@ def admit(
     has_given_id: bool,
     force: bool,
 ) -> Admission:
-    """Write a memory where it is new; touch the one that says the same already, whoever wrote it.
+    """Add a new memory, write the next version of a known id, or touch a memory that says the same, whoever wrote it.
 
-    A turn of a conversation is never joined with another memory: what was said twice was said twice. With `force`
-    nothing is compared but ids.
+    A turn of a conversation is never merged with another memory: what was said twice was said twice. With `force`, only
+    ids are compared.
 
     Args:
-        write: born now.
-        remade: makes the passages of a memory anew.
+        write: its record is born now.
+        remade: makes the passages of a memory again.
     """
-    known = change.find(write.owner.id) if has_given_id else None
-    if known is not None:
-        return _again(change, known, write, policy)
+    stored = change.find(write.owner.id) if has_given_id else None
+    if stored is not None:
+        return _rewrite(change, stored, write, policy)
     if not force and not write.owner.session:
         # The memory with exactly the same words comes first, then the newest that says the same.
         content = write.record.content
-        alike = [each for each in change.alike(write.digest, write.bands) if not each.owner.session]
-        twin = next((each for each in alike if each.record.content == content), None)
+        alike = [memory for memory in change.alike(write.digest, write.bands) if not memory.owner.session]
+        twin = next((memory for memory in alike if memory.record.content == content), None)
         if twin is None:
-            # Lines of one form, such as those of a log, are all alike but for their numbers.
+            # Lines of one form, such as a log's, differ in nothing but their numbers.
             numbers = _NUMBERS.findall(content)
-            near = [each for each in reversed(alike) if _NUMBERS.findall(each.record.content) == numbers]
+            near = [memory for memory in reversed(alike) if _NUMBERS.findall(memory.record.content) == numbers]
             near = near[:_MAX_COMPARED]
-            twin = next((each for each in near if is_near_duplicate(content, each.record.content)), None)
+            twin = next((memory for memory in near if is_near_duplicate(content, memory.record.content)), None)
         if twin is not None:
-            return _join(change, twin, write, policy, remade)
-    return Admission(_added(change, write, write.record.born_at), "added")
+            return _merge(change, twin, write, policy, remade)
+    return Admission(_add_version(change, write, write.record.born_at), "added")
 
 
 def replaced(change: MemoryChange, known: StoredMemory, write: MemoryWrite, now: float) -> StoredMemory:
-    """Write the next version of a memory, whose own version and place in its session go on from the known one.
+    """Write the next version of a memory; its version number and place in the session continue from the known one.
 
-    It begins when the known one ends, even where the clock was set back meanwhile: no two versions are of one time.
+    It begins when the known one ends, even if the clock was set back meanwhile, so that no two versions overlap.
     """
     now = max(now, known.created_at if known.expired_at is None else known.expired_at)
     if known.expired_at is None:
         change.expire(known.number, known.record, now)
     record = replace(write.record, version=known.record.version + 1, born_at=known.record.born_at)
-    stays = write.owner.session == known.owner.session
-    owner = replace(write.owner, position=known.owner.position) if stays else write.owner
-    return _added(change, replace(write, owner=owner, record=record, is_placed=stays), now)
+    is_same_session = write.owner.session == known.owner.session
+    owner = replace(write.owner, position=known.owner.position) if is_same_session else write.owner
+    return _add_version(change, replace(write, owner=owner, record=record, is_placed=is_same_session), now)
 
 
-def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, policy: RetentionPolicy) -> Admission:
-    """An id that is known comes again: with the same words it is the same memory, with others its next version.
+def _rewrite(change: MemoryChange, stored: StoredMemory, write: MemoryWrite, policy: RetentionPolicy) -> Admission:
+    """Write a known id again: touch the memory if it has the same meaning, else write its next version.
 
-    Where no source is named it keeps its own.
+    A write without a source keeps the known one.
     """
-    old, now = known.record, write.record.born_at
+    old, now = stored.record, write.record.born_at
     new = write.record if write.record.source else replace(write.record, source=old.source)
-    is_same = all(getattr(old, name) == getattr(new, name) for name in _MEANING)
-    is_same = is_same and (known.owner.tags, known.owner.session) == (write.owner.tags, write.owner.session)
-    if known.expired_at is None and is_same:
+    is_same = all(getattr(old, name) == getattr(new, name) for name in _VERSIONED)
+    is_same = is_same and (stored.owner.tags, stored.owner.session) == (write.owner.tags, write.owner.session)
+    if stored.expired_at is None and is_same:
         if write.owner.session:
-            return Admission(known, "unchanged")
-        used = policy.used(old, now)
-        change.revise(known.number, used)
+            return Admission(stored, "unchanged")
+        touched = policy.used(old, now)
+        change.revise(stored.number, touched)
         notice = "it was remembered under this id before, with the same words"
-        return Admission(replace(known, record=used), "touched", (notice,))
-    carried = replace(
+        return Admission(replace(stored, record=touched), "touched", (notice,))
+    record = replace(
         new,
         use_count=old.use_count,
         strength=old.strength,
@@ -246,23 +246,23 @@ def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, policy
         last_used=max(old.last_used, now),
         review_count=old.review_count,
     )
-    return Admission(replaced(change, known, replace(write, record=carried), now), "updated")
+    return Admission(replaced(change, stored, replace(write, record=record), now), "updated")
 
 
-def _join(
+def _merge(
     change: MemoryChange,
     twin: StoredMemory,
     write: MemoryWrite,
     policy: RetentionPolicy,
     remade: Callable[[Owner, MemoryRecord], MemoryWrite],
 ) -> Admission:
-    """Touch a memory that says the same, and let it gain what the new one brings: entities, a tier, trust, tags.
+    """Touch a memory that says the same; add the new one's entities and tags, and its tier and trust if higher.
 
-    Tags are searched, so that new ones make its next version.
+    Tags are searched, so new ones make a new version.
     """
     old, new, owner, now = twin.record, write.record, twin.owner, write.record.born_at
-    how = "exactly" if old.content == new.content else "in nearly the same words"
-    notice = f"this was remembered before, {how}, as {owner.id}; that memory was touched"
+    likeness = "exactly" if old.content == new.content else "in nearly the same words"
+    notice = f"this was remembered before, {likeness}, as {owner.id}; that memory was touched"
     record = replace(policy.used(old, now), entities=tuple(dict.fromkeys((*old.entities, *new.entities))))
     if TIERS.index(new.tier) > TIERS.index(record.tier):
         record = replace(record, tier=new.tier)
@@ -277,7 +277,7 @@ def _join(
     return Admission(stored, "touched", (notice, f"it gained the tags {', '.join(missing)}"))
 
 
-def _added(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory:
+def _add_version(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory:
     number = change.add(write, created_at=now)
     if not write.owner.session:
         return StoredMemory(number, checked(write.owner), checked(write.record), now)
@@ -287,14 +287,14 @@ def _added(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory
 
 
 MIN_WORDS: Final = 8
-"""A shorter text may well stand in a file by chance."""
+"""Number of words below which a text is not looked up: a file may hold it by chance."""
 MIN_SHARE: Final = 0.9
 _PASSAGES: Final = 5
 _QUERY_CHARACTERS: Final = 2_000
 
 
 def source_of(text: str, store: Store, searcher: Searcher, namespace: str) -> str:
-    """Return the reference of the artifact or knowledge that holds nine tenths of a text, "" where none does."""
+    """Return the reference of the artifact or knowledge that holds nine tenths of a text, "" if none does."""
     if len(text.split(maxsplit=MIN_WORDS)) < MIN_WORDS or len(text) > MAX_QUERY_CHARACTERS:
         return ""
     counts = store.counts(namespace)
@@ -307,13 +307,13 @@ def source_of(text: str, store: Store, searcher: Searcher, namespace: str) -> st
         method="bm25",
         wanted=Filter(kinds=("artifact", "knowledge")),
         min_score=0.0,
-        stage1_limit=POOL_OWNERS,  # of fewer, a second round would be asked for
+        stage1_limit=POOL_OWNERS,  # with fewer, recall would take a second round
         per_owner=_PASSAGES,
     )
     hits = searcher.search(request).hits
     for hit in hits:
         if contained_share(text, hit.text) >= MIN_SHARE:
             return reference(hit)
-    # A recalled text may be several passages, one after the other.
-    together = "\n".join(hit.text for hit in hits)
-    return reference(hits[0]) if hits and contained_share(text, together) >= MIN_SHARE else ""
+    # A recalled text may consist of several passages, one after the other.
+    joined_text = "\n".join(hit.text for hit in hits)
+    return reference(hits[0]) if hits and contained_share(text, joined_text) >= MIN_SHARE else ""

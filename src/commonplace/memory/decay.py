@@ -1,6 +1,6 @@
 """Lower the scores of unused memories in one tier and archive those below the threshold.
 
-Retention is a function of use and time; the store holds its value at the last run. A score counts as lowered when it is
+Retention is a function of use and time; the store keeps the time of the last run. A score counts as lowered if it is
 lower, in the two decimals shown, than at the last run or use.
 """
 
@@ -16,10 +16,10 @@ from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, Note, Selection, Tier
 
 DECAY: Final = "decay"
-"""The kind of the notes that keep, by tier, when scores were last lowered."""
+"""Kind of the notes that record, by tier, when scores were last lowered."""
 FADING_TIERS: Final[tuple[Tier, ...]] = tuple(ARCHIVE_AFTER_S)
 _SHOWN_DECIMALS: Final = 2
-_READ_AT_ONCE: Final = 1_000
+_READ_BATCH: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class DecayReport:
     """The result of `decay`.
 
     Attributes:
-        lowered: how many scores are lower now, those of archived memories included.
-        archived: the ids of the memories that went, sorted.
+        lowered: how many scores are lower now, including those of archived memories.
+        archived: the ids of the archived memories, sorted.
     """
 
     tier: Tier
@@ -47,12 +47,12 @@ def decay(
     threshold: float,
     feed: MemoryFeed | None = None,
 ) -> DecayReport:
-    """Lower the scores of a tier's active memories, and archive those below a threshold that are old enough for it.
+    """Lower the scores of a tier's active memories, and archive those below a threshold that are old enough.
 
-    It is one transaction. A memory that was used meanwhile stays.
+    All is written in one transaction. A memory that was used meanwhile stays.
 
     Args:
-        feed: lets the graph follow.
+        feed: updates the graph.
 
     Raises:
         UsageError: the tier does not fade.
@@ -62,25 +62,25 @@ def decay(
             f"memories of the tier {tier!r:.80} do not fade by decay", remedy=f"give one of {', '.join(FADING_TIERS)}"
         )
     last = max((note.at for note in store.notes(namespace, DECAY) if note.id == tier), default=0.0)
-    lowered, falling, is_empty = 0, list[str](), True
-    selection = Selection(tiers=(tier,), statuses=("active",), order="id", limit=_READ_AT_ONCE)
+    lowered, due_ids, is_empty = 0, list[str](), True
+    selection = Selection(tiers=(tier,), statuses=("active",), order="id", limit=_READ_BATCH)
     with store.snapshot():
-        while some := store.memories(namespace, selection):
-            for record, id_ in ((each.record, each.owner.id) for each in some if each.expired_at is None):
+        while batch := store.memories(namespace, selection):
+            for record, id_ in ((memory.record, memory.owner.id) for memory in batch if memory.expired_at is None):
                 is_empty = False
-                before = _shown(policy, record, min(now, max(last, record.last_used)))
-                lowered += _shown(policy, record, now) < before
-                falling += [id_] if _falls(policy, record, now, threshold) else []
-            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+                before = _rounded(policy, record, min(now, max(last, record.last_used)))
+                lowered += _rounded(policy, record, now) < before
+                due_ids += [id_] if _is_due(policy, record, now, threshold) else []
+            selection = replace(selection, offset=selection.offset + _READ_BATCH)
     if is_empty:
         return DecayReport(tier, threshold)
     archived: list[str] = []
     with store.change_memories(namespace) as change:
-        for id_ in falling:
-            known = change.find(id_)
-            is_active = known is not None and known.expired_at is None and known.record.status == "active"
-            if known is not None and is_active and _falls(policy, known.record, now, threshold):
-                change.expire(known.number, replace(known.record, status="archived"), max(now, known.created_at))
+        for id_ in due_ids:
+            current = change.find(id_)
+            is_active = current is not None and current.expired_at is None and current.record.status == "active"
+            if current is not None and is_active and _is_due(policy, current.record, now, threshold):
+                change.expire(current.number, replace(current.record, status="archived"), max(now, current.created_at))
                 archived.append(id_)
         if feed is not None:
             feed.follow(change, archived)
@@ -88,7 +88,7 @@ def decay(
     return DecayReport(tier, threshold, lowered, tuple(sorted(archived)))
 
 
-def _falls(policy: RetentionPolicy, record: MemoryRecord, now: float, threshold: float) -> bool:
+def _is_due(policy: RetentionPolicy, record: MemoryRecord, now: float, threshold: float) -> bool:
     return (
         record.tier in FADING_TIERS
         and may_archive(record.tier, age(record.last_used, now))
@@ -96,5 +96,5 @@ def _falls(policy: RetentionPolicy, record: MemoryRecord, now: float, threshold:
     )
 
 
-def _shown(policy: RetentionPolicy, record: MemoryRecord, at: float) -> float:
-    return round(policy.retention(record, at), _SHOWN_DECIMALS)
+def _rounded(policy: RetentionPolicy, record: MemoryRecord, time: float) -> float:
+    return round(policy.retention(record, time), _SHOWN_DECIMALS)

@@ -1,4 +1,4 @@
-"""Answers to requests with an idempotency key, kept for a day, so that one that is sent again is not done again."""
+"""Keep answers to requests with an idempotency key for a day, so that a repeated request is not executed again."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from commonplace.store.store import Store
 from commonplace.types import Note
 
 ANSWER: Final = "answer"
-"""The kind of the notes. They hold words of memories, so that forgetting anything drops all of a namespace."""
+"""Kind of the notes. They may quote memories, so forgetting anything drops all of them in the namespace."""
 KEPT_S: Final = DAY_S
-_DROPPED_EVERY_S: Final = 3_600.0
+_DROP_INTERVAL_S: Final = 3_600.0
 
 
 class Answer(NamedTuple):
-    """What a request was answered by: a sum over the request, the HTTP status, and the body."""
+    """The answer to a request: a checksum of the request, the HTTP status, and the body."""
 
     request: str
     status: int
@@ -34,18 +34,18 @@ class Answers:
     def find(self, key: str) -> Answer | None:
         """Return the answer to a request that came with this key within a day."""
         now = self._now()
-        found = self._store.notes(self._namespace, ANSWER, key)
-        return next((Answer(*json.loads(note.body)) for note in found if abs(now - note.at) < KEPT_S), None)
+        notes = self._store.notes(self._namespace, ANSWER, key)
+        return next((Answer(*json.loads(note.body)) for note in notes if abs(now - note.at) < KEPT_S), None)
 
     def keep(self, key: str, answer: Answer) -> None:
-        """Keep an answer; once an hour drop those that are older than a day.
+        """Store an answer; once an hour, drop those older than a day.
 
         Raises:
             StoreError: the store cannot be written.
         """
         now = self._now()
         with self._store.change_memories(self._namespace) as change:
-            if abs(now - self._dropped_at) >= _DROPPED_EVERY_S:
+            if abs(now - self._dropped_at) >= _DROP_INTERVAL_S:
                 for note in self._store.notes(self._namespace, ANSWER):
                     if abs(now - note.at) >= KEPT_S:
                         change.drop(Note, kind=ANSWER, id=note.id)

@@ -20,7 +20,7 @@ from commonplace.text.hashes import blake2b
 from commonplace.types import Note
 
 INJECTED: Final = "injected"
-"""The kind of these notes."""
+"""Kind of the notes that record injections."""
 KEPT_S: Final = DAY_S
 
 
@@ -40,55 +40,55 @@ class Injection(View):
 
 def injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
     """Return the ids of what was injected into a conversation within a day."""
-    return set(_held(store, namespace, now).get(_digest(conversation), ()))
+    return set(_recorded(store, namespace, now).get(_digest(conversation), ()))
 
 
 def injections(store: Store, namespace: str, now: float) -> list[Injection]:
     """Return what was injected within a day, the latest first."""
-    found: dict[tuple[float, str], list[str]] = {}
-    for name, ids in _held(store, namespace, now).items():
-        for id_, at in ids.items():
-            found.setdefault((at, name), []).append(id_)
-    return [Injection(moment_of(at), name, tuple(ids)) for (at, name), ids in sorted(found.items(), reverse=True)]
+    groups: dict[tuple[float, str], list[str]] = {}
+    for name, ids in _recorded(store, namespace, now).items():
+        for id_, time in ids.items():
+            groups.setdefault((time, name), []).append(id_)
+    return [Injection(moment_of(time), name, tuple(ids)) for (time, name), ids in sorted(groups.items(), reverse=True)]
 
 
 def add_injected(store: Store, namespace: str, conversation: str, ids: Collection[str], now: float) -> None:
-    """Record what is injected into a conversation, and drop what is older than a day of all of them."""
+    """Record ids injected into a conversation, and drop injections older than a day from all conversations."""
     with store.change_memories(namespace) as change:
-        held, name = _held(store, namespace, now), _digest(conversation)
-        _write(store, namespace, change, held | {name: held.get(name, {}) | dict.fromkeys(ids, now)})
+        recorded, name = _recorded(store, namespace, now), _digest(conversation)
+        _write(store, namespace, change, recorded | {name: recorded.get(name, {}) | dict.fromkeys(ids, now)})
 
 
 def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
     """Forget what was injected into a conversation."""
     if injected(store, namespace, conversation, now):
         with store.change_memories(namespace) as change:
-            _write(store, namespace, change, _held(store, namespace, now) | {_digest(conversation): {}})
+            _write(store, namespace, change, _recorded(store, namespace, now) | {_digest(conversation): {}})
 
 
 def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:
     """Remove ids from all conversations, in the change that erases them."""
-    held = _held(store, namespace).items()
-    left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held}
-    _write(store, namespace, change, left)
+    recorded = _recorded(store, namespace).items()
+    remaining = {name: {id_: time for id_, time in times.items() if id_ not in ids} for name, times in recorded}
+    _write(store, namespace, change, remaining)
 
 
-def _held(store: Store, namespace: str, now: float | None = None) -> dict[str, dict[str, float]]:
+def _recorded(store: Store, namespace: str, now: float | None = None) -> dict[str, dict[str, float]]:
     """Return ids and times by conversation: all, or those within a day of `now`."""
-    held = {note.id: json.loads(note.body) for note in store.notes(namespace, INJECTED)}
+    notes = {note.id: json.loads(note.body) for note in store.notes(namespace, INJECTED)}
     if now is None:
-        return held
-    # A clock may have been set back: what is far in the future is dropped too.
-    return {name: {id_: at for id_, at in ids.items() if abs(now - at) < KEPT_S} for name, ids in held.items()}
+        return notes
+    # The clock may have been set back: times far in the future are dropped too.
+    return {name: {id_: time for id_, time in ids.items() if abs(now - time) < KEPT_S} for name, ids in notes.items()}
 
 
-def _write(store: Store, namespace: str, change: MemoryChange, wanted: Mapping[str, Mapping[str, float]]) -> None:
-    """Make the notes hold what is wanted; write only those that differ."""
-    held = _held(store, namespace)
-    for name, ids in wanted.items():
-        if not ids and name in held:
+def _write(store: Store, namespace: str, change: MemoryChange, target: Mapping[str, Mapping[str, float]]) -> None:
+    """Bring the notes to the wanted state; write only those that differ."""
+    recorded = _recorded(store, namespace)
+    for name, ids in target.items():
+        if not ids and name in recorded:
             change.drop(Note, kind=INJECTED, id=name)
-        elif ids and ids != held.get(name):
+        elif ids and ids != recorded.get(name):
             change.put(Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True)))
 
 

@@ -35,30 +35,30 @@ from commonplace.types import (
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed, Readings
 
-_SAID: Final = frozenset({"content", "at", "source"})
-"""What the graph takes of a memory."""
-_OF_NO_VERSION: Final = "origin trust status use_count strength uses review_count promoted_at vault_path".split()
+_GRAPH_FIELDS: Final = frozenset({"content", "at", "source"})
+"""Fields of a memory that the graph reads; an update of other fields extracts nothing."""
+_UNVERSIONED: Final = "origin trust status use_count strength uses review_count promoted_at vault_path".split()
 MIN_CONFIDENCE: Final = 0.75
-"""A rule's link below it does not make a memory that is said again count from its new date."""
+"""Strength below which a rule's link does not make a repeated memory count from its new date."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _by_its_embedder(method: _Method) -> _Method:
-    """Call a method again with the store's current embedder, if another process has changed it."""
+def _with_current_embedder(method: _Method) -> _Method:
+    """Retry a method with the store's current embedder if another process has changed it."""
 
     @wraps(method)
-    def done(self: MemoryService, *arguments: Any) -> Any:
+    def with_retry(self: MemoryService, *arguments: Any) -> Any:
         try:
             return method(self, *arguments)
         except EmbedderMismatchError:
             self._destination = self._destination.renewed()
             return method(self, *arguments)
 
-    return cast("_Method", done)
+    return cast("_Method", with_retry)
 
 
-class _News(NamedTuple):
-    """A memory that was said again, the time from which it counts, and who says so."""
+class _Repeat(NamedTuple):
+    """A memory that was remembered again: its known version, new time and new trust, and whether a date was given."""
 
     known: StoredMemory
     later: float
@@ -72,10 +72,10 @@ class MemoryService:
 
     Attributes:
         now: the clock, seconds since the epoch.
-        searcher: returns the searcher of now, which finds what a text was taken from; without one nothing was.
-        has_ultra: whether it keeps the memories of one process, which are not stored.
-        feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
-        project: the directory whose files memories speak of.
+        searcher: returns the current searcher, which finds the source of a copied text; None skips that check.
+        has_ultra: whether it keeps the ultra tier, the memories of one process, which are never stored.
+        feed: returns the feed that updates the graph, or None; called only on writes, because it is slow to load.
+        project: the directory whose files memories refer to.
     """
 
     _destination: Destination
@@ -93,32 +93,32 @@ class MemoryService:
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
         """Store memories in order; see `Engine.remember_many`."""
-        news = []
-        for place, item in enumerate(items, 1):
+        new_memories = []
+        for position, item in enumerate(items, 1):
             try:
-                new = self._checked(item, force=force)
-                news.append(new if force or new.session else self._without_recalled(new))
+                memory = self._checked(item, force=force)
+                new_memories.append(memory if force or memory.session else self._without_recalled(memory))
             except UsageError as error:
                 if len(items) == 1:
                     raise
-                message = f"memory {place} of {len(items)}: {error.args[0]}; none of them was stored"
+                message = f"memory {position} of {len(items)}: {error.args[0]}; none of them was stored"
                 raise type(error)(message, remedy=error.remedy) from error
-        if not self._is_chosen:  # not before all are checked: what is refused must not choose an embedder for good
+        if not self._is_chosen:  # only after all checks: a refused memory must not fix the embedder for good
             if self._store.embedding() is None:
                 self._destination = self._destination.renewed()
             self._is_chosen = True
-        kept: list[Memory] = []
-        for some in batches(news):
-            kept += self._take_in(some, force)
-        return kept
+        stored: list[Memory] = []
+        for batch in batches(new_memories):
+            stored += self._write_batch(batch, force)
+        return stored
 
-    @_by_its_embedder
+    @_with_current_embedder
     def update(self, id_: str, values: Mapping[str, Any], if_version: int | None = None) -> Memory:
         """Write the next version of a live memory; see `Engine.update`."""
         changed = {name: value for name, value in values.items() if value is not None}
         validate.reject_invalid_id(id_)
         while True:
-            old = _known(self._store.memory(self._namespace, id_), id_)
+            old = _existing(self._store.memory(self._namespace, id_), id_)
             if not changed:
                 raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
             if if_version is not None and old.record.version != if_version:
@@ -128,28 +128,28 @@ class MemoryService:
                     remedy="read it again before you change it",
                 )
             is_forced = old.record.is_forced
-            new = self._checked({**validate.as_given(old.owner, old.record), **changed}, force=is_forced)
-            write = self.write_of(*first_version(new, self._now(), self.project, is_forced=is_forced))
-            readings = None if _SAID.isdisjoint(changed) else self._read([write])
+            memory = self._checked({**validate.as_given(old.owner, old.record), **changed}, force=is_forced)
+            write = self.write_of(*first_version(memory, self._now(), self.project, is_forced=is_forced))
+            readings = None if _GRAPH_FIELDS.isdisjoint(changed) else self._extract([write])
             with self._changing() as change:
-                known = _known(change.find(id_), id_)
-                if known.number != old.number:
-                    continue  # somebody else changed it meanwhile: what is not named here stays as it is now
-                now, record, was = self._moment(known), write.record, known.record
-                # What belongs to no version comes from the memory as it is now.
+                current = _existing(change.find(id_), id_)
+                if current.number != old.number:
+                    continue  # somebody else changed it meanwhile: fields not named here must keep their current values
+                now, record, previous = self._change_time(current), write.record, current.record
+                # Fields that belong to no version come from the memory as it is now.
                 record = replace(
                     record,
-                    tier=record.tier if "tier" in changed else was.tier,
-                    entities=record.entities if "entities" in changed else was.entities,
-                    last_used=max(now, was.last_used),
-                    **{name: getattr(was, name) for name in _OF_NO_VERSION},
+                    tier=record.tier if "tier" in changed else previous.tier,
+                    entities=record.entities if "entities" in changed else previous.entities,
+                    last_used=max(now, previous.last_used),
+                    **{name: getattr(previous, name) for name in _UNVERSIONED},
                 )
-                stored = replaced(change, known, replace(write, record=record), now)
-                if new.content != known.record.content:
+                stored = replaced(change, current, replace(write, record=record), now)
+                if memory.content != current.record.content:
                     expire_judged(change, now, id_)
-                self._follow(change, [id_], readings, [known])
-            told = () if readings is None else readings.notices(stored.owner, stored.record)
-            return self._seen(stored, "updated", (*new.notices, *told))
+                self._update_graph(change, [id_], readings, [current])
+            graph_notices = () if readings is None else readings.notices(stored.owner, stored.record)
+            return self._view(stored, "updated", (*memory.notices, *graph_notices))
 
     def touch(self, id_: str, *, reinforce: bool = False, is_review: bool = False) -> Memory:
         """Count a use or a review of a memory; enough of them raise its tier."""
@@ -167,40 +167,40 @@ class MemoryService:
 
     def _revise(self, id_: str, revised: Callable[[MemoryRecord], MemoryRecord], outcome: Outcome) -> Memory:
         with self._store.change_memories(self._namespace) as change:
-            known = _known(change.find(id_), id_)
-            record = revised(known.record)
-            change.revise(known.number, record)
-        return self._seen(replace(known, record=record), outcome)
+            current = _existing(change.find(id_), id_)
+            record = revised(current.record)
+            change.revise(current.number, record)
+        return self._view(replace(current, record=record), outcome)
 
     def archive(self, id_: str) -> Memory:
         """Archive a live memory; an archived one is left as it is."""
         with self._store.change_memories(self._namespace) as change:
-            known = _known(change.find(id_), id_, is_live=False)
-            if known.expired_at is not None:
-                return self._seen(known, "unchanged")
-            change.expire(known.number, replace(known.record, status="archived"), self._moment(known))
-            self._follow(change, [id_])
-            archived = _known(change.find(id_), id_, is_live=False)
-        return self._seen(archived, "archived")
+            current = _existing(change.find(id_), id_, is_live=False)
+            if current.expired_at is not None:
+                return self._view(current, "unchanged")
+            change.expire(current.number, replace(current.record, status="archived"), self._change_time(current))
+            self._update_graph(change, [id_])
+            archived = _existing(change.find(id_), id_, is_live=False)
+        return self._view(archived, "archived")
 
-    @_by_its_embedder
+    @_with_current_embedder
     def restore(self, id_: str) -> Memory:
         """Restore an archived memory, as a new version with the same text."""
         while True:
-            archived = _known(self._store.memory(self._namespace, id_), id_, is_live=False)
+            archived = _existing(self._store.memory(self._namespace, id_), id_, is_live=False)
             if archived.expired_at is None:
-                return self._seen(archived, "unchanged")
+                return self._view(archived, "unchanged")
             write = self.write_of(archived.owner, archived.record)
-            readings = self._read([write])
+            readings = self._extract([write])
             with self._changing() as change:
-                known = _known(change.find(id_), id_, is_live=False)
-                if known.number != archived.number:
+                current = _existing(change.find(id_), id_, is_live=False)
+                if current.number != archived.number:
                     continue
                 now = self._now()
-                record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
-                stored = replaced(change, known, replace(write, record=record), now)
-                self._follow(change, [id_], readings)
-            return self._seen(stored, "restored")
+                record = replace(current.record, status="active", last_used=max(now, current.record.last_used))
+                stored = replaced(change, current, replace(write, record=record), now)
+                self._update_graph(change, [id_], readings)
+            return self._view(stored, "restored")
 
     def link(self, source: str, target: str, type_: str, strength: float) -> Link:
         """Link two memories that exist; a link of the same type between them is replaced."""
@@ -212,7 +212,7 @@ class MemoryService:
         link, feed = Link(source, target, name, validate.fraction("strength", strength), self._now()), self.feed()
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
-                _known(change.find(id_), id_, is_live=False)
+                _existing(change.find(id_), id_, is_live=False)
             if name in (SUPERSEDES, HOLDS_BESIDE):
                 expire_judged(change, link.created_at, source, target)
             change.link(link)
@@ -221,17 +221,17 @@ class MemoryService:
         return link
 
     def unlink(self, source: str, target: str, type_: str | None) -> int:
-        """Delete the links from one memory to another, which opens what they settled; return how many there were."""
+        """Delete the links from one memory to another and reopen what they settled; return how many there were."""
         name = None if type_ is None else validate.link_type(type_)
-        known = self._store.links(self._namespace, [source], past=True)
-        gone = {link.created_at for link in known if link.target == target and name in (None, link.type)}
+        links = self._store.links(self._namespace, [source], past=True)
+        creation_times = {link.created_at for link in links if link.target == target and name in (None, link.type)}
         feed = self.feed()
         with self._store.change_memories(self._namespace) as change:
             count = change.unlink(source, target, name)
             if feed is not None and name in (None, SUPERSEDES):
                 feed.hold_again(change, target, source)
-            for link in known:
-                if link.expired_at in gone and target in (link.source, link.target):
+            for link in links:
+                if link.expired_at in creation_times and target in (link.source, link.target):
                     change.link(replace(link, expired_at=None))
         return count
 
@@ -244,133 +244,133 @@ class MemoryService:
         return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp, **expected)
 
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> validate.NewMemory:
-        new = validate.without_secrets(
+        memory = validate.without_secrets(
             validate.validate_memory(item, max_bytes=self.max_bytes, force=force, now=self._now())
         )
-        if new.tier == "ultra" and not self.has_ultra:
+        if memory.tier == "ultra" and not self.has_ultra:
             raise UsageError(
                 "the ultra tier is of one process and never stored",
                 remedy="store it with `remember`, in a call of its own",
             )
-        return new
+        return memory
 
-    @_by_its_embedder
-    def _without_recalled(self, new: validate.NewMemory) -> validate.NewMemory:
-        """Remove recalled blocks, and refuse a text that has nothing else."""
-        opened = unfence(new.content)
-        if opened.recalled:
-            if not opened.text.strip():
+    @_with_current_embedder
+    def _without_recalled(self, memory: validate.NewMemory) -> validate.NewMemory:
+        """Remove recalled blocks; refuse a text that holds nothing else or copies a stored artifact or knowledge."""
+        unfenced = unfence(memory.content)
+        if unfenced.recalled:
+            if not unfenced.text.strip():
                 raise AdmissionError(
                     "the content is nothing but what was recalled from memory",
                     remedy="say what is new, or pass force=True",
                 )
-            count = len(opened.recalled)
+            count = len(unfenced.recalled)
             notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
-            new = replace(new, content=opened.text, notices=(*new.notices, notice))
-            validate.reject_invalid(new.content, max_bytes=self.max_bytes)
+            memory = replace(memory, content=unfenced.text, notices=(*memory.notices, notice))
+            validate.reject_invalid(memory.content, max_bytes=self.max_bytes)
         searcher = self._searcher
-        known = "" if searcher is None else source_of(new.content, self._store, searcher(), self._namespace)
-        if known:
+        source = "" if searcher is None else source_of(memory.content, self._store, searcher(), self._namespace)
+        if source:
             raise AdmissionError(
-                f"the content is text of {known}, which is stored already",
+                f"the content is text of {source}, which is stored already",
                 remedy="say what is new about it, or pass force=True",
             )
-        return new
+        return memory
 
-    @_by_its_embedder
-    def _take_in(self, news: Sequence[validate.NewMemory], force: bool) -> list[Memory]:
+    @_with_current_embedder
+    def _write_batch(self, new_memories: Sequence[validate.NewMemory], force: bool) -> list[Memory]:
         begun = self._now()
-        versions = [first_version(new, begun, self.project, is_forced=force) for new in news]
+        versions = [first_version(memory, begun, self.project, is_forced=force) for memory in new_memories]
         writes = writes_of(self._destination, versions)
-        readings = self._read(writes)
-        has_given_ids = any(new.id for new in news)
-        done: list[Admission] = []
-        again: dict[str, _News] = {}
+        readings = self._extract(writes)
+        has_given_ids = any(memory.id for memory in new_memories)
+        admissions: list[Admission] = []
+        repeats: dict[str, _Repeat] = {}
         feed = self.feed()
         with self._changing(writes=writes, has_given_ids=has_given_ids) as change:
             now = self._now()
-            for new, given in zip(news, writes, strict=True):
-                sources = (change.find(id_) for id_ in given.record.derived_from)
-                # What is made of others is trusted as the least of them.
-                trust = min((each.record.trust for each in sources if each is not None), default=1.0)
-                trust = min(trust, given.record.trust)
-                write = replace(given, record=replace(given.record, trust=trust, born_at=now, last_used=now))
-                admission = admit(change, write, self._policy, self.write_of, has_given_id=bool(new.id), force=force)
-                done.append(admission)
-                known, outcome, _ = admission
-                if feed is not None and readings is not None and outcome != "unchanged" and known.created_at >= now:
+            for memory, draft in zip(new_memories, writes, strict=True):
+                sources = (change.find(id_) for id_ in draft.record.derived_from)
+                # A derived memory is trusted no more than the least trusted of its sources.
+                trust = min((source.record.trust for source in sources if source is not None), default=1.0)
+                trust = min(trust, draft.record.trust)
+                write = replace(draft, record=replace(draft.record, trust=trust, born_at=now, last_used=now))
+                admission = admit(change, write, self._policy, self.write_of, has_given_id=bool(memory.id), force=force)
+                admissions.append(admission)
+                stored, outcome, _ = admission
+                if feed is not None and readings is not None and outcome != "unchanged" and stored.created_at >= now:
                     if outcome == "added":
-                        feed.add(change, known, readings)
+                        feed.add(change, stored, readings)
                     else:
-                        feed.follow(change, [known.owner.id], readings, [known] if outcome == "touched" else ())
-                later = now if new.at is None else new.at
-                if outcome == "touched" and later > known.at and trust >= known.record.trust:
-                    one, before = _News(known, later, trust, new.at is not None), again.get(known.owner.id)
+                        feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
+                later = now if memory.at is None else memory.at
+                if outcome == "touched" and later > stored.at and trust >= stored.record.trust:
+                    repeat, before = _Repeat(stored, later, trust, memory.at is not None), repeats.get(stored.owner.id)
                     is_last = before is None or later >= before.later
-                    again[known.owner.id] = one if is_last else before._replace(known=known)  # type: ignore[union-attr]
-        retold = self._retold(self._contested(again, {each.stored.owner.id for each in done})) if again else {}
+                    repeats[stored.owner.id] = repeat if is_last else before._replace(known=stored)  # type: ignore[union-attr]
+        dated = self._redate(self._contested(repeats, {item.stored.owner.id for item in admissions})) if repeats else {}
         memories = []
-        for new, (known, outcome, notices) in zip(news, done, strict=True):
-            stored = retold.get(known.owner.id, known) if outcome == "touched" else known
-            day = moment_of(stored.at).date().isoformat()
-            counts = () if stored is known else (f"it now has the date {day}",)
-            read = () if readings is None else readings.notices(stored.owner, stored.record)
-            memories.append(self._seen(stored, outcome, (*new.notices, *notices, *counts, *read)))
+        for memory, (stored, outcome, notices) in zip(new_memories, admissions, strict=True):
+            latest = dated.get(stored.owner.id, stored) if outcome == "touched" else stored
+            day = moment_of(latest.at).date().isoformat()
+            date_notices = () if latest is stored else (f"it now has the date {day}",)
+            graph_notices = () if readings is None else readings.notices(latest.owner, latest.record)
+            memories.append(self._view(latest, outcome, (*memory.notices, *notices, *date_notices, *graph_notices)))
         return memories
 
-    def _contested(self, again: Mapping[str, _News], said: Collection[str]) -> dict[str, _News]:
-        """Return of memories that were said again those that count from their new date, which is given or matters.
+    def _contested(self, repeats: Mapping[str, _Repeat], call_ids: Collection[str]) -> dict[str, _Repeat]:
+        """Return the repeated memories that count from their new date.
 
-        It matters where something that was said before then overtook it, but not where all was said in one list. Who is
-        trusted less moves nothing.
+        They were given a date, or a memory of another call supersedes or contests them by then; and none of those that
+        do is trusted more.
         """
-        known = self._store.statements(self._namespace, [each.known.number for each in again.values()])
-        links = [each for each in self._store.links(self._namespace, [*again]) if each.strength >= MIN_CONFIDENCE]
-        by: dict[str, list[StoredMemory]] = {}
-        for id_, each in again.items():
+        statements = self._store.statements(self._namespace, [repeat.known.number for repeat in repeats.values()])
+        links = [edge for edge in self._store.links(self._namespace, [*repeats]) if edge.strength >= MIN_CONFIDENCE]
+        rivals: dict[str, list[StoredMemory]] = {}
+        for id_, repeat in repeats.items():
             linked = {link.source for link in links if link.target == id_ and link.type in (SUPERSEDES, CONFLICTS)}
-            ids = linked | known[each.known.number].overtaken_by
-            others = filter(None, (self._store.memory(self._namespace, other) for other in ids))
-            by[id_] = [other for other in others if other.at <= each.later]
+            ids = linked | statements[repeat.known.number].overtaken_by
+            memories = filter(None, (self._store.memory(self._namespace, rival_id) for rival_id in ids))
+            rivals[id_] = [memory for memory in memories if memory.at <= repeat.later]
         return {
-            id_: each
-            for id_, each in again.items()
-            if (each.is_dated or any(other.owner.id not in said for other in by[id_]))
-            and all(other.record.trust <= each.trust for other in by[id_])
+            id_: repeat
+            for id_, repeat in repeats.items()
+            if (repeat.is_dated or any(memory.owner.id not in call_ids for memory in rivals[id_]))
+            and all(memory.record.trust <= repeat.trust for memory in rivals[id_])
         }
 
-    def _retold(self, news: Mapping[str, _News]) -> dict[str, StoredMemory]:
-        """Write the next versions of memories, with their new dates; return by id what nobody changed meanwhile.
+    def _redate(self, repeats: Mapping[str, _Repeat]) -> dict[str, StoredMemory]:
+        """Write the next versions of memories with their new dates; return by id those that nobody changed meanwhile.
 
-        Links by which what was said before stands before it are taken back.
+        Judged links are taken back, and `SUPERSEDES` links from memories that are neither newer nor trusted more.
         """
-        versions = [(replace(each.known.owner, at=each.later), each.known.record) for each in news.values()]
+        versions = [(replace(repeat.known.owner, at=repeat.later), repeat.known.record) for repeat in repeats.values()]
         if not versions:
             return {}
         writes = writes_of(self._destination, versions)
-        readings, feed, again = self._read(writes), self.feed(), dict[str, StoredMemory]()
+        readings, feed, redated = self._extract(writes), self.feed(), dict[str, StoredMemory]()
         with self._changing() as change:
-            for (id_, each), write in zip(news.items(), writes, strict=True):
+            for (id_, repeat), write in zip(repeats.items(), writes, strict=True):
                 latest = change.find(id_)
-                if latest is None or latest.number != each.known.number or latest.expired_at is not None:
+                if latest is None or latest.number != repeat.known.number or latest.expired_at is not None:
                     continue  # somebody else changed it meanwhile
-                stored = replaced(change, latest, replace(write, record=latest.record), self._moment(latest))
+                stored = replaced(change, latest, replace(write, record=latest.record), self._change_time(latest))
                 expire_judged(change, stored.created_at, id_)
                 for link in change.links([id_]):
-                    other = change.find(link.source) if link.target == id_ and link.type == SUPERSEDES else None
-                    if other is not None and other.at <= each.later and other.record.trust <= each.trust:
+                    source = change.find(link.source) if link.target == id_ and link.type == SUPERSEDES else None
+                    if source is not None and source.at <= repeat.later and source.record.trust <= repeat.trust:
                         change.unlink(link.source, id_, SUPERSEDES)
                 if feed is not None and readings is not None:
-                    feed.add(change, stored, readings)  # beside what it said before, which was true then
-                again[id_] = stored
-        return again
+                    feed.add(change, stored, readings)  # beside its earlier facts, which held then
+                redated[id_] = stored
+        return redated
 
-    def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
-        """Extract what the graph takes from memories, before the transaction that writes them."""
+    def _extract(self, writes: Sequence[MemoryWrite]) -> Readings | None:
+        """Extract entities and facts from memories, before the transaction that writes them."""
         feed = self.feed()
         return None if feed is None else feed.read(writes, self._destination)
 
-    def _follow(
+    def _update_graph(
         self,
         change: MemoryChange,
         ids: Sequence[str],
@@ -381,18 +381,18 @@ class MemoryService:
         if feed is not None:
             feed.follow(change, ids, readings, before)
 
-    def _moment(self, known: StoredMemory) -> float:
+    def _change_time(self, current: StoredMemory) -> float:
         """Return the time of a change: never before the version that it changes, even if the clock was set back."""
-        return max(self._now(), known.created_at)
+        return max(self._now(), current.created_at)
 
-    def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
+    def _view(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
         return seen(stored, self._namespace, self._now(), self._policy, outcome=outcome, notices=notices)
 
 
-def _known(found: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:
-    if found is None:
+def _existing(memory: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:
+    if memory is None:
         raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
-    if is_live and found.expired_at is not None:
+    if is_live and memory.expired_at is not None:
         remedy = "bring it back with `commonplace memory restore`"
         raise NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
-    return found
+    return memory

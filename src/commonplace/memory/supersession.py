@@ -1,11 +1,11 @@
-"""Which memories a newer one overtakes: judged without a language model when their vectors are there, kept as links.
+"""Judge which memories a newer one supersedes, without a language model, once their vectors exist; keep it as links.
 
-Of two that say the same of the same thing the later one overtakes, in whatever order they came. What their words and
-vectors tell names the pairs; a cross-encoder reads those. The weights are rounded from regressions on either half of
-the people of everyday memories; the manual says how often the order is right.
+Of two memories that state the same about the same thing, the later one supersedes the other, in whatever order they
+came. Words and vectors select the pairs; a cross-encoder reads them. The weights are rounded from regressions on either
+half of the people of everyday memories; the manual says how often the order is right.
 
-A link of the type `SUPERSEDES` is followed by searches, one of the type `CONFLICTS` is also a question for a person.
-Those that were judged have the origin `RULE`. What people link decides, and is not judged.
+Searches follow links of the types `SUPERSEDES` and `CONFLICTS`, but for doubtful ones (strength `DOUBT`); a `CONFLICTS`
+link is also a question for a person. Judged links have the origin `RULE`. What people link decides, and is not judged.
 """
 
 from __future__ import annotations
@@ -54,84 +54,84 @@ from commonplace.types import (
 )
 
 SURROUNDINGS: Final = 5
-"""A text's surroundings are the mean of so many of its nearest."""
+"""Number of nearest texts whose mean cosine is a text's surroundings."""
 CHANGE: Final = 0.12
-"""A value is the locally scaled cosine (2 · cosine − the surroundings of either: "csls", Conneau et al. 2018), so much
-for each word of change in the later text, up to `MAX_CHANGES`, …"""
+"""Added to a pair's value for each word of change in the later text, up to `MAX_CHANGES`. The value starts as the
+locally scaled cosine: 2 · cosine − the surroundings of either ("csls", Conneau et al. 2018)."""
 MAX_CHANGES: Final = 2
 MAX_CHANGE_LENGTH: Final = 64
-"""Any longer text, in tokens, has such words by chance, and they do not count."""
+"""Length in tokens above which words of change do not count: a longer text has them by chance."""
 SHARED: Final = 0.8
-"""… so much for the share of the earlier text's words, by rarity, that the later one has (not of two turns of
-conversations: talk comes back to the same words), …"""
+"""Weight in a pair's value of the share, by rarity, of the earlier text's words that the later one has; it does not
+count for two turns of conversations, because talk comes back to the same words."""
 RANK: Final = 0.1
-"""… less so much for each e-fold of the place that either has among the nearest of the other."""
+"""Taken from a pair's value for each e-fold of the rank that either text has among the nearest of the other."""
 MIN_SIMILARITY: Final = 0.2
-"""Texts with a smaller cosine are about different things, however few others there are to scale it by."""
+"""Cosine below which two of more than `FEW` texts are about different things, and are never linked."""
 FEW: Final = 12
 MIN_SIMILARITY_UNREAD: Final = 0.5
-"""The same among no more than `FEW` of which none is read: there what is nearest is not near, and a large value says
-little. A reading tells what is about something else, also of what a long message says in passing."""
+"""Cosine below which two of at most `FEW` texts are never linked if none is read: the nearest of few may not be near. A
+reading needs no such bound: it recognises other subjects, even for what a long message says in passing."""
 MIN_GAP_S: Final = 1.0
-"""What was stored sooner after another came with it, as a list does, and tells nothing newer by its place in it."""
+"""Seconds within which undated memories count as stored together, as a list is, so that neither is the newer one."""
 _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 OURS: Final = -1
 _TOKEN_BITS: Final = 16
 READING: Final = 0.1
-"""To the value of a pair so much is added for each unit of the cross-encoder's log-odds, …"""
+"""Added to a pair's value for each unit of the cross-encoder's log-odds, clipped to `MIN_ODDS`–`MAX_ODDS`."""
 MIN_ODDS: Final = -4.0
 MAX_ODDS: Final = 1.0
-"""… which are kept between these: a reading denies more than it affirms."""
+"""Upper bound of the log-odds that count, as `MIN_ODDS` is the lower one: a reading denies more than it affirms."""
 OF_FEW: Final = (0.2, 0.5, 0.3)
-"""Among `FEW` the rest of the value says little: so much, this share of the value, and so much for each unit of the
-log-odds; …"""
+"""The value of a pair among at most `FEW` texts, where words and vectors say little: a constant, the share of the value
+that is kept, and what is added for each unit of the log-odds."""
 TERSE: Final = 12
-"""… but words tell better that two texts of so few tokens are news of one topic: "Ana moved to Braga", then to Faro."""
+"""Length in tokens up to which two texts of one topic are not under `OF_FEW`: "Ana moved to Braga", then to Faro."""
 DENIED: Final = -2.0
 IGNORED: Final = -3.5
-"""What a reading gives fewer log-odds is at most asked, however alike the two are, or neither."""
+"""Log-odds below which a pair is not linked, and below `DENIED` at most asked about, however alike the two are."""
 DOUBTED: Final = -1.0
-"""What is read with more log-odds of doubt is asked, neither more nor less."""
+"""Log-odds of doubt above which a pair is always asked about, and never settled."""
 UNREAD: Final = 0.12
-"""Where nothing is read so much is taken away."""
+"""Taken from every value if no cross-encoder reads."""
 MAX_READ: Final = 2
-"""Each takes some 15 milliseconds, and more change nothing."""
+"""Maximum number of pairs read for each memory: each takes some 15 milliseconds, and more change nothing."""
 COMPETING: Final = 0.2
-"""From this value on a newer memory stands before an older one, and a person is asked; …"""
+"""Least value at which a newer memory ranks before an older one, and a person is asked."""
 SETTLING: Final = 0.48
-"""… from this one on nobody need be: of 17 such pairs of everyday memories 16 are right."""
+"""Least value at which nobody need be asked: of 17 such pairs of everyday memories, 16 are right."""
 _WORDS: Final = word_lists(Path(__file__).with_suffix(".txt"))
 TALK: Final = 0.25
-"""Less so much for each word that is said to somebody, up to `MAX_TALK`, in either text."""
+"""Taken from a pair's value for each word of talk in either text, up to `MAX_TALK` in each."""
 MAX_TALK: Final = 2
 TOPICS: Final = [name for name in _WORDS if name.startswith("one ")]
 TOPIC: Final = 0.25
-"""So much where a later text with a word of change has a word of the same topic as the earlier one, …"""
+"""Added to a pair's value if the later text has a word of change, and a word of the same topic as the earlier one."""
 MIN_SIMILARITY_OF_TOPIC: Final = 0.1
-"""… and then this is the least cosine: such news is told in many words."""
+"""Least cosine of a pair to which `TOPIC` is added, in place of `MIN_SIMILARITY`: such news is told in many words."""
 LENGTH: Final = 0.2
-"""Less so much for each e-fold that the earlier text is longer than `PLAIN_LENGTH` tokens: what says several things is
-seldom overtaken as a whole."""
+"""Taken from a pair's value for each e-fold by which the earlier text is longer than `PLAIN_LENGTH` tokens: a text that
+says several things is seldom superseded as a whole."""
 PLAIN_LENGTH: Final = 16
 _OURS: Final = ("my", "our")
 _HEAD: Final = 12
-"""So many tokens tell whose a statement is, or which title it has."""
+"""Number of first tokens of a text that tell whose statement it is, or which title it has."""
 FORM: Final = 0.6
-"""Two texts of which each has so great a share of the other's words are of one form."""
+"""Least share of each other's words that two texts of one form have."""
 MAX_OF_FORM: Final = 6
-"""More texts of one form are the entries of a log: "Worker 1 saw parcel 29", and each stays."""
+"""Number of texts of one form above which they are entries of a log ("Worker 1 saw parcel 29"), and each stays."""
 
 
 LogOdds = Callable[[Sequence[tuple[NDArray[np.uint16], NDArray[np.uint16]]]], NDArray[np.float32]]
-"""Returns how much tells that the second text of each pair overtakes the first, and of doubt; see `CrossEncoder`."""
+"""Returns log-odds that the second text of each pair supersedes the first, and of doubt; see `CrossEncoder`."""
 
 
 class Reading(NamedTuple):
-    """What is known of pairs after a reading, all of shape (n, n): a column's memory may overtake a row's.
+    """The result of a reading, in arrays of shape (n, n): a column's memory may supersede a row's.
 
     Attributes:
-        values: how much tells that it does, −inf where it does not; float32.
+        values: evidence that it does, −inf where it does not; float32.
         is_news: whether the pair reads as news; bool.
         is_doubted: whether the column's memory is hearsay, or may not be meant as news; bool.
     """
@@ -143,23 +143,23 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """n memories that may overtake each other.
+    """n memories that may supersede each other.
 
     Attributes:
-        times: of those with a date of their own, seconds since the epoch, else NaN; float64, shape (n,).
-        stored: when each was stored, float64, shape (n,); tells which of two is later where not both have a date.
-        sessions: "" where there is none; two of one session do not compete, for one follows from the other.
+        times: a memory's own date, seconds since the epoch, NaN without one; float64, shape (n,).
+        stored: when each was stored, float64, shape (n,); decides which of two is later unless both have a date.
+        sessions: "" without one; two of one session do not compete, because one follows from the other.
         vectors: of embedders whose cosines are known; float32, shape (n, d), rows of unit length or zero.
-        terms: each text's place · 2¹⁶ + a token that tells what it is about; int64, each once, ascending.
-        changes: how many different words of change each has, int64, shape (n,), 0 in long texts.
-        owners: the token of whose thing each begins with (`Grandpa's house`), `OURS` where that is `my` or `our`, 0 of
-            others; int64, shape (n,).
-        titles: alike of entries of one log, 0 of what is none; int64, shape (n,).
-        is_open: whether nothing has changed by it, or only somebody says so; bool, shape (n,).
-        is_refusal: whether nothing but an offer has; bool, shape (n,).
-        is_offer: bool, shape (n,).
-        topics: a bit for each of `TOPICS` that it has a word of; int64, shape (n,).
-        talk: how many different words of talk it has, int64, shape (n,).
+        terms: a text's index · 2¹⁶ + a token that tells what it is about; int64, each once, ascending.
+        changes: number of distinct words of change, 0 in long texts; int64, shape (n,).
+        owners: the token of the owner of the thing that it begins with (`Grandpa's house`), `OURS` for `my` or `our`,
+            else 0; int64, shape (n,).
+        titles: the same number for entries of one log, 0 for other texts; int64, shape (n,).
+        is_open: whether a word of doubt comes before any word of change, so nothing has changed; bool, shape (n,).
+        is_refusal: whether a word of refusal comes before any word of change: it ends only an offer; bool, shape (n,).
+        is_offer: whether it has a word of offers; bool, shape (n,).
+        topics: a bit for each of `TOPICS` of which it has a word; int64, shape (n,).
+        talk: number of distinct words of talk; int64, shape (n,).
         lengths: in tokens, int64, shape (n,).
     """
 
@@ -180,7 +180,7 @@ class Statements:
 
 
 class Wordings:
-    """What tokens tell of texts, of which the ids follow each other: uint16, with their lengths, int64, shape (n,)."""
+    """Derives statements from texts given as token ids, one text after the other, uint16, and lengths, int64, (n,)."""
 
     def __init__(self, tokens: StaticEmbedder) -> None:
         tokenize = tokens.tokenize
@@ -216,7 +216,7 @@ class Wordings:
         sessions: Sequence[str],
         vectors: NDArray[np.float32],
     ) -> Statements:
-        """Return what is known of texts by their tokens beside what is given."""
+        """Return the statements of texts: what is given, and what their tokens tell."""
 
         ends = np.cumsum(lengths)
         following = np.append(token_ids[1:], 0).astype(np.int64)
@@ -230,7 +230,7 @@ class Wordings:
             return np.bincount(_terms(token_ids, texts, has[name]) >> _TOKEN_BITS, minlength=len(lengths))
 
         def first(name: str) -> NDArray[np.int64]:
-            """Return the place of the first such word in each text, `_HEAD` where there is none."""
+            """Return the place of the first such word in each text, `_HEAD` if there is none."""
             found = np.flatnonzero(has[name])
             owners, at = np.unique(texts[found], return_index=True)
             places = np.full(len(lengths), _HEAD)
@@ -257,20 +257,20 @@ class Wordings:
         )
 
     def _owner(self, head: list[int]) -> int:
-        """Return the token before the first `'s`, as in "Grandpa's house"."""
+        """Return the token before the first `'s` ("Grandpa's house"), `OURS` for a leading `my` or `our`, else 0."""
         for place in range(1, min(len(head) - 1, 5)):
             if head[place] in self._quotes and head[place + 1] == self._s:
                 return head[place - 1]
         return OURS if head and self._is_ours[head[0]] else 0
 
     def _title(self, head: list[int]) -> int:
-        """Return a number for how the entries of a log begin: the words before its date or colon."""
+        """Return a number for the title of a log's entry, the words before its date or colon; 0 if it is none."""
         if self._colon not in head:
             return 0
         is_dated, is_number = self._is_date[head] | self._is_number[head], self._is_number[head]
         end = 0
         for place, token in enumerate(head):
-            # The colon of a time of day ends nothing.
+            # The colon of a time of day does not end a title.
             if token == self._colon and not (is_number[place - 1] and is_number[place + 1 : place + 2].any()):
                 end = place
                 break
@@ -284,7 +284,7 @@ def _terms(token_ids: NDArray[np.uint16], texts: NDArray[np.int64], chosen: NDAr
 
 
 def judge(said: Statements, *, is_read: bool = False) -> NDArray[np.float32]:
-    """Return how much tells that a column's memory overtakes a row's, −inf where it cannot; float32, shape (n, n).
+    """Return the evidence that a column's memory supersedes a row's, −inf where it cannot; float32, shape (n, n).
 
     Args:
         is_read: whether `read` follows.
@@ -326,12 +326,12 @@ def read(
 ) -> Reading:
     """Return the values of `judge` after a reading.
 
-    For each memory the likeliest `MAX_READ` are read of those that it may overtake; the others that might reach
+    For each memory, the `MAX_READ` likeliest of those that it may supersede are read; others that could reach
     `COMPETING` get −inf.
 
     Args:
         texts: the token ids of each.
-        log_odds: None takes `UNREAD` from all.
+        log_odds: None reads nothing and takes `UNREAD` from all values.
     """
     is_news, is_doubted = np.zeros((2, *values.shape), dtype=np.bool_)
     is_doubted |= said.is_open
@@ -366,15 +366,15 @@ def _is_one_topic(said: Statements) -> NDArray[np.bool_]:
 
 
 def confidence(value: float) -> float:
-    """Return how sure a value is, 0–1: a logistic regression on pairs of everyday memories and of stores held out.
+    """Return the confidence of a value, 0–1: a logistic regression on pairs of everyday memories and held-out stores.
 
-    Of single pairs just above `SETTLING` about half are right; of all above it, most.
+    Of the pairs just above `SETTLING` about half are right; of all above it, most.
     """
     return 1 / (1 + math.exp(3.0 * (0.5 - value)))
 
 
 def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return 2 · cosine − the mean cosine of either with its `SURROUNDINGS` nearest others, float32, shape (n, n)."""
+    """Return 2 · cosine − the mean cosine of each with its `SURROUNDINGS` nearest others, float32, shape (n, n)."""
     # In a small store the nearest others may be farther than a stranger, and tell nothing of what is near.
     padded = np.hstack([np.maximum(cosines, STRANGER), np.full((len(cosines), SURROUNDINGS), STRANGER)])
     around = -np.sort(-padded, axis=1)[:, :SURROUNDINGS].mean(axis=1).astype(np.float32)
@@ -382,12 +382,12 @@ def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
-    """Return the share of a row's terms, by their rarity among all, that a column has; float32, shape (n, n)."""
+    """Return the share of a row's terms, weighted by rarity, that a column has; float32, shape (n, n)."""
     _, places = ranked(terms & (1 << _TOKEN_BITS) - 1)
     rows, holders = terms >> _TOKEN_BITS, np.bincount(places)
     weights = np.log1p(count / holders).astype(np.float32)
     all_of = np.bincount(rows, weights=weights[places], minlength=count)
-    is_shared = holders[places] > 1  # most are one text's own
+    is_shared = holders[places] > 1  # most terms are in one text only
     columns = np.cumsum(holders > 1) - 1
     holds = np.zeros((count, np.count_nonzero(holders > 1)), dtype=np.float32)
     holds[rows[is_shared], columns[places[is_shared]]] = 1.0
@@ -397,7 +397,7 @@ def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
 
 
 def _is_apart(said: Statements) -> NDArray[np.bool_]:
-    """Return which statements are of different people's things, or entries of one log; bool, shape (n, n)."""
+    """Return which pairs are about different people's things, or entries of one log; bool, shape (n, n)."""
     apart = (said.titles != 0) & (said.titles == said.titles[:, np.newaxis])
     # Texts of a form that more than `MAX_OF_FORM` of them have are the entries of a log.
     _, places = ranked(said.terms & (1 << _TOKEN_BITS) - 1)
@@ -416,20 +416,20 @@ def _is_apart(said: Statements) -> NDArray[np.bool_]:
 
 
 NEAREST: Final = 50
-"""A memory is judged among so many of those nearest to it."""
+"""Number of nearest memories among which a memory is judged."""
 MIN_COSINE: Final = 0.4
-"""Below it a person is asked, however high the value is."""
+"""Cosine below which a person is asked, however high the value is."""
 AT_ONCE: Final = 32
-"""So many memories are judged between two transactions."""
+"""Number of memories judged between two transactions."""
 NOTED_EVERY: Final = 64
-"""So many changes may be judged without a note of it, and a killed process leaves them to be judged again."""
+"""Number of judged changes after which progress is noted; what a killed process has not noted is judged again."""
 _JUDGED: Final = "judged"
 _log = logging.getLogger(__name__)
 Pair = frozenset[str]
 
 
 class Overtaken(NamedTuple):
-    """Two memories of which the newer one has, or may have, taken the older one's place; disputes that ask the same."""
+    """A memory and a newer one that supersedes it, or may; with the ids of disputed facts that ask the same."""
 
     older: StoredMemory
     newer: StoredMemory
@@ -452,9 +452,9 @@ def disputes_of(store: Store, namespace: str) -> dict[str, dict[str, set[str]]]:
 
 
 def overtaken(store: Store, namespace: str) -> list[Overtaken]:
-    """Return each live memory that a newer one may have overtaken, with the likeliest of those; the surest pair first.
+    """Return each live memory that a newer one may supersede, with the likeliest newer one; the surest pair first.
 
-    Turns of conversations are left out, as are near duplicates and what a person, or the graph, has settled.
+    Turns of conversations, near duplicates, and what a person or the graph has settled are left out.
     """
     with store.snapshot():
         links = [link for link in store.links(namespace) if link.origin == RULE or link.type == CONFLICTS]
@@ -475,7 +475,7 @@ def overtaken(store: Store, namespace: str) -> list[Overtaken]:
 
 
 def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "") -> None:
-    """Take back what a rule linked to a memory, or is asked of it; with `other` between these two alone."""
+    """Expire a memory's links that a rule made or that ask a question; with `other`, only those between the two."""
     for link in change.links([id_]):
         if (link.origin == RULE or link.type == CONFLICTS) and other in ("", link.source, link.target):
             change.link(replace(link, expired_at=now))
@@ -483,10 +483,10 @@ def expire_judged(change: MemoryChange, now: float, id_: str, other: str = "") -
 
 @dataclass(eq=False)
 class SupersessionRule:
-    """Judges the memories of a namespace, each when its vector is there. Safe for threads.
+    """Judges the memories of a namespace, each once its vector exists. Safe for threads.
 
     Args:
-        reader: returns the cross-encoder, or None where memories are embedded without a transformer: reading takes
+        reader: returns the cross-encoder, or None if memories are embedded without a transformer: reading would take
             longer than all else.
     """
 
@@ -501,11 +501,11 @@ class SupersessionRule:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, limit: int | None = None, is_stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Judge what was written since the last call, by any process, in the order of its time.
+        """Judge the memories written since the last call, by any process, in order of time.
 
         Args:
             limit: do nothing, and return False, if there are more passages, or another thread is judging.
-            is_stopped: whether to leave the rest for another time.
+            is_stopped: returns whether to leave the rest to a later call.
         """
         store, namespace = self._store, self._namespace
         if not self._lock.acquire(blocking=limit is None):
@@ -522,7 +522,7 @@ class SupersessionRule:
             entries = [each for each in store.tail(namespace, self._done) if each.kind == "memory"]
             passages = Counter(each.owner_number for each in entries)
             entries = [each for each in entries if each.vector and passages[each.owner_number] == 1]
-            # The last to be judged has the most to be compared with: so the order of arrival does not matter.
+            # The last to be judged has the most to compare with: in order of time, the order of arrival cannot matter.
             entries.sort(key=lambda each: (each.at is None, each.at or 0.0, each.number))
             try:
                 for start in range(0, len(entries), AT_ONCE):
@@ -543,16 +543,16 @@ class SupersessionRule:
             self._lock.release()
 
     def close(self) -> None:
-        """Note how far memories were judged, unless the namespace was forgotten since: a note would make it again."""
+        """Note how far memories were judged, unless the namespace was forgotten since: a note would create it again."""
         if self._done is not None and self._noted < self._done <= self._store.head(self._namespace).change:
             self._noted = self._done
             with suppress(CommonplaceError), self._store.change_memories(self._namespace) as change:
                 change.put(Note(_JUDGED, "", self._now(), json.dumps({"change": self._noted})))
 
     def _verdicts(self, entry: TokenEntry) -> dict[Pair, Link | None]:
-        """Return what is to stand between a memory and those nearest to it, and where a rule linked two of these.
+        """Return the links due between a memory and its nearest, and between any of these that a rule has linked.
 
-        The memory changes what the similarities among its nearest mean.
+        Those are judged again because the memory changes what similarities among its nearest mean. None is no link.
         """
         vector = restore([entry.vector])[0]
         rows = self._searcher().near(self._namespace, vector, NEAREST + 1)
@@ -560,7 +560,7 @@ class SupersessionRule:
         found = self._store.memory_records(self._namespace, rows.owners.tolist())
         contents, passages = {n: each.record.content for n, each in found.items()}, Counter(rows.owners.tolist())
         order = np.lexsort((rows.numbers, -(vectors @ vector), rows.numbers != entry.number))
-        # Of what has several passages one tells too little, and the vectors know no script without spaces.
+        # One of several passages tells too little, and the vectors know no script without spaces.
         fit = sorted(n for n, text in contents.items() if passages[n] == 1 and not without_unspaced(text)[1])
         order = order[within(rows.owners[order], np.array(fit, dtype=np.int64))]
         rows, vectors = rows.take(order), vectors[order]
@@ -605,7 +605,7 @@ class SupersessionRule:
             values, is_news, is_doubted = judged_by(None)
         for older, newer in np.argwhere(values >= COMPETING).tolist():
             cosine, value = float(vectors[older] @ vectors[newer]), float(values[older, newer])
-            # The first reason is for it, the others speak against settling it by a rule.
+            # The first reason speaks for the link, the others against settling it by a rule.
             does = ["has words of change"] * bool(said.changes[newer])
             does += ["reads as news of the older one"] * bool(is_news[older, newer])
             why = [f"they are alike ({cosine:.2f})" + (f", and the newer one {' and '.join(does)}" if does else "")]
@@ -624,7 +624,7 @@ class SupersessionRule:
         return verdicts
 
     def _keep(self, verdicts: Mapping[Pair, Link | None]) -> None:
-        """Bring the links between memories to what was judged; what a person linked stays as it is."""
+        """Bring the links between memories to the verdicts; what a person linked stays as it is."""
         due = {pair: link for pair, link in verdicts.items() if link is not None}
         ids = sorted({id_ for pair in verdicts for id_ in pair})
         if not due and not any(link.origin == RULE for link in self._store.links(self._namespace, ids)):

@@ -16,20 +16,20 @@ from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory
 
 MAX_TOKENS = 8_000
-"""Tokens that the ultra tier holds; the oldest memories leave first."""
+"""Maximum number of tokens in the ultra tier; the oldest memories are dropped first."""
 
 
 class Ultra:
-    """Memories in this process. They fade, are found and are touched like others. Safe for threads.
+    """Memories of this process. They fade, are found and are touched like others. Safe for threads.
 
     Args:
-        search: makes the searcher over a store that has no index.
-        count_tokens: of a text, for the bound.
+        search: makes a searcher over a store without an index.
+        count_tokens: returns the number of tokens of a text.
 
     Attributes:
         store: holds them; it has no file.
-        service: changes them; a memory that earns another tier says so, and its place is no longer here.
-        searcher: finds in them.
+        service: changes them; a memory returned in another tier has earned it, and must be moved to the real store.
+        searcher: searches them.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class Ultra:
     ) -> None:
         self.store = Store.in_memory()
         self.store.set_embedding(destination.embedder.stamp)
-        here = replace(destination, store=self.store, later_above=None)
-        self.service = MemoryService(here, policy, now, has_ultra=True)
+        own_destination = replace(destination, store=self.store, later_above=None)
+        self.service = MemoryService(own_destination, policy, now, has_ultra=True)
         self.searcher = search(self.store)
         self._namespace = destination.namespace
         self._count_tokens = count_tokens
@@ -52,20 +52,20 @@ class Ultra:
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool) -> list[Memory]:
         """Store memories, and drop the oldest if there are too many."""
         with self._lock:
-            kept = self.service.remember(items, force=force)
-            total, leaving = 0, []
+            memories = self.service.remember(items, force=force)
+            total, dropped_ids = 0, []
             for stored in self.all(Selection()):
                 total += self._count_tokens(stored.record.content)
                 if total > MAX_TOKENS:
-                    leaving.append(stored.owner.id)
-            if leaving:
+                    dropped_ids.append(stored.owner.id)
+            if dropped_ids:
                 with self.store.change_memories(self._namespace) as change:
-                    change.erase(leaving)
-        return kept
+                    change.erase(dropped_ids)
+        return memories
 
     def find(self, id_: str) -> StoredMemory | None:
-        found = self.store.memory(self._namespace, id_)
-        return found if found is not None and found.expired_at is None else None
+        memory = self.store.memory(self._namespace, id_)
+        return memory if memory is not None and memory.expired_at is None else None
 
     def all(self, selection: Selection) -> list[StoredMemory]:
         return self.store.memories(self._namespace, selection)

@@ -14,13 +14,13 @@ from commonplace.store.store import Store
 from commonplace.types import Hit
 
 COUNTED_HITS: Final = 3
-"""Of an answer, so many hits at most count as used."""
+"""Number of first hits of an answer that may count as used."""
 ONCE_IN_S: Final = 3_600.0
-"""Recalled again within the hour, a memory was used once: asking thrice must not carry it up a tier."""
+"""Seconds within which uses of a memory count once: asking three times must not promote it."""
 WRITE_AFTER_S: Final = 0.25
-"""So long a use waits for others to be written with, which is all that a process that is killed loses."""
+"""Seconds for which a use waits to be written together with others; a killed process loses no more than these."""
 MAX_FAILED: Final = 1_000
-"""So many uses are kept where they cannot be written, as while another process holds the store; the oldest go first."""
+"""Maximum number of uses kept while they cannot be written (another process holds the store); the oldest go first."""
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +34,7 @@ class Use(NamedTuple):
 def used_hits(hits: Sequence[Hit]) -> list[str]:
     """Return the ids of the memories of an answer that count as used: among the first three hits, and likely or sure.
 
-    What a newer memory may have overtaken stands there to be told apart from it, and is not used.
+    A memory that a newer one may supersede does not count: it is shown only to be told apart from that one.
     """
     return [
         hit.owner_id
@@ -44,47 +44,47 @@ def used_hits(hits: Sequence[Hit]) -> list[str]:
 
 
 def injected_hits(hits: Iterable[Hit]) -> list[str]:
-    """Return the ids of the memories that count as used since they were given to a model: all that are not weak."""
+    """Return the ids of the memories given to a model that count as used: all that are neither weak nor superseded."""
     return [
         hit.owner_id for hit in hits if hit.kind == "memory" and hit.confidence != "weak" and hit.superseded_by is None
     ]
 
 
 def write_uses(store: Store, namespace: str, policy: RetentionPolicy, uses: Iterable[Use]) -> bool:
-    """Count uses in one transaction, each memory once an hour whichever process asks; what is gone is passed over.
+    """Count uses in one transaction, each memory at most once an hour over all processes; skip those that are gone.
 
     A use before the last one does not count: another process wrote that meanwhile, or the clock was set back.
 
     Returns:
-        Whether a page is to be written again: a memory changed its tier, or is a long one, whose place use decides.
+        Whether a page must be written again: a memory changed its tier, or is in the tier `long`, which use orders.
     """
     is_due = False
     with store.change_memories(namespace) as change:
-        for id_, at in uses:
-            known = change.find(id_)
-            if known is None or known.expired_at is not None:
+        for id_, time in uses:
+            memory = change.find(id_)
+            if memory is None or memory.expired_at is not None:
                 continue
-            if known.record.use_count == 0 or at - known.record.last_used >= ONCE_IN_S:
-                record = policy.used(known.record, at)
-                is_shown = record.tier != known.record.tier or record.tier == "long"
-                change.revise(known.number, record, is_shown=is_shown)
+            if memory.record.use_count == 0 or time - memory.record.last_used >= ONCE_IN_S:
+                record = policy.used(memory.record, time)
+                is_shown = record.tier != memory.record.tier or record.tier == "long"
+                change.revise(memory.number, record, is_shown=is_shown)
                 is_due |= is_shown
     return is_due
 
 
 class UseCounter:
-    """Collects uses and writes them together, a moment later in a thread of its own. Safe for threads.
+    """Collects uses and writes them together a moment later, in a thread of its own. Safe for threads.
 
-    The interpreter waits for the thread at its end, so that only a process that is killed loses what is pending.
+    The interpreter waits for that thread on exit, so only a killed process loses pending uses.
 
     Args:
-        write: writes uses, and raises a `CommonplaceError` where it cannot.
+        write: writes uses; raises a `CommonplaceError` if it cannot.
     """
 
     def __init__(self, write: Callable[[Sequence[Use]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()
-        self._writing = threading.RLock()  # what is written may lead to a call that writes what is pending
+        self._writing = threading.RLock()  # reentrant: `_write` may lead to another call of `write`
         self._pending: list[Use] = []
         self._counted: dict[str, float] = {}
         self._timer: threading.Timer | None = None
@@ -114,14 +114,14 @@ class UseCounter:
                 return
             try:
                 self._write(pending)
-            except CommonplaceError as error:  # the question was answered all the same
+            except CommonplaceError as error:  # the search itself has succeeded
                 _log.warning("the use of %d memories could not be counted: %s", len(pending), error)
                 with self._lock:
                     self._pending = [*pending, *self._pending][-MAX_FAILED:]
                 return
             latest = max(use.at for use in pending)
             with self._lock:
-                self._counted = {id_: at for id_, at in self._counted.items() if abs(latest - at) < ONCE_IN_S}
+                self._counted = {id_: time for id_, time in self._counted.items() if abs(latest - time) < ONCE_IN_S}
 
     def close(self) -> None:
         """Write pending uses, and accept no more."""

@@ -26,18 +26,18 @@ MAX_LABELS: Final = 100
 MAX_LABEL_CHARACTERS: Final = 200
 MAX_TEXT_CHARACTERS: Final = 1000
 MAX_CONTROL_SHARE: Final = 0.1
-"""A text with a larger share of control characters is taken for binary."""
+"""Share of control characters above which a text is taken for binary."""
 TRUST: Final[Mapping[Origin, float]] = {"user": 1.0, "agent": 0.8, "tool": 0.6, "document": 0.6, "web": 0.3}
-"""How far a memory is trusted that comes without a word about it, by where it comes from."""
+"""Default trust of a memory by its origin, 0–1."""
 _CONTROLS = frozenset(map(chr, range(32))) - set("\t\n\r\f\v\x1b")
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A memory as it is given, checked. `at`: seconds since the epoch.
+    """A memory as given, validated. `at`: seconds since the epoch.
 
     Attributes:
-        tier, origin, trust, at: None where the caller did not say.
+        tier, origin, trust, at: None if not given.
     """
 
     content: str
@@ -59,69 +59,69 @@ class NewMemory:
 def validate_memory(
     values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False, now: float | None = None
 ) -> NewMemory:
-    """Return what a caller gave as a memory to be written.
+    """Return a memory to write from the values that a caller gave.
 
     Args:
-        values: `content`, and any other field of a `NewMemory` but its notices; None is as if it were absent. A chat
-            message has `role` besides, may have `name`, and its content may be a list of parts.
-        max_bytes: the most bytes of UTF-8 that a content may have.
-        force: take a text that looks binary.
-        now: when they are given, so that `at` may be said in words; None takes no words.
+        values: `content`, and any other field of `NewMemory` except its notices; None counts as absent. A chat message
+            also has `role`, may have `name`, and its content may be a list of parts.
+        max_bytes: maximum size of the content in UTF-8.
+        force: accept a text that looks binary.
+        now: the time against which an `at` in words is resolved; None accepts no words.
 
     Raises:
         UsageError: a key is unknown, or a value is of the wrong kind, empty, too large or out of its range.
     """
     if not isinstance(values, Mapping):
         raise UsageError(f"a memory is given as {type(values).__name__}", remedy="give a mapping with `content`")
-    given = {name: value for name, value in values.items() if value is not None}
-    if "role" in given:
-        given = _of_message(given)
-    unknown = sorted(map(str, given.keys() - {"content", "at", *_CHECKS}))
+    fields = {name: value for name, value in values.items() if value is not None}
+    if "role" in fields:
+        fields = _fields_of_message(fields)
+    unknown = sorted(map(str, fields.keys() - {"content", "at", *_CHECKS}))
     if unknown:
         raise UsageError(f"a memory has no {unknown[0]!r}", remedy=f"it may have content, {', '.join(_CHECKS)}, at")
-    if "content" not in given:
+    if "content" not in fields:
         raise UsageError("a memory has no content", remedy="say what is to be remembered")
-    content, at = given.pop("content"), moment("at", given.pop("at", None), now)
+    content, at = fields.pop("content"), moment("at", fields.pop("at", None), now)
     reject_invalid(content, max_bytes=max_bytes, force=force)
-    checked = {name: _CHECKS[name](name, value) for name, value in given.items()}
-    kept, metadata = storable(content), checked.pop("metadata", "{}")
+    checked = {name: _CHECKS[name](name, value) for name, value in fields.items()}
+    storable_text, metadata = storable(content), checked.pop("metadata", "{}")
     mended = storable_json(metadata)
-    notices = (MENDED,) if kept != content or mended != metadata else ()
-    return NewMemory(kept, at=at, metadata=mended, notices=notices, **checked)
+    notices = (MENDED,) if storable_text != content or mended != metadata else ()
+    return NewMemory(storable_text, at=at, metadata=mended, notices=notices, **checked)
 
 
-def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_of_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a chat message, with `role` and `content`, to the fields of a memory; the role gives the origin."""
-    given = dict(message)
-    role, name = given.pop("role"), given.pop("name", "")
+    fields = dict(message)
+    role, name = fields.pop("role"), fields.pop("name", "")
     if not isinstance(role, str) or role not in ORIGIN_OF_ROLE:
         raise UsageError(
             f"role is {role!r:.80}",
             remedy=f"give one of {', '.join(ORIGIN_OF_ROLE)}, or an `origin` in its place; leave out system messages",
         )
-    given = {"origin": ORIGIN_OF_ROLE[role], "source": name, **given}
-    if isinstance(given.get("content"), list):
+    fields = {"origin": ORIGIN_OF_ROLE[role], "source": name, **fields}
+    if isinstance(fields.get("content"), list):
         texts = [
             part["text"]
-            for part in given["content"]
+            for part in fields["content"]
             if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
         ]
-        if len(texts) < len(given["content"]):
+        if len(texts) < len(fields["content"]):
             raise UsageError(
                 "a message has parts that are no text", remedy="leave images and tool calls out, or say them in words"
             )
-        given["content"] = "\n\n".join(texts)
-    return given
+        fields["content"] = "\n\n".join(texts)
+    return fields
 
 
 def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
     """Return the fields of a stored memory in the form that `validate_memory` accepts."""
-    given = {name: getattr(owner if hasattr(owner, name) else record, name) for name in ("content", "at", *_CHECKS)}
-    return {**given, "metadata": json.loads(record.metadata)}
+    fields = {name: getattr(owner if hasattr(owner, name) else record, name) for name in ("content", "at", *_CHECKS)}
+    return {**fields, "metadata": json.loads(record.metadata)}
 
 
 def without_secrets(new: NewMemory) -> NewMemory:
-    """Replace secrets by placeholders, with a notice of their kinds."""
+    """Replace secrets with placeholders, and add a notice that names their kinds."""
     kinds: list[str] = []
 
     def clean(text: str) -> str:
@@ -188,18 +188,18 @@ def invalid(name: str, given: object, remedy: str) -> UsageError:
 
 
 def labels(name: str, given: object) -> tuple[str, ...]:
-    """Return tags, entities or ids without repetitions, in order."""
+    """Return tags, entities or ids without repetitions, in order; those of a set are sorted."""
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
         raise invalid(name, given, "give a list of texts")
-    cleaned = [" ".join(each.split()) if isinstance(each, str) else each for each in given]
-    for each in cleaned:
-        if not isinstance(each, str) or not each or len(each) > MAX_LABEL_CHARACTERS:
+    cleaned = [" ".join(value.split()) if isinstance(value, str) else value for value in given]
+    for value in cleaned:
+        if not isinstance(value, str) or not value or len(value) > MAX_LABEL_CHARACTERS:
             raise UsageError(
-                f"{name} holds {each!r:.80}",
+                f"{name} holds {value!r:.80}",
                 remedy=f"give texts of 1 to {MAX_LABEL_CHARACTERS} characters",
                 parameters=(name,),
             )
-        _refuse_unstorable(name, each)
+        _refuse_unstorable(name, value)
     if len(cleaned) > MAX_LABELS:
         raise UsageError(
             f"there are {len(cleaned)} {name}, the limit is {MAX_LABELS}", remedy="give fewer", parameters=(name,)
@@ -222,10 +222,10 @@ def short_text(name: str, given: object) -> str:
 
 
 def label(name: str, given: object) -> str:
-    """Return a text of at most 1,000 characters by which things are chosen.
+    """Return a text of at most 1,000 characters that a filter can match.
 
     Raises:
-        UsageError: it is no text, longer, or holds what no store can keep.
+        UsageError: it is not a text, is longer, or holds characters that no store can keep.
     """
     text = short_text(name, given)
     _refuse_unstorable(name, text)
@@ -236,7 +236,7 @@ def texts(name: str, given: object) -> tuple[str, ...]:
     """Return texts of at most 1,000 characters, which may be empty."""
     if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
         raise invalid(name, given, "give a list of texts")
-    return tuple(short_text(name, each) for each in given)
+    return tuple(short_text(name, value) for value in given)
 
 
 def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
@@ -301,7 +301,7 @@ def json_object(name: str, given: object) -> str:
 
 
 def moment(name: str, given: Moment | None, now: float | None) -> float | None:
-    """Return the beginning of a time in seconds, None for None; words such as "yesterday" need a `now`."""
+    """Return the start of a time in seconds since the epoch, None for None; words such as "yesterday" need `now`."""
     if given is None or now is None:
         return None if given is None else seconds(name, given)
     return moment_in_words(name, given, now, is_start=True)
@@ -313,11 +313,11 @@ def link_type(given: str) -> str:
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
-    "id": lambda _, given: reject_invalid_id(given),
+    "id": lambda _, value: reject_invalid_id(value),
     "tier": partial(one_of, choices=TIERS),
     "tags": labels,
     "entities": labels,
-    "category": lambda name, given: label(name, given).strip().lower(),
+    "category": lambda name, value: label(name, value).strip().lower(),
     "source": label,
     "origin": partial(one_of, choices=ORIGINS),
     "trust": fraction,
@@ -325,4 +325,4 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "session": label,
     "derived_from": labels,
 }
-"""What checks each field of a memory that is given, but content and time."""
+"""Checks of the fields of a memory other than content and time."""

@@ -15,7 +15,7 @@ from commonplace.retention import RetentionPolicy
 from commonplace.types import Origin, Status, StoredMemory, Tier
 
 _MIN_LENGTH: Final = 8
-"""No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
+"""Length of the shortest text in which a secret is recognised: `a://:b@c`."""
 Outcome = Literal["added", "touched", "reviewed", "updated", "unchanged", "archived", "restored", "read"]
 
 
@@ -24,18 +24,18 @@ class Memory(View):
     """One version of a memory. Times are aware, in UTC.
 
     Attributes:
-        id: as it was given, or a UUID that was made.
-        content: the text, secrets replaced by placeholders.
+        id: as given, or a generated UUID.
+        content: the text, with placeholders for secrets.
         at: when it happened or was said.
-        created_at: when its first version was stored; `updated_at` is when this version was.
-        expired_at: when this version was replaced or archived; None while it is what is known.
+        created_at: when the first version was stored; `updated_at`: when this version was.
+        expired_at: when this version was replaced or archived; None while it is live.
         retention: 0–1, how present the memory is now; it fades with time and rises with use.
-        retention_raw: the same before it is clamped to 1.
+        retention_raw: `retention` before it is clamped to 1.
         version: from 1 on.
-        review_count: how often a person looked at it and found it right.
-        vault_path: the note of it in the vault, relative to the store's directory, where it was promoted.
+        review_count: how often a person reviewed it and found it right.
+        vault_path: path of its note in the vault, relative to the store's directory; "" unless it was promoted.
         outcome: what the call that returned it did.
-        notices: one sentence each, for people: what was replaced, joined or recognised on the way in.
+        notices: one sentence each, for people: what was redacted, merged or recognised when it was stored.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Memory(View):
     notices: tuple[str, ...] = ()
 
 
-_AS_STORED: Final = """
+_RECORD_FIELDS: Final = """
 tier status category origin trust use_count strength version derived_from is_forced review_count
 """.split()
 
@@ -88,7 +88,7 @@ def seen(
     outcome: Outcome = "read",
     notices: tuple[str, ...] = (),
 ) -> Memory:
-    """Return a stored version as callers see it; secrets that an older release may have kept are replaced."""
+    """Return a stored version as callers see it, with placeholders for secrets that an older release may have kept."""
     owner, record = stored.owner, stored.record
     raw = policy.raw(record, now)
     return Memory(
@@ -111,5 +111,5 @@ def seen(
         vault_path=_clean(record.vault_path),
         outcome=outcome,
         notices=notices,
-        **{name: getattr(record, name) for name in _AS_STORED},
+        **{name: getattr(record, name) for name in _RECORD_FIELDS},
     )

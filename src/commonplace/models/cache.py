@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a cache keeps, and for how long: by number, by bytes as its user counts them, and by age."""
+    """Limits of a cache: number of entries, bytes as counted by the caller, and age in seconds."""
 
     max_entries: int
     max_bytes: int
@@ -26,7 +26,7 @@ class AgingCache(Generic[Value]):
     """Keep the most recently used values within bounds. Safe for threads.
 
     Attributes:
-        size_bytes: what the values kept have, as it was told when they were put.
+        size_bytes: total size of the cached values, as given to `put`.
     """
 
     def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,20 +40,20 @@ class AgingCache(Generic[Value]):
         return len(self._entries)
 
     def get(self, key: Hashable) -> Value | None:
-        """Return the value, or None when there is none or it is too old."""
+        """Return the value, or None if it is absent or expired."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
                 return None
-            born, _, value = entry
-            if self._clock() - born > self._bounds.ttl_s:
+            stored_at, _, value = entry
+            if self._clock() - stored_at > self._bounds.ttl_s:
                 self._drop(key)
                 return None
             self._entries.move_to_end(key)
             return value
 
     def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
-        """Keep a value, dropping the least recently used ones beyond the bounds; one too large alone is not kept."""
+        """Cache a value and evict the least recently used ones beyond the bounds; an oversized value is not cached."""
         with self._lock:
             if key in self._entries:
                 self._drop(key)

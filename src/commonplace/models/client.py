@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from commonplace.models.providers import Address
 _log = logging.getLogger(__name__)
 
-_AGAIN: Final = frozenset({408, 425, 429})
-_HOPELESS: Final = ("insufficient_quota", "billing")
-"""How a server's code or type of an error begins where waiting mends nothing. Its message may speak of anything."""
+_TRANSIENT: Final = frozenset({408, 425, 429})
+_PERMANENT: Final = ("insufficient_quota", "billing")
+"""Prefixes of a server's error code or type for which a retry is useless. The error's message is not checked."""
 _MAX_SHOWN: Final = 300
 _MIN_KEY_LENGTH: Final = 12
-"""A shorter key is no secret: servers that want any key get a word such as `none`, which may occur in a text."""
+"""Minimum length of a secret key: servers that accept any key get a word such as `none`, which occurs in texts."""
 
 MIB: Final = 1024 * 1024
 FIRST_WAIT_S: Final = 0.5
 MAX_WAIT_S: Final = 8.0
 MAX_ASKED_WAIT_S: Final = 30.0
-"""A server that asks for a longer wait than this is told to the caller instead of waited for."""
+"""Maximum seconds to wait if a server asks for it; a longer wait is raised as an error."""
 
 
 class Budget:
-    """Counts what a run spends on models, and refuses what goes beyond. Safe for threads; 0 is no limit.
+    """Counts a run's calls and tokens, and refuses calls beyond the limits. Safe for threads; 0 is no limit.
 
     Attributes:
         calls: requests sent, retries included.
-        tokens: sent and received, as the servers counted them.
+        tokens: sent and received, as counted by the servers.
     """
 
     def __init__(self, max_calls: int = 0, max_tokens: int = 0) -> None:
@@ -48,7 +48,7 @@ class Budget:
         self.calls = self.tokens = 0
 
     def take_call(self) -> None:
-        """Count a request that is about to be sent.
+        """Count a request, before it is sent.
 
         Raises:
             ProviderError: the run has spent its calls or its tokens; nothing was sent.
@@ -73,15 +73,15 @@ class Budget:
 def wait_before(attempt: int, share: float) -> float:
     """Return how many seconds to wait before the n-th retry, from 1; `share` is random, 0–1.
 
-    Exponential backoff with equal jitter: half of the step is fixed, the other half random, so that many clients
-    do not come back together and none comes back at once.
+    Exponential backoff with equal jitter: half of the step is fixed and half random, so that clients do not retry
+    simultaneously and none retries at once.
     """
     step = min(MAX_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
     return step / 2 + step / 2 * share
 
 
 def asked_wait(header: str, now: float) -> float:
-    """Return the seconds that a Retry-After header asks for, as a number or as a date; 0 if it says neither."""
+    """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is neither."""
     text = header.strip()
     try:
         seconds = float(text)
@@ -92,13 +92,13 @@ def asked_wait(header: str, now: float) -> float:
             return max(0.0, parsedate_to_datetime(text).timestamp() - now)
         except (ValueError, OverflowError):
             return 0.0
-    # `nan` and `inf` are numbers to Python alone.
+    # Only Python parses `nan` and `inf` as numbers.
     return seconds if 0 <= seconds < float("inf") else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Time and chance, so that tests need neither."""
+    """Sources of time and randomness, which tests replace."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -108,11 +108,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Access:
-    """Where a provider's server is and how it knows us.
+    """The address of a provider's server and the credentials for it.
 
     Attributes:
-        key: the secret, "" for none; it is in no message and no representation, but in one of the headers.
-        variable: where the key comes from, for messages.
+        key: the secret, "" for none; it appears in no message or repr, but in one of the headers.
+        variable: the environment variable of the key, for messages.
     """
 
     provider: str
@@ -125,14 +125,14 @@ class Access:
         return f"Access({self.provider}, {self.address}, {'with' if self.key else 'without'} a key)"
 
 
-class _PassingError(ProviderError):
-    """Try again, after `asked_s` seconds at least: the server may answer then."""
+class _TransientError(ProviderError):
+    """A transient error: retry after at least `asked_s` seconds."""
 
     asked_s = 0.0
 
 
 class JsonClient:
-    """Posts JSON to one server and returns the JSON it answers with. Safe for threads."""
+    """Posts JSON to one server and returns its JSON answer. Safe for threads."""
 
     def __init__(
         self,
@@ -142,26 +142,26 @@ class JsonClient:
         waiting: Waiting | None = None,
         max_bytes: int = 16 * MIB,
     ) -> None:
-        """Take a server, and how it is asked.
+        """Create a client of one server.
 
         Args:
-            budget: what several clients may spend together; None is one of its own, as the settings say.
-            max_bytes: of one answer.
+            budget: shared by several clients; None creates one from the settings.
+            max_bytes: maximum size of one answer.
         """
         self.access = access
-        self.settings = chosen = settings or ModelSettings()
-        self.budget = budget or Budget(chosen.max_calls, chosen.max_tokens)
+        self.settings = limits = settings or ModelSettings()
+        self.budget = budget or Budget(limits.max_calls, limits.max_tokens)
         self._waiting = waiting or Waiting()
         self._max_bytes = max_bytes
-        self._slots = threading.BoundedSemaphore(chosen.concurrency)
+        self._slots = threading.BoundedSemaphore(limits.concurrency)
 
     def deadline(self, total_s: float | None = None) -> float:
-        """Return when a call that begins now has to end, by this client's clock; the settings may allow less."""
+        """Return when a call that starts now must end, by this client's clock; the settings may shorten `total_s`."""
         limit_s = self.settings.total_timeout_s
         return self._waiting.clock() + (limit_s if total_s is None else min(limit_s, total_s))
 
     def scrubbed(self, value: Any) -> Any:
-        """Return a value of JSON whose texts do not hold the key: a server may send back what it was sent."""
+        """Return a JSON value with the key removed from its texts: a server may echo the request."""
         if isinstance(value, str):
             return without_key(value, self.access.key)
         if isinstance(value, list):
@@ -171,16 +171,16 @@ class JsonClient:
         return value
 
     def post(self, path: str, document: Mapping[str, Any], *, deadline: float | None = None) -> dict[str, Any]:
-        """Send a document and return the object in the answer, after the retries that are worth making.
+        """Send a document and return the JSON object of the answer, with retries for transient errors.
 
         Args:
-            deadline: until when it may take, retries and waits included; None is as long as the settings allow.
+            deadline: when it must end, retries and waits included; None is as late as the settings allow.
 
         Raises:
-            ProviderError: no answer, a refusal (see `status`), or an answer that is no JSON object; or the budget
-                of the run is spent.
+            ProviderError: no answer, a refusal (see `status`), an answer that is no JSON object, or the run's budget
+                is spent.
         """
-        # A lone surrogate, which Python's texts can hold and UTF-8 cannot, goes out as the escape that JSON has.
+        # A lone surrogate, which UTF-8 cannot encode, is sent as a JSON escape.
         body = json.dumps(document, allow_nan=False).encode()
         deadline = self.deadline() if deadline is None else deadline
         attempt = 0
@@ -188,7 +188,7 @@ class JsonClient:
             attempt += 1
             try:
                 return self._attempt(path, body, deadline)
-            except _PassingError as error:
+            except _TransientError as error:
                 wait = max(error.asked_s, wait_before(attempt, self._waiting.random()))
                 is_over = attempt > self.settings.retries or self._waiting.clock() + wait >= deadline
                 if is_over or error.asked_s > MAX_ASKED_WAIT_S:
@@ -202,7 +202,7 @@ class JsonClient:
         from commonplace.models.http import FAULTS, Patience, send
 
         clock, concurrency = self._waiting.clock, self.settings.concurrency
-        # Taken for each attempt: a call that waits for its next one holds up no other.
+        # One slot per attempt: a call that waits for its retry blocks no other.
         if not self._slots.acquire(timeout=max(0.0, deadline - clock())):
             raise self._error(f"was asked by {concurrency} others for too long", remedy="try again")
         try:
@@ -232,19 +232,19 @@ class JsonClient:
         if status != 200:
             details = document.get("error") if isinstance(document, dict) else None
             codes = [details.get(name) for name in ("code", "type")] if isinstance(details, dict) else []
-            is_hopeless = any(isinstance(code, str) and code.startswith(_HOPELESS) for code in codes)
+            is_permanent = any(isinstance(code, str) and code.startswith(_PERMANENT) for code in codes)
             error = self._error(
                 f"answered {status}{f': {message}' if message else ''}",
                 status=status,
                 remedy=self._help(answer),
-                passes=(status in _AGAIN or status >= 500) and not is_hopeless,
+                passes=(status in _TRANSIENT or status >= 500) and not is_permanent,
             )
-            if isinstance(error, _PassingError):
+            if isinstance(error, _TransientError):
                 error.asked_s = asked_wait(answer.headers.get("retry-after", ""), self._waiting.now())
             raise error
         if not isinstance(document, dict):
             raise self._error("answered with no JSON object", status=200, remedy="check the address")
-        if document.get("error"):  # some gateways say so with the status of success
+        if document.get("error"):  # some gateways report errors with status 200
             raise self._error(f"answered with an error: {message}", status=200, remedy="check the request")
         return document
 
@@ -262,40 +262,40 @@ class JsonClient:
         return "try again later" if status >= 500 else "check the request"
 
     def _error(self, what: str, *, remedy: str, status: int | None = None, passes: bool = False) -> ProviderError:
-        kind = _PassingError if passes else ProviderError
+        kind = _TransientError if passes else ProviderError
         return kind(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
 
 
 def batches_of(sizes: Sequence[int], most: int, most_size: int) -> list[tuple[int, int]]:
-    """Return where each request's texts begin and end, within the limits of their number and total size."""
-    found, start, total = [], 0, 0
-    for place, size in enumerate(sizes):
-        if place > start and (place - start >= most or total + size > most_size):
-            found.append((start, place))
-            start, total = place, 0
+    """Return the (start, end) of each request's texts, within the limits on their number and total size."""
+    batches, start, total = [], 0, 0
+    for index, size in enumerate(sizes):
+        if index > start and (index - start >= most or total + size > most_size):
+            batches.append((start, index))
+            start, total = index, 0
         total += size
-    return [*found, (start, len(sizes))] if sizes else []
+    return [*batches, (start, len(sizes))] if sizes else []
 
 
 def without_key(text: str, key: str) -> str:
-    """Return a text without a key, unless that is too short to be one."""
+    """Return a text without the key, unless the key is too short to be secret."""
     return text.replace(key, "[key]") if len(key) >= _MIN_KEY_LENGTH else text
 
 
 def _message(document: object, key: str) -> str:
-    """Return what a server says went wrong, on one line: OpenAI's and Anthropic's form, Ollama's, FastAPI's.
+    """Return a server's error message on one line, from the form of OpenAI and Anthropic, Ollama or FastAPI.
 
-    The key is taken out before anything is cut, as half of it would not be found.
+    The key is removed before the text is cut, since half a key would not be found.
     """
     from commonplace.redaction import redact
 
-    found = document
+    value = document
     for name in ("error", "message"):
-        if isinstance(found, dict) and name in found:
-            found = found[name]
-    if isinstance(found, dict):
-        found = found.get("detail", "")
-    text = found if isinstance(found, str) else ""
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+    if isinstance(value, dict):
+        value = value.get("detail", "")
+    text = value if isinstance(value, str) else ""
     text = (text.replace(key, "[key]") if key else text)[: 10 * _MAX_SHOWN]
     line = "".join(character if character.isprintable() else " " for character in text)
     return redact(line).text[:_MAX_SHOWN]

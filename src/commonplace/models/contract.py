@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedText:
-    """A text with its WordPiece ids (uint16, shape (n,)), so that no one tokenizes it twice."""
+    """A text with its WordPiece ids (uint16, shape (n,)), so that it is tokenized only once."""
 
     text: str
     token_ids: NDArray[np.uint16]
@@ -23,10 +23,10 @@ class TokenizedText:
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """How similar q tokens are to every other: as a table of those alone that are like any of them.
+    """The similarities of q tokens to all others, as a table of only those tokens that are similar to any of the q.
 
     Attributes:
-        columns: the column of each token of the vocabulary; uint16, shape (vocabulary,), 0 for one that is like none.
+        columns: the column of each token of the vocabulary; uint16, shape (vocabulary,), 0 for a token similar to none.
         cosines: 0–1; float32, shape (q, columns), column 0 all zeros.
     """
 
@@ -47,7 +47,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RerankResult:
-    """One candidate with its score, 0–1; `index` is its place among those that were given, from 0."""
+    """One candidate with its score, 0–1; `index` is its position in the input, from 0."""
 
     content: str
     score: float
@@ -55,15 +55,15 @@ class RerankResult:
 
 
 class Reranker(Protocol):
-    """Puts candidates into the order of their relevance to a query. Safe to call from several threads."""
+    """Orders candidates by their relevance to a query. Safe to call from several threads."""
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
-        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given.
+        """Return at most `top_k` of the candidates, best first, ties in input order.
 
-        Equal texts stay distinct by their index.
+        Equal texts are told apart by their index.
 
         Raises:
-            ProviderError: a remote model did not answer, or not as asked.
+            ProviderError: a remote model did not answer, or not in the requested form.
         """
 
 
@@ -77,7 +77,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a language model answered: the text as it came, the model's own name, and the tokens that it counted."""
+    """A language model's answer: its text unchanged, the model's own name, and the token counts it reports."""
 
     text: str
     model: str = ""
@@ -103,10 +103,10 @@ class Generator(Protocol):
         """Return the model's answer to a conversation.
 
         Args:
-            schema: a JSON schema that the answer is asked to fulfil; whether it does is for the caller to check.
-            options: further fields of the request, such as `temperature` and `max_tokens`.
-            total_s: seconds for the whole call, retries included, if the model's own limits allow more.
+            schema: a JSON schema for the answer; the caller checks whether the answer fulfils it.
+            options: more fields of the request, such as `temperature` and `max_tokens`.
+            total_s: maximum seconds for the whole call, retries included; the model's own limits may be lower.
 
         Raises:
-            ProviderError: no answer came, after the retries that are worth making.
+            ProviderError: no answer came, even after retries.
         """

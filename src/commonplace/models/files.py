@@ -1,4 +1,4 @@
-"""The data files of a model: a manifest with their sizes and checksums, read in parts and never mapped."""
+"""The data files of a model: read in parts, never mapped, with a manifest of their sizes and checksums."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Model = TypeVar("Model")
 
 
 class ModelFiles(Generic[Manifest]):
-    """The files of one directory, opened when they are first read. Safe for threads: every read names its place.
+    """The model files of one directory; `open` opens them. Safe for threads: every read has an explicit offset.
 
     Args:
-        parse: returns what the rest of the manifest's document says; a LookupError, TypeError or ValueError refuses it.
+        parse: returns the model-specific part of the manifest; a LookupError, TypeError or ValueError rejects it.
 
     Attributes:
-        stated: size in bytes and sha256 by file name, as the manifest states them.
+        stated: size in bytes and sha256 by file name, from the manifest.
 
     Raises:
         ModelError: the manifest is missing, not of this schema, or does not name every file.
@@ -55,7 +55,7 @@ class ModelFiles(Generic[Manifest]):
 
         Raises:
             ModelError: one is missing, may not be opened, or has another size than the manifest says.
-            OSError: this process has too many open files, which says nothing of these.
+            OSError: this process has too many open files; the model's files may be intact.
         """
         for name in self.stated:
             if problem := self._wrong_size(name):
@@ -70,16 +70,16 @@ class ModelFiles(Generic[Manifest]):
 
     def read(self, name: str, count: int, offset: int) -> bytes:
         """Return a part of a file."""
-        # Not mapped: whole pages of the file would count as this process's memory, and one cut short would end it.
+        # Not mapped: mapped pages would count as this process's memory, and a truncated file would crash it.
         data = os.pread(self._opened[name], count, offset)
         self._refuse_end(name, len(data), count, offset)
         return data
 
     def read_into(self, name: str, array: NDArray[Any], offset: int) -> None:
-        """Fill an array with a part of a file: what is read often needs no new memory each time.
+        """Fill an array with a part of a file, so that repeated reads allocate no memory.
 
         Raises:
-            ModelError: the file ends before it.
+            ModelError: the file is too short.
         """
         self._refuse_end(name, os.preadv(self._opened[name], [array.data], offset), array.nbytes, offset)
 
@@ -88,10 +88,10 @@ class ModelFiles(Generic[Manifest]):
             raise ModelError(f"model data {name} ends before byte {offset + count}", remedy=_REMEDY)
 
     def verify(self) -> None:
-        """Read every byte and compare it with what the manifest says.
+        """Compare the size and checksum of every file with the manifest.
 
         Raises:
-            ModelError: something is missing or different; the message names every such file.
+            ModelError: a file is missing or differs; the message names every such file.
         """
         problems = [problem for name in self.stated if (problem := self._wrong_size(name) or self._wrong_bytes(name))]
         if problems:
@@ -100,29 +100,29 @@ class ModelFiles(Generic[Manifest]):
     def _wrong_size(self, name: str) -> str:
         path, expected = self.directory / name, self.stated[name][0]
         try:
-            found = path.stat().st_size
+            size = path.stat().st_size
         except OSError:
             return f"model data {path} is missing"
-        return "" if found == expected else f"model data {path} has {found} bytes, expected {expected}"
+        return "" if size == expected else f"model data {path} has {size} bytes, expected {expected}"
 
     def _wrong_bytes(self, name: str) -> str:
-        # OpenSSL costs 3.6 MB of resident memory, and a process that only searches never verifies.
+        # OpenSSL costs 3.6 MB of resident memory, which a process that only searches does not need.
         import hashlib
 
         path, expected = self.directory / name, self.stated[name][1]
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                checksum = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             return str(error)
-        return "" if found == expected else f"model data {path} has sha256 {found}, expected {expected}"
+        return "" if checksum == expected else f"model data {path} has sha256 {checksum}, expected {expected}"
 
 
 _loaded: weakref.WeakValueDictionary[tuple[object, Path], Any] = weakref.WeakValueDictionary()
 
 
 def shared(kind: Callable[[Path], Model], directory: Path) -> Model:
-    """Return the model of a class over a directory: while anyone in this process uses it, all others get the same."""
+    """Return the process-wide model of a class over a directory; it lives as long as anyone uses it."""
     key = (kind, directory)
     found: Model | None = _loaded.get(key)
     return _loaded.setdefault(key, kind(directory)) if found is None else found

@@ -1,7 +1,7 @@
-"""The hashing embedder: random signs of tokens, without data. For tests and tiny machines.
+"""The hashing embedder: random signs per token, without model data. For tests and tiny machines.
 
-Each token has a fixed vector of +1 and -1, and a text is their sum (random indexing, Kanerva et al. 2000):
-texts that share words are alike, others are nearly orthogonal.
+Each token has a fixed vector of +1 and -1, and a text's vector is their sum (random indexing, Kanerva et al. 2000):
+texts that share words are similar, others nearly orthogonal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Send one HTTP request with limits of time and size.
+"""Send one HTTP request with limits on time and size.
 
-Import it late: `ssl` and `http.client` cost 30 ms and 8 MB.
+Import this module late: `ssl` and `http.client` cost 30 ms and 8 MB.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from commonplace.errors import ProviderError, UsageError
 from commonplace.models.providers import Address, address_of
 
 FAULTS: Final = (OSError, HTTPException)
-"""What `send` raises if no complete answer came; TimeoutError, an OSError, if it did not come in time."""
-_AT_ONCE: Final = 1 << 16
+"""Exceptions that `send` raises if no complete answer arrives; TimeoutError, an OSError, if it is not in time."""
+_READ_BYTES: Final = 1 << 16
 _PROXY: Final = re.compile(r"(https?://)?(?:([^/]*)@)?([^/@]+)/?", re.IGNORECASE)
 _REFUSED: Final = re.compile(r"Tunnel connection failed: (\d+)")
-"""How `http.client` says that a proxy refuses a connection."""
+"""The message of `http.client` if a proxy refuses a connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait, in seconds: for a connection or the next byte, and until a moment of the clock for all."""
+    """Time limits in seconds: `read_s` for a connection or the next byte, `deadline` on the clock for everything."""
 
     read_s: float
     deadline: float
@@ -47,7 +47,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: headers by name in small letters, and the whole body."""
+    """An HTTP answer: its status, headers by lower-case name, and the whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +63,7 @@ def send(
     max_bytes: int,
     method: str = "POST",
 ) -> Answer:
-    """Send a request and return the answer, whatever its status; a redirect is an answer like any other.
+    """Send a request and return the answer, whatever its status; redirects are not followed.
 
     Raises:
         OSError, HTTPException: no connection, or no whole answer.
@@ -73,48 +73,48 @@ def send(
     if not left:
         raise TimeoutError("the deadline has passed")
     outcome: SimpleQueue[Answer | Exception] = SimpleQueue()
-    connection, target, more = _connection(address, min(patience.read_s, left))
-    opened: list[socket.socket] = []  # the connection itself lets go of its socket when it has read the headers
+    connection, target, login = _connection(address, min(patience.read_s, left))
+    opened: list[socket.socket] = []  # the connection drops its socket after the headers
 
     def exchange() -> None:
         try:
             connection.connect()
             opened.append(connection.sock)
-            connection.request(method, f"{target}{path}" or "/", body, {**headers, **more, "Connection": "close"})
+            connection.request(method, f"{target}{path}" or "/", body, {**headers, **login, "Connection": "close"})
             with connection.getresponse() as response:
-                named = {name.lower(): value for name, value in response.getheaders()}
-                outcome.put(Answer(response.status, named, _body(response, patience, max_bytes)))
-        except Exception as error:  # raised again in the waiting thread
+                by_name = {name.lower(): value for name, value in response.getheaders()}
+                outcome.put(Answer(response.status, by_name, _body(response, patience, max_bytes)))
+        except Exception as error:  # re-raised in the waiting thread
             outcome.put(error)
         finally:
             connection.close()
 
-    # A socket's timeout holds for each single step, and the look-up of a name has none: a server that sends a byte a
-    # second would block the caller. So the steps have a thread of their own, and the caller waits until the deadline.
+    # A socket's timeout applies to each step, and a name look-up has none: a server that sends a byte a second would
+    # block the caller. So the steps run in a thread, and the caller waits until the deadline.
     threading.Thread(target=exchange, name="commonplace-http", daemon=True).start()
     try:
-        found = outcome.get(timeout=left)
+        result = outcome.get(timeout=left)
     except Empty:
         raise TimeoutError("the deadline has passed") from None
     finally:
-        for each in opened:  # so that the thread ends, too
+        for connected in opened:  # so that the thread ends too
             with suppress(OSError):
-                socket.socket.shutdown(each, socket.SHUT_RDWR)
-    if isinstance(found, Exception):
-        if refused := _REFUSED.match(str(found)):
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)
+    if isinstance(result, Exception):
+        if refused := _REFUSED.match(str(result)):
             raise ProviderError(
                 f"the proxy answers {refused[1]} to a connection with {address.host}",
                 status=int(refused[1]),
                 remedy="check the proxy's variable and its password, or name the host in no_proxy",
             )
-        raise found
-    return found
+        raise result
+    return result
 
 
 def _connection(address: Address, timeout_s: float) -> tuple[HTTPConnection, str, dict[str, str]]:
-    """Return a connection, through the proxy that the environment names; no redirect is followed.
+    """Return a connection, through the environment's proxy if any, with a target prefix and proxy headers.
 
-    With it come what the target of a request begins with, and headers for the proxy alone.
+    The prefix begins the target of every request; the headers are for the proxy alone.
     """
     proxy, login = _proxy(address) or (None, {})
     reached = proxy or address
@@ -130,9 +130,9 @@ def _connection(address: Address, timeout_s: float) -> tuple[HTTPConnection, str
 
 
 def _proxy(address: Address) -> tuple[Address, dict[str, str]] | None:
-    """Return the proxy of an address and the header that logs in to it; None for none.
+    """Return the proxy of an address and its login header, or None.
 
-    The local machine, where Ollama runs, never has one.
+    The local machine, where Ollama runs, never has a proxy.
     """
     if address.is_loopback or proxy_bypass(address.authority):
         return None
@@ -140,9 +140,9 @@ def _proxy(address: Address) -> tuple[Address, dict[str, str]] | None:
     written = proxies.get(address.scheme) or proxies.get("all", "")
     if not written:
         return None
-    scheme, login, place = found.groups("") if (found := _PROXY.fullmatch(written)) else ("", "", "")
+    scheme, login, authority = match.groups("") if (match := _PROXY.fullmatch(written)) else ("", "", "")
     try:
-        proxy = address_of(f"{scheme or 'http://'}{place}")
+        proxy = address_of(f"{scheme or 'http://'}{authority}")
     except UsageError:
         raise ProviderError(
             f"the proxy for {address.scheme} is not a valid http:// address",
@@ -154,13 +154,13 @@ def _proxy(address: Address) -> tuple[Address, dict[str, str]] | None:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Return the context of all connections: to read the system's certificates takes 20 ms."""
+    """Return the TLS context shared by all connections: reading the system's certificates takes 20 ms."""
     return ssl.create_default_context()
 
 
 def _body(response: HTTPResponse, patience: Patience, max_bytes: int) -> bytes:
     expected, body = response.length or 0, bytearray()
-    while len(body) <= max_bytes >= expected and (part := response.read1(_AT_ONCE)):
+    while len(body) <= max_bytes >= expected and (part := response.read1(_READ_BYTES)):
         body += part
         if not patience.left_s:
             raise TimeoutError("the deadline has passed")

@@ -1,7 +1,7 @@
 """Generators: remote language models (OpenAI, Anthropic and compatible) and a scripted one for tests.
 
-Most servers implement OpenAI's chat completions; Anthropic's messages have a format of their own. Written after the
-references of the providers: https://platform.openai.com/docs/api-reference/chat and
+Most servers implement OpenAI's chat completions; Anthropic has its own messages format. Written from the providers'
+references: https://platform.openai.com/docs/api-reference/chat and
 https://docs.anthropic.com/en/api/messages.
 """
 
@@ -27,10 +27,10 @@ _log = logging.getLogger(__name__)
 Schema = Mapping[str, Any]
 
 _MAX_TOKENS: Final = 4096
-"""What an answer of Anthropic may have where nothing is said: their API demands a number."""
+"""Default `max_tokens` of Anthropic requests: their API requires a number."""
 _ANTHROPIC_NAMES: Final = {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
 _OURS: Final = frozenset({"model", "messages", "stream", "n", "system", "response_format", "tools", "tool_choice"})
-"""Fields of a request that are not an option's to set."""
+"""Request fields that options must not set."""
 _IN_WORDS: Final = "Answer with one JSON value that fulfils this JSON schema, and with nothing else: "
 _REFUSED: Final = frozenset({400, 422})
 _TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum context", re.I)
@@ -38,11 +38,11 @@ _TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|larg
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an answer says.
+    """The parsed answer of a model.
 
     Attributes:
-        spent: the tokens that it cost, sent and received, 0 if the server does not say.
-        reason: why it ended.
+        spent: tokens sent and received, 0 if the server does not report them.
+        reason: why the answer ended.
         refusal: why the model refused, "" if it did not.
     """
 
@@ -61,12 +61,12 @@ class OpenAI:
     def request(
         self, model: str, messages: Sequence[Message], schema: Schema | None, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the document that asks for an answer."""
-        said = [{"role": each.role, "content": each.content} for each in messages]
-        document: dict[str, Any] = {"model": model, "messages": said, **options}
+        """Return the JSON document of the request."""
+        contents = [{"role": message.role, "content": message.content} for message in messages]
+        document: dict[str, Any] = {"model": model, "messages": contents, **options}
         if schema is not None:
-            asked = {"name": "answer", "schema": dict(schema), "strict": is_strict(schema)}
-            document["response_format"] = {"type": "json_schema", "json_schema": asked}
+            json_schema = {"name": "answer", "schema": dict(schema), "strict": is_strict(schema)}
+            document["response_format"] = {"type": "json_schema", "json_schema": json_schema}
         return document
 
     def read(self, document: Mapping[str, Any]) -> Read:
@@ -80,19 +80,19 @@ class OpenAI:
 
 
 class Anthropic:
-    """Anthropic's messages; see `OpenAI` for what its methods are."""
+    """Anthropic's messages; its methods are those of `OpenAI`."""
 
     path = "/messages"
 
     def request(
         self, model: str, messages: Sequence[Message], schema: Schema | None, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        said = [{"role": each.role, "content": each.content} for each in messages if each.role != "system"]
-        named = {_ANTHROPIC_NAMES.get(name, name): value for name, value in options.items()}
-        if isinstance(named.get("stop_sequences"), str):
-            named["stop_sequences"] = [named["stop_sequences"]]
-        document: dict[str, Any] = {"model": model, "max_tokens": _MAX_TOKENS, "messages": said, **named}
-        if system := [each.content for each in messages if each.role == "system" and each.content]:
+        turns = [{"role": turn.role, "content": turn.content} for turn in messages if turn.role != "system"]
+        renamed = {_ANTHROPIC_NAMES.get(name, name): value for name, value in options.items()}
+        if isinstance(renamed.get("stop_sequences"), str):
+            renamed["stop_sequences"] = [renamed["stop_sequences"]]
+        document: dict[str, Any] = {"model": model, "max_tokens": _MAX_TOKENS, "messages": turns, **renamed}
+        if system := [message.content for message in messages if message.role == "system" and message.content]:
             document["system"] = "\n\n".join(system)
         if schema is not None:
             document["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
@@ -107,7 +107,7 @@ class Anthropic:
 
 
 def is_strict(schema: object) -> bool:
-    """Return whether OpenAI's strict mode takes a schema: objects closed, all their properties required."""
+    """Return whether OpenAI's strict mode accepts a schema: all objects closed, all properties required."""
     if isinstance(schema, list):
         return all(map(is_strict, schema))
     if not isinstance(schema, Mapping):
@@ -120,7 +120,7 @@ def is_strict(schema: object) -> bool:
 
 
 def _text(content: object) -> str:
-    """Return the text of a content: a string, or a list of blocks."""
+    """Return the text of a message's content, a string or a list of blocks."""
     if isinstance(content, str):
         return content
     blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
@@ -145,41 +145,41 @@ def open_generator(
     budget: Budget | None = None,
     waiting: Waiting | None = None,
 ) -> Generator:
-    """Return the language model of that name. Nothing is sent before it is asked.
+    """Return the language model of a name. Nothing is sent before its first call.
 
     Args:
         name: as `providers.named` reads it.
         base_url, sends_key: as in `providers.access`.
-        budget: what several models may spend together; None is one of its own, as the settings say.
-        environ, waiting: for tests; None is the process's own, real time.
+        budget: shared by several models; None creates one from the settings.
+        environ, waiting: for tests; None is the process's environment and real time.
 
     Raises:
         UsageError: the name, the address or the key is malformed.
-        ProviderError: the provider needs a key and there is none.
+        ProviderError: the provider needs a key and none is set.
     """
-    found = named(name)
-    reached = access(found.provider, base_url=base_url, sends_key=sends_key, settings=settings, environ=environ)
-    client = JsonClient(reached, settings, budget, waiting)
-    return RemoteGenerator(found, client, Anthropic() if found.provider == "anthropic" else OpenAI())
+    parts = named(name)
+    server = access(parts.provider, base_url=base_url, sends_key=sends_key, settings=settings, environ=environ)
+    client = JsonClient(server, settings, budget, waiting)
+    return RemoteGenerator(parts, client, Anthropic() if parts.provider == "anthropic" else OpenAI())
 
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """What a model turned out to take: a schema in words alone, fewer options, `max_tokens` by its newer name."""
+    """What a model accepts, as learned from refusals: a schema only in words, fewer options, a renamed `max_tokens`."""
 
     in_words: bool = False
     dropped: frozenset[str] = frozenset()
     is_renamed: bool = False
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        taken = {name: value for name, value in given.items() if name not in self.dropped}
-        if self.is_renamed and "max_tokens" in taken:
-            taken["max_completion_tokens"] = taken.pop("max_tokens")
-        return {name: value for name, value in taken.items() if name not in self.dropped}
+        accepted = {name: value for name, value in given.items() if name not in self.dropped}
+        if self.is_renamed and "max_tokens" in accepted:
+            accepted["max_completion_tokens"] = accepted.pop("max_tokens")
+        return {name: value for name, value in accepted.items() if name not in self.dropped}
 
 
 class RemoteGenerator:
-    """A model behind an API. Safe for threads; what its server refused once it is not asked again."""
+    """A model behind an API. Safe for threads; a request form that its server refused is not sent again."""
 
     def __init__(self, name: Named, client: JsonClient, dialect: OpenAI | Anthropic) -> None:
         self._model = name.model
@@ -196,88 +196,88 @@ class RemoteGenerator:
         options: Mapping[str, Any] | None = None,
         total_s: float | None = None,
     ) -> Generated:
-        """Return the model's answer to a conversation, our key replaced if the answer contains it.
+        """Return the model's answer to a conversation; the API key is replaced if the answer contains it.
 
-        A server that refuses a schema is asked in words; one that refuses an option is asked without it, and a warning
-        is logged. `total_s` and the settings hold for all of that together.
+        If the server refuses a schema, the schema is put into words; if it refuses an option, the option is dropped
+        with a warning. `total_s` and the settings limit all these attempts together.
 
         Raises:
-            ProviderError: no answer, an empty one, or with a schema one that is cut short.
-            UsageError: an option is not an option's to set, or there is no message.
+            ProviderError: no answer, an empty one, or, with a schema, a truncated one.
+            UsageError: an option is reserved, or there is no message.
         """
         if not messages:
             raise UsageError("there is no message", remedy="ask something")
-        given = {name: value for name, value in (options or {}).items() if value is not None}
-        if reserved := sorted(_OURS & set(given)):
+        requested = {name: value for name, value in (options or {}).items() if value is not None}
+        if reserved := sorted(_OURS & set(requested)):
             raise UsageError(f"{', '.join(reserved)} cannot be set as an option", remedy="leave it out")
         learned, deadline = self._learned, self._client.deadline(total_s)
         while True:
-            taken, asked, form = learned.options(given), messages, schema
+            accepted, conversation, form = learned.options(requested), messages, schema
             if schema is not None and learned.in_words:
-                system = [each.content for each in messages[:1] if each.role == "system"]  # many servers take only one
+                system = [turn.content for turn in messages[:1] if turn.role == "system"]  # many servers take only one
                 text = "\n\n".join([*system, f"{_IN_WORDS}{json.dumps(schema, ensure_ascii=False)}"])
-                asked, form = [Message("system", text), *messages[len(system) :]], None
-            document = self._dialect.request(self._model, asked, form, taken)
+                conversation, form = [Message("system", text), *messages[len(system) :]], None
+            document = self._dialect.request(self._model, conversation, form, accepted)
             try:
                 reply = self._client.post(self._dialect.path, document, deadline=deadline)
             except ProviderError as error:
-                eased = self._eased(learned, error, taken, has_schema=schema is not None)
-                if eased is None:
+                relaxed = self._relaxed(learned, error, accepted, has_schema=schema is not None)
+                if relaxed is None:
                     raise
-                learned = eased
+                learned = relaxed
                 continue
             self._learned = learned
             return self._read(self._client.scrubbed(reply), must_be_whole=schema is not None)
 
-    def _eased(
-        self, learned: _Learned, error: ProviderError, taken: Mapping[str, Any], *, has_schema: bool
+    def _relaxed(
+        self, learned: _Learned, error: ProviderError, options: Mapping[str, Any], *, has_schema: bool
     ) -> _Learned | None:
-        """Return what to ask for after a refusal; None if nothing is left to give up."""
+        """Return a less demanding request form after a refusal; None if there is none."""
         message = str(error)
         if error.status not in _REFUSED or _TOO_LONG.search(message):
             return None
-        if "max_tokens" in taken and "max_completion_tokens" in message:
+        if "max_tokens" in options and "max_completion_tokens" in message:
             return replace(learned, is_renamed=True)
-        for name in taken:
+        for name in options:
             if re.search(rf"\b{re.escape(name)}\b", message):
                 _log.warning("%s does not take %s, which is left out", self.name, name)
                 return replace(learned, dropped=learned.dropped | {name})
         return replace(learned, in_words=True) if has_schema and not learned.in_words else None
 
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
-        found = self._dialect.read(reply)
-        # An answer that is of no use is paid for too.
-        self._client.budget.count_tokens(sum(found.spent))
-        if found.refusal:
-            raise self._useless(f"the model refused to answer: {found.refusal[:200]}", "change what is asked")
-        if must_be_whole and found.is_cut:
-            raise self._useless("the model's answer is cut short", "give it a larger max_tokens, or ask for less")
-        if not found.text.strip():
-            why = f", it stopped for {found.reason!r}" if isinstance(found.reason, str) else ""
-            raise self._useless(f"the model's answer is empty{why}", "try again, or choose another model")
+        answer = self._dialect.read(reply)
+        # Unusable answers cost tokens too.
+        self._client.budget.count_tokens(sum(answer.spent))
+        if answer.refusal:
+            raise self._unusable(f"the model refused to answer: {answer.refusal[:200]}", "change what is asked")
+        if must_be_whole and answer.is_cut:
+            raise self._unusable("the model's answer is cut short", "give it a larger max_tokens, or ask for less")
+        if not answer.text.strip():
+            reason = f", it stopped for {answer.reason!r}" if isinstance(answer.reason, str) else ""
+            raise self._unusable(f"the model's answer is empty{reason}", "try again, or choose another model")
         model = reply.get("model")
-        return Generated(found.text, model if isinstance(model, str) else "", *found.spent)
+        return Generated(answer.text, model if isinstance(model, str) else "", *answer.spent)
 
-    def _useless(self, what: str, remedy: str) -> ProviderError:
-        return ProviderError(f"{self.name}: {what}", status=200, remedy=remedy)
+    def _unusable(self, problem: str, remedy: str) -> ProviderError:
+        return ProviderError(f"{self.name}: {problem}", status=200, remedy=remedy)
 
 
 _FENCE: Final = re.compile(r"(?s)```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)")
 _START: Final = re.compile(r"[\[{]")
 _MAX_STARTS: Final = 1_000
 _MAX_READINGS: Final = 20
-"""Maximum number of brackets tried as the beginning of a value, and of characters read in all, as a multiple of the
-answer's length, so that no answer costs quadratic time."""
+"""Maximum brackets tried as the start of a value (`_MAX_STARTS`), and maximum characters parsed in all as a multiple of
+the answer's length (`_MAX_READINGS`), so that no answer costs quadratic time."""
 
 
 def json_of(text: str) -> Any:
-    """Return the JSON value that a model's answer is or holds: whole, in a Markdown fence, or the first in prose.
+    """Return the JSON value of a model's answer: the whole answer, a Markdown fence, or the first value in prose.
 
-    Of prose only an object or a list is taken, and nothing from inside a value that is cut short. NaN and the
-    infinities, which JSON does not have, are refused.
+    In prose only objects and lists count, and no value inside a truncated one. NaN and the infinities, which JSON does
+    not have, are rejected.
 
     Raises:
-        ProviderError: there is none.
+        ProviderError: the answer holds no JSON value.
     """
     for candidate in (text, *_FENCE.findall(text)):
         try:
@@ -306,7 +306,7 @@ def json_of(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a scripted model was asked."""
+    """One call of a scripted model."""
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None
@@ -319,12 +319,12 @@ Rule = Callable[[Call], Reply]
 
 
 class ScriptedGenerator:
-    """Answers with given replies, one after the other, or by a rule. Safe for threads.
+    """Answers with a fixed sequence of replies, or by a rule. Safe for threads.
 
-    A reply that is an exception is raised; when all are used up, the next call is a `ProviderError`.
+    A reply that is an exception is raised; a call after the last reply raises a `ProviderError`.
 
     Attributes:
-        calls: what was asked so far, in order.
+        calls: the calls so far, in order.
     """
 
     name = "scripted:replies"
@@ -343,7 +343,7 @@ class ScriptedGenerator:
         options: Mapping[str, Any] | None = None,
         total_s: float | None = None,
     ) -> Generated:
-        """Return the next reply; its tokens are counted as words."""
+        """Return the next reply; each word counts as one token."""
         call = Call(tuple(messages), schema, dict(options or {}), total_s)
         with self._lock:
             self.calls.append(call)
@@ -354,5 +354,5 @@ class ScriptedGenerator:
             )
         if isinstance(reply, Exception):
             raise reply
-        asked = sum(len(message.content.split()) for message in messages)
-        return Generated(reply, self.name, asked, len(reply.split()))
+        input_words = sum(len(message.content.split()) for message in messages)
+        return Generated(reply, self.name, input_words, len(reply.split()))

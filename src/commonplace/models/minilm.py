@@ -1,8 +1,8 @@
 """Run all-MiniLM-L6-v2, a small sentence transformer, in NumPy alone with int8 weights.
 
 The network is BERT (Devlin et al. 2019); the vector of a text is the mean of the last layer over its tokens, scaled to
-length 1, as sentence-transformers computes it. The weights stay in their file: a product reads one square of them,
-width · width, widens it, and gives it back, so that a process holds less than a megabyte of 23.
+length 1, as in sentence-transformers. The weights stay in their file: a product reads one square of them,
+width · width, and widens it to float32, so that a process holds less than 1 MB of the 23 MB.
 
 The directory holds `minilm.json` (schema, stamp, sizes of the network, size and sha256 of the weights, provenance) and
 `minilm.bin`, little-endian, without gaps (w is the width):
@@ -33,32 +33,32 @@ from commonplace.types import Embedding
 
 Floats = NDArray[np.float32]
 Scratch = tuple[NDArray[np.int8], Floats]
-"""Where a square of weights is read to, and widened to."""
+"""Buffers for one square of weights: as read, and widened to float32."""
 
 NAME: Final = "minilm"
 SCHEMA: Final = "commonplace-transformer/1"
 MANIFEST, WEIGHTS = "minilm.json", "minilm.bin"
 START, END = 101, 102
-"""The tokens `[CLS]` and `[SEP]`, between which the model expects a text."""
+"""The tokens `[CLS]` and `[SEP]`, which enclose a text."""
 MAX_WINDOWS: Final = 40
-"""Windows of one text that are read at most, some three seconds; a question can be longer, no passage is."""
+"""Maximum windows read of one text, about three seconds; a question can be longer, a passage cannot."""
 ROWS_AT_ONCE: Final = 4
-"""Products are computed for a multiple of this number of rows: a BLAS takes longer for a remainder than for padding."""
+"""Rows are padded to a multiple of this number: a BLAS takes longer for a remainder than for padding."""
 SMALL_PRODUCT: Final = 1_000_000
-"""Multiplications up to which OpenBLAS, if it has AVX-512, multiplies without copying the weights into an order of
-its own, which takes as long as the product of a question. The result is the same, bit by bit."""
+"""Maximum multiplications of a product that OpenBLAS, with AVX-512, computes without first repacking the weights,
+which takes as long as the product for a question. The result is the same bit by bit."""
 SCORES_AT_ONCE: Final = 1 << 16
-"""Attention scores held at a time: a text of 256 tokens has as many for each head."""
+"""Maximum attention scores in memory at a time; a text of 256 tokens has as many for each head."""
 _EPSILON: Final = np.float32(1e-12)
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The sizes of the network, from which all places in the file follow.
+    """The sizes of the network, which determine all offsets in the file.
 
     Attributes:
-        inner: how many times wider than `width` the inside of the feed-forward network is.
-        tokens: positions that the model has; a window of a text has two less.
+        inner: width of the feed-forward network's inner layer, as a multiple of `width`.
+        tokens: number of positions; a window of a text has two tokens fewer.
     """
 
     vocabulary: int
@@ -70,12 +70,12 @@ class Network:
 
     @property
     def squares(self) -> int:
-        """How many squares of weights a layer has."""
+        """Number of weight squares per layer."""
         return 4 + 2 * self.inner
 
     @property
     def vectors(self) -> int:
-        """How many vectors a layer has: biases, norms and scales."""
+        """Number of vectors per layer: biases, norms and scales."""
         return 9 + self.inner + self.squares
 
     @property
@@ -101,10 +101,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """What makes the network read two texts, one after the other, in place of one.
+    """The weights that adapt the network to read a pair of texts.
 
     Attributes:
-        into: with `out`, what is added to each square as the product of both ("LoRA", Hu et al. 2021); float16, shape
+        into: left factor of the product `into @ out` added to each square ("LoRA", Hu et al. 2021); float16, shape
             (squares of all layers, width, rank).
         out: float16, shape (squares of all layers, rank, width).
         segment: added to the embedding of each token of the second text; float32, shape (width,).
@@ -116,10 +116,10 @@ class Adapter:
 
 
 class MinilmEmbedder:
-    """The transformer over its weights' file. Safe to share between threads: each call has its own scratch."""
+    """The transformer over its weights' file. Safe to share between threads: each call has its own buffers."""
 
     def __init__(self, directory: Path) -> None:
-        """Open the weights; nothing of them is read before the first text.
+        """Open the weights; they are read only from the first text on.
 
         Raises:
             ModelError: a file is missing, or not what the manifest says.
@@ -133,32 +133,32 @@ class MinilmEmbedder:
 
     @classmethod
     def load(cls) -> MinilmEmbedder:
-        """Return the embedder over the weights that ship with Commonplace, which all of this process share."""
+        """Return the process-wide embedder over the weights that ship with Commonplace."""
         return shared(cls, SHIPPED)
 
     is_slow = True
-    """Texts take milliseconds: many are stored before they are embedded."""
+    """A text takes milliseconds: many texts are stored before they are embedded."""
 
     def embed(self, texts: Sequence[TokenizedText]) -> Floats:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
 
-        A text with more tokens than the model has positions is read in windows of about the same length, and its vector
-        is the mean over all their tokens; of one with more than `MAX_WINDOWS` so many are read, from its beginning to
-        its end. Texts are computed one by one: rows beside them would change the rounding
-        of their products, and a batch would hardly be faster.
+        A text with more tokens than the model has positions is read in windows of about equal length; its vector is the
+        mean over all their tokens. If it has more than `MAX_WINDOWS` windows, that many are read, spread from its
+        beginning to its end. Texts are computed one by one: other rows would change the rounding of their products, and
+        a batch would hardly be faster.
         """
         vectors = np.zeros((len(texts), self.network.width), np.float32)
         scratch = self._scratch()
         with ONE_BLAS_THREAD:
-            for place, text in enumerate(texts):
+            for row, text in enumerate(texts):
                 for window in _windows(text.token_ids, self.network.tokens - 2):
-                    vectors[place] += self._states(window, scratch).sum(0)
+                    vectors[row] += self._states(window, scratch).sum(0)
         lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, np.newaxis]
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
     def read_pair(self, first: Sequence[int], second: Sequence[int], adapter: Adapter) -> Floats:
-        """Return the last layer's state of the mark before the first of two texts, float32, shape (width,)."""
+        """Return the last layer's state of the `[CLS]` token before two texts, float32, shape (width,)."""
         ids = [START, *first, END, *second, END]
         with ONE_BLAS_THREAD:
             states = self._states(ids, self._scratch(), adapter, len(first) + 2)
@@ -169,7 +169,7 @@ class MinilmEmbedder:
         return np.empty(square, np.int8), np.empty(square, np.float32)
 
     def _states(self, ids: list[int], scratch: Scratch, adapter: Adapter | None = None, second: int = 0) -> Floats:
-        """Return the last layer's states of tokens, marks included, float32, shape (n, width)."""
+        """Return the last layer's states of all tokens, including `[CLS]` and `[SEP]`, float32, shape (n, width)."""
         hidden = self._embedded(ids)
         if adapter is not None:
             hidden[second : len(ids)] += adapter.segment
@@ -177,11 +177,11 @@ class MinilmEmbedder:
         _normalise(hidden, vectors[0], vectors[1])
         for layer in range(self.network.layers):
             first = 2 + layer * self.network.vectors
-            own = vectors[first : first + self.network.vectors]
-            # Of a pair the mark before it is all that is asked for.
+            layer_vectors = vectors[first : first + self.network.vectors]
+            # For a pair only the state of `[CLS]` is needed.
             is_last = adapter is not None and layer == self.network.layers - 1
-            asked = ROWS_AT_ONCE if is_last else len(hidden)
-            hidden = self._layer(layer, hidden, len(ids), own, scratch, adapter, asked)
+            needed = ROWS_AT_ONCE if is_last else len(hidden)
+            hidden = self._layer(layer, hidden, len(ids), layer_vectors, scratch, adapter, needed)
         return hidden[: len(ids)]
 
     def _embedded(self, ids: list[int]) -> Floats:
@@ -210,9 +210,9 @@ class MinilmEmbedder:
         vectors: Floats,
         scratch: Scratch,
         adapter: Adapter | None,
-        asked: int,
+        needed: int,
     ) -> Floats:
-        """Return the next states of the first `asked` rows, in their place; rows from `count` on mean nothing."""
+        """Return the next states of the first `needed` rows, in place; rows from `count` on are padding."""
         inner, width = self.network.inner, self.network.width
         parts = next((parts for parts in (2, 3, 4) if hidden.size * (width // parts) <= SMALL_PRODUCT), 1)
         step = -(-width // parts)
@@ -220,24 +220,24 @@ class MinilmEmbedder:
         packed, square = scratch
 
         def product(rows: Floats, number: int) -> Floats:
-            place = layer * self.network.squares + number
-            self._files.read_into(WEIGHTS, packed, self.network.squares_at + place * packed.nbytes)
+            index = layer * self.network.squares + number
+            self._files.read_into(WEIGHTS, packed, self.network.squares_at + index * packed.nbytes)
             np.copyto(square, packed)
-            found = np.empty_like(rows)
+            result = np.empty_like(rows)
             for first in range(0, width, step):
-                np.matmul(rows, square[:, first : first + step], out=found[:, first : first + step])
-            found *= scales[number]
+                np.matmul(rows, square[:, first : first + step], out=result[:, first : first + step])
+            result *= scales[number]
             if adapter is not None:
-                into, out = adapter.into[place].astype(np.float32), adapter.out[place].astype(np.float32)
-                found += (rows @ into) @ out
-            return found
+                into, out = adapter.into[index].astype(np.float32), adapter.out[index].astype(np.float32)
+                result += (rows @ into) @ out
+            return result
 
         def biased(rows: Floats, number: int) -> Floats:
-            found = product(rows, number)
-            found += biases[number]
-            return found
+            result = product(rows, number)
+            result += biases[number]
+            return result
 
-        out = hidden[:asked]
+        out = hidden[:needed]
         query, key, value = biased(out, 0), biased(hidden, 1), biased(hidden, 2)
         _attend(query[:count], key[:count], value[:count], self.network.heads)
         del key, value
@@ -257,7 +257,7 @@ class MinilmEmbedder:
 
 
 def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
-    """Yield a text's tokens in as few windows as there can be, about equally long, each between its marks."""
+    """Yield a text's tokens in as few windows as possible, of about equal length, each between `[CLS]` and `[SEP]`."""
     count = len(token_ids)
     windows = -(-count // most)
     read = min(windows, MAX_WINDOWS)
@@ -267,17 +267,17 @@ def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
 
 
 def _attend(query: Floats, key: Floats, value: Floats, heads: int) -> None:
-    """Put into the place of `query` what each token takes from the values, all heads beside each other."""
+    """Replace `query` with the attention output of each token, all heads side by side."""
     width = query.shape[1]
     query *= np.float32((width // heads) ** -0.5)
     queries, keys, values = (rows.reshape(-1, heads, width // heads).transpose(1, 0, 2) for rows in (query, key, value))
     step = max(1, SCORES_AT_ONCE // (len(query) * len(key)))
-    for some in (slice(first, first + step) for first in range(0, heads, step)):
-        scores = queries[some] @ keys[some].transpose(0, 2, 1)
+    for group in (slice(first, first + step) for first in range(0, heads, step)):
+        scores = queries[group] @ keys[group].transpose(0, 2, 1)
         scores -= scores.max(-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(-1, keepdims=True)
-        queries[some] = scores @ values[some]
+        queries[group] = scores @ values[group]
 
 
 def _normalise(rows: Floats, weight: Floats, bias: Floats) -> None:
@@ -290,7 +290,7 @@ def _normalise(rows: Floats, weight: Floats, bias: Floats) -> None:
 
 def gelu(rows: Floats) -> None:
     """Apply GELU in place, by the tanh form of Hendrycks & Gimpel 2016, off by less than 5e-4."""
-    for start in range(0, len(rows), 64):  # what fits a processor's cache
+    for start in range(0, len(rows), 64):  # fits a processor's cache
         x = rows[start : start + 64]
         inner = x * x
         inner *= np.float32(0.044715)
@@ -314,5 +314,5 @@ def _model_files(directory: Path) -> ModelFiles[tuple[Embedding, Network]]:
 
 
 def verify(directory: Path = SHIPPED) -> None:
-    """Read every byte of the weights and compare it with what the manifest says."""
+    """Compare the size and checksum of the weights with the manifest."""
     _model_files(directory).verify()

@@ -1,6 +1,6 @@
 """The remote embedder: batches, length limits and a cache for queries.
 
-Texts are sent as they are. Opening a store without the embedder's key succeeds, and only `embed` fails; search then
+Texts are sent unchanged. Opening a store without the embedder's key succeeds; only `embed` fails, and search then
 falls back to words.
 """
 
@@ -29,22 +29,22 @@ KNOWN_DIMENSIONS: Final[Mapping[str, int]] = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-"""Of OpenAI's models; any other model is asked once how long its vectors are."""
+"""Dimensions of OpenAI's models; any other model embeds one text to find them out."""
 
 BATCH_TEXTS: Final = 32
 BATCH_TOKENS: Final = 50_000
-"""Of one request; OpenAI takes 2,048 texts and 300,000 tokens, smaller servers less, and ours are counted roughly."""
+"""Maximum tokens of one request: OpenAI takes 2,048 texts and 300,000 tokens, other servers less; counts are rough."""
 MAX_TOKENS: Final = 6_000
-"""A longer text is embedded by its beginning: OpenAI's models read 8,191 tokens of their own."""
+"""Maximum tokens of a text; of a longer one the beginning is embedded. OpenAI's models read 8,191 of their tokens."""
 ALONE_S: Final = 15.0
-"""Seconds for a single text, as of a query: a user waits, and words alone can answer it."""
+"""Time limit, in seconds, for a single text such as a query: a user waits, and words alone can answer it."""
 MAX_BYTES: Final = 64 << 20
 CACHED_QUERIES: Final = Bounds(max_entries=5_000, max_bytes=64 << 20, ttl_s=30 * 60)
-"""As the auto-retrieval contract has it."""
+"""Bounds of the query cache, set by the auto-retrieval contract."""
 
 
 class RemoteEmbedder:
-    """An embedder behind an API. Safe for threads. It keeps vectors of single texts, as queries are, for a while."""
+    """An embedder behind an API. Safe for threads. It caches the vectors of single texts, such as queries."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class RemoteEmbedder:
         cache: Bounds = CACHED_QUERIES,
         batch_texts: int = BATCH_TEXTS,
     ) -> None:
-        """Take the model's name and a way to its server, which is asked for when the first text is embedded.
+        """Create an embedder; `connect` is called when the first text is embedded.
 
         Args:
-            dimensions: of its vectors; 0 asks the model, at once, which may be a ProviderError.
-            cache: how many vectors of single texts are kept, and for how long.
+            dimensions: of its vectors; 0 looks them up, or asks an unknown model, which may raise ProviderError.
+            cache: bounds of the cache of single texts' vectors.
         """
         self._name = name
         self._connect = connect
@@ -76,28 +76,28 @@ class RemoteEmbedder:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
 
         Raises:
-            ProviderError: the model did not answer, or with vectors of another length.
+            ProviderError: the model did not answer, or its vectors have another length.
         """
         vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
-        places = [place for place, text in enumerate(texts) if len(text.token_ids) and text.text.strip()]
-        sizes = [len(texts[place].token_ids) for place in places]
-        ends = [len(texts[place].text) * MAX_TOKENS // max(len(texts[place].token_ids), MAX_TOKENS) for place in places]
-        wanted = [texts[place].text[:end] for place, end in zip(places, ends, strict=True)]
-        if len(wanted) == 1:
-            # Cached by its digest: what was forgotten must not be readable in a cache.
-            key = blake2b(wanted[0].encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        rows = [row for row, text in enumerate(texts) if len(text.token_ids) and text.text.strip()]
+        sizes = [len(texts[row].token_ids) for row in rows]
+        ends = [len(texts[row].text) * MAX_TOKENS // max(len(texts[row].token_ids), MAX_TOKENS) for row in rows]
+        beginnings = [texts[row].text[:end] for row, end in zip(rows, ends, strict=True)]
+        if len(beginnings) == 1:
+            # Keyed by digest: a forgotten text must not be readable in the cache.
+            key = blake2b(beginnings[0].encode("utf-8", "surrogatepass"), digest_size=16).digest()
             vector = self._cache.get(key)
             if vector is None:
-                vector = self._units(self._ask(wanted))[0]
+                vector = self._units(self._ask(beginnings))[0]
                 self._cache.put(key, vector, vector.nbytes)
-            vectors[places[0]] = vector
+            vectors[rows[0]] = vector
             return vectors
         batches = batches_of([min(size, MAX_TOKENS) for size in sizes], self._batch_texts, BATCH_TOKENS)
         if batches:
             with ThreadPoolExecutor(min(self._server().settings.concurrency, len(batches))) as pool:
-                answers = pool.map(lambda batch: self._ask(wanted[batch[0] : batch[1]]), batches)
-                for (start, end), found in zip(batches, answers, strict=True):
-                    vectors[places[start:end]] = self._units(found)
+                answers = pool.map(lambda batch: self._ask(beginnings[batch[0] : batch[1]]), batches)
+                for (start, end), answer in zip(batches, answers, strict=True):
+                    vectors[rows[start:end]] = self._units(answer)
         return vectors
 
     def _server(self) -> JsonClient:
@@ -113,41 +113,41 @@ class RemoteEmbedder:
         usage = answer.get("usage")
         spent = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
         client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0)
-        found = _vectors(answer.get("data"), len(texts))
-        if found is None:
+        vectors = _vectors(answer.get("data"), len(texts))
+        if vectors is None:
             raise ProviderError(
                 f"{self._name} answered with no vector for each of {len(texts)} texts",
                 remedy="check that the model is one for embeddings",
             )
-        return found
+        return vectors
 
-    def _units(self, found: list[list[float]]) -> NDArray[np.float32]:
+    def _units(self, answer: list[list[float]]) -> NDArray[np.float32]:
         expected = self.stamp.dimensions
-        for vector in found:
+        for vector in answer:
             if len(vector) != expected:
                 raise ProviderError(
                     f"a vector of {self._name} has {len(vector)} dimensions, expected {expected}",
                     remedy="check the model's name and the address: another model made the others",
                 )
         try:
-            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-                vectors = np.array(found, dtype=np.float32).reshape(len(found), expected)
-        except OverflowError:  # a whole number that is too large for any other
-            vectors = np.full((len(found), expected), np.inf, np.float32)
+            with np.errstate(over="ignore"):  # too large values become infinite and are rejected below
+                vectors = np.array(answer, dtype=np.float32).reshape(len(answer), expected)
+        except OverflowError:  # an integer too large for a float
+            vectors = np.full((len(answer), expected), np.inf, np.float32)
         if not np.isfinite(vectors).all():
             raise ProviderError(f"a vector of {self._name} holds what is not a number", remedy="choose another model")
         return units(vectors)
 
 
 def _vectors(data: Any, count: int) -> list[list[float]] | None:
-    """Return the vectors of an answer in the order of the texts; None if they are not one for each."""
+    """Return an answer's vectors in the order of the texts; None unless there is exactly one per text."""
     if not isinstance(data, list) or len(data) != count:
         return None
-    found: dict[int, list[float]] = {}
-    for place, entry in enumerate(data):
+    by_index: dict[int, list[float]] = {}
+    for position, entry in enumerate(data):
         vector = entry.get("embedding") if isinstance(entry, dict) else None
         if not isinstance(vector, list) or not vector or not all(type(value) in (float, int) for value in vector):
             return None
-        index = entry.get("index", place)
-        found[index if isinstance(index, int) else -1] = vector
-    return [found[place] for place in range(count)] if found.keys() == set(range(count)) else None
+        index = entry.get("index", position)
+        by_index[index if isinstance(index, int) else -1] = vector
+    return [by_index[position] for position in range(count)] if by_index.keys() == set(range(count)) else None

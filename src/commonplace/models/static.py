@@ -1,17 +1,17 @@
 """The static embedder: a text's vector is the mean of its tokens' vectors; also token similarity.
 
 The vectors come from a table that ships with the package (docs/model.md); no model runs. A process that answers
-queries reads the few rows it needs from the file; one that embeds many texts holds the table, and more of the words
-that it met, until `release`.
+queries reads only the rows it needs from the file; one that embeds many texts keeps the whole table, and more cached
+words, in memory until `release`.
 
-The directory holds, all little-endian (t is a token id, d the dimensions):
+The directory holds these files, all little-endian (t is a token id, d the dimensions):
 
 * `model.json`: schema, name, version, dimensions, vocabulary size, cut-off, size and sha256 of each file, provenance;
-* `vocabulary.txt`: UTF-8, one piece a line, line t (from 0) is token t;
+* `vocabulary.txt`: UTF-8, one piece per line, line t (from 0) is token t;
 * `vectors.i8`: int8, row-major; row t, times its scale, is the vector of token t;
-* `scales.f32`: float32, one a token;
-* `neighbours.bin`: for each token with n similar ones, n uint16 tokens, best first, then n uint8 cosines of 255ths;
-* `neighbour_starts.u32`: uint32, where each token's list begins, in neighbours, and at last where the last one ends.
+* `scales.f32`: float32, one per token;
+* `neighbours.bin`: for each token with n similar ones: n uint16 tokens, best first, then n uint8 cosines in 255ths;
+* `neighbour_starts.u32`: uint32, the start of each token's list, in neighbours, and finally the end of the last.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FILES = (VOCABULARY, VECTORS, SCALES, NEIGHBOURS, NEIGHBOUR_STARTS)
 
 
 def _manifest(document: dict[str, Any]) -> tuple[Embedding, int]:
-    """Return the stamp and the size of the vocabulary that `model.json` states."""
+    """Return the stamp and the vocabulary size stated in `model.json`."""
     return Embedding(document["name"], document["version"], document["dimensions"]), document["vocabulary_size"]
 
 
@@ -64,7 +64,7 @@ class ModelData:
         return np.fromfile(self._directory / SCALES, "<f4")
 
     def rows(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.int8]:
-        """Return int8, shape (n, d), reading only these rows: a mapped table would become resident whole."""
+        """Return int8, shape (n, d), and read only these rows: a mapped table would become resident as a whole."""
         width = self.stamp.dimensions
         data = b"".join(self._files.read(VECTORS, width, int(token) * width) for token in token_ids)
         return np.frombuffer(data, np.int8).reshape(-1, width)
@@ -82,12 +82,12 @@ class ModelData:
 
 
 def verify_data(directory: Path = SHIPPED) -> None:
-    """Read every byte of the model's files and compare it with what the manifest says."""
+    """Compare the sizes and checksums of the model's files with the manifest."""
     ModelFiles(directory / MANIFEST, SCHEMA, FILES, _manifest).verify()
 
 
 TEXTS_WORTH_THE_TABLE = 256
-"""From this many texts in one call the whole table (8 MB) is read; below it, only the rows needed."""
+"""Minimum texts in one call for which the whole table (8 MB) is read; below, only the rows needed are read."""
 
 
 class StaticEmbedder:
@@ -105,7 +105,7 @@ class StaticEmbedder:
 
     @classmethod
     def load(cls, directory: Path = SHIPPED) -> StaticEmbedder:
-        """Return the embedder over a directory's data that all of this process share."""
+        """Return the process-wide embedder over a directory's data."""
         return shared(cls, directory)
 
     def tokenize(self, text: str) -> NDArray[np.uint16]:
@@ -113,21 +113,21 @@ class StaticEmbedder:
         return np.frombuffer(self._tokenizer.encode(text), "<u2")
 
     def inside_words(self) -> NDArray[np.bool_]:
-        """Return which tokens go on with a word, bool, shape (vocabulary,)."""
+        """Return which tokens continue a word, bool, shape (vocabulary,)."""
         return np.array([piece.startswith("##") for piece in self._vocabulary], np.bool_)
 
     def count_tokens(self, text: str) -> int:
-        """Return the number of WordPiece tokens of a text, in which no word counts as one because it is unknown."""
+        """Return the number of WordPiece tokens of a text; an unknown word counts by its parts, not as one token."""
         return self._tokenizer.count(text)
 
     def cut(self, text: str) -> list[tuple[str, int]]:
-        """Return the parts of a text, each with its share of `count_tokens`."""
+        """Return the parts of a text with the share of each in `count_tokens`."""
         return list(self._tokenizer.cut(text))
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without known words gives zeros.
 
-        The vector of a text does not depend on what else is in the batch.
+        A text's vector does not depend on the rest of the batch.
         """
         vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
         ids = [text.token_ids for text in texts]
@@ -135,38 +135,38 @@ class StaticEmbedder:
             self._tokenizer.expect_many()
             with self._loading:
                 table = self._table = self._data.table() if self._table is None else self._table
-            places = ids
+            row_numbers = ids
         else:
-            known = distinct(np.concatenate(ids)) if ids else np.empty(0, np.uint16)
-            table = self._data.rows(known)
-            places = [np.searchsorted(known, tokens).astype(np.uint16) for tokens in ids]
-        for vector, tokens, rows in zip(vectors, ids, places, strict=True):
-            # Not np.dot: on so little work the threads of the linear-algebra library cost more than they give.
+            used = distinct(np.concatenate(ids)) if ids else np.empty(0, np.uint16)
+            table = self._data.rows(used)
+            row_numbers = [np.searchsorted(used, tokens).astype(np.uint16) for tokens in ids]
+        for vector, tokens, rows in zip(vectors, ids, row_numbers, strict=True):
+            # Not np.dot: on arrays this small BLAS threads cost more than they gain.
             vector[:] = np.einsum("n,nd->d", self._scales[tokens], table.take(rows, axis=0).astype(np.float32))
         return units(vectors)
 
     def similarities(self, token_ids: NDArray[np.integer[Any]]) -> Similarities:
         """Return the cosines between the given tokens, n of them, and all others.
 
-        A token has 1 with itself, at most 64 similar tokens have their cosine to 1/255, all others have 0; marks such
-        as `[UNK]` are like nothing, not even themselves.
+        A token has cosine 1 with itself; at most 64 similar tokens have theirs to 1/255, all others 0. Special tokens
+        such as `[UNK]` have 0 with all tokens, even themselves.
         """
-        found = [self._data.neighbours(token) for token in token_ids.tolist()]
-        similar = distinct(np.concatenate([np.empty(0, np.uint16), *(tokens for tokens, _ in found)]))
+        neighbours = [self._data.neighbours(token) for token in token_ids.tolist()]
+        similar = distinct(np.concatenate([np.empty(0, np.uint16), *(tokens for tokens, _ in neighbours)]))
         columns = np.zeros(self.vocabulary_size, np.uint16)
         columns[similar] = np.arange(1, len(similar) + 1)
-        cosines = np.zeros((len(found), len(similar) + 1), np.float32)
-        for row, (tokens, shares) in zip(cosines, found, strict=True):
+        cosines = np.zeros((len(neighbours), len(similar) + 1), np.float32)
+        for row, (tokens, shares) in zip(cosines, neighbours, strict=True):
             row[columns[tokens]] = shares / np.float32(255)
         return Similarities(columns, cosines)
 
     def weights(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Return the lengths of the tokens' vectors, float32, shape (n,): their share in a mean; marks have 0."""
+        """Return the lengths of the tokens' vectors, float32, shape (n,): their weights in a mean; 0 for marks."""
         rows = self._data.rows(token_ids).astype(np.float32)
         return np.asarray(np.linalg.norm(rows, axis=1) * self._scales[token_ids], np.float32)
 
     def release(self) -> None:
-        """Give back the memory that embedding many texts took; the next large batch takes it again."""
+        """Free the memory used to embed many texts; the next large batch allocates it again."""
         with self._loading:
             self._table = None
         self._tokenizer.forget()

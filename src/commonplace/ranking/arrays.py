@@ -2,8 +2,8 @@
 
 NumPy's own set operations load `numpy.ma`: 15 ms and 1.3 MB.
 
-Symmetric linear quantisation, a scale for each row: q = round(v / max|v| · 127). The scale is dropped: cosine does
-not see it.
+Symmetric linear quantisation, a scale for each row: q = round(v / max|v| · 127). The scale is dropped: cosine does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def within(values: NDArray[Number], members: NDArray[Number]) -> NDArray[np.bool
     """Return for each value whether it is among `members`, which ascend; bool, the shape of `values`."""
     if not len(members):
         return np.zeros(values.shape, dtype=np.bool_)
-    places = np.minimum(np.searchsorted(members, values), len(members) - 1)
-    return np.asarray(members[places] == values, dtype=np.bool_)
+    positions = np.minimum(np.searchsorted(members, values), len(members) - 1)
+    return np.asarray(members[positions] == values, dtype=np.bool_)
 
 
 def without(values: NDArray[Number], members: NDArray[Number]) -> NDArray[Number]:
@@ -55,11 +55,11 @@ def ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     """Return each value once, ascending, and the position there of each of those given."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low >= _SPARSE * len(values):
-        held = distinct(values)
-        return held, np.searchsorted(held, values)
-    is_held = np.zeros(high - low + 1, np.bool_)
-    is_held[values - low] = True
-    return np.flatnonzero(is_held) + low, (np.cumsum(is_held) - 1)[values - low]
+        members = distinct(values)
+        return members, np.searchsorted(members, values)
+    is_present = np.zeros(high - low + 1, np.bool_)
+    is_present[values - low] = True
+    return np.flatnonzero(is_present) + low, (np.cumsum(is_present) - 1)[values - low]
 
 
 LARGEST: Final = 127
@@ -87,26 +87,26 @@ def units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 class _OneBlasThread:
     """Holds NumPy's OpenBLAS to one thread while anything is embedded or searched.
 
-    On products as small as these a second thread costs many times what it gives, most of all where others wait for the
+    On products as small as these a second thread costs many times what it gains, most of all when others wait for the
     processor too. Any other library of linear algebra is left as it is.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._users = self._before = 0
+        self._users = self._previous = 0
 
     def __enter__(self) -> None:
         with self._lock:
             self._users += 1
             if self._users == 1 and (blas := _openblas()):
-                self._before = blas[0]()
+                self._previous = blas[0]()
                 blas[1](1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0 and (blas := _openblas()) and blas[0]() == 1:
-                blas[1](self._before)  # unless the application has set another number meanwhile
+                blas[1](self._previous)  # unless the application has set another number meanwhile
 
 
 ONE_BLAS_THREAD: Final = _OneBlasThread()

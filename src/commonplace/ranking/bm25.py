@@ -1,12 +1,12 @@
 """BM25 over weighted fields, from the term counts and field lengths of passages and the statistics of their namespace.
 
 The formula is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
-the always positive inverse document frequency of Lucene. Fields are scored apart and summed with weights, but a term
-has one rarity, that of the field which most texts hold it in: a common word in a rare heading stays common.
+the always positive inverse document frequency of Lucene. Fields are scored separately and summed with weights, but a
+term has one rarity, that of the field in which most texts hold it: a common word in a rare heading stays common.
 
-A passage's row is units of five bytes: for each field a little-endian uint32, its number of terms, and a zero byte;
-then for each term of each field the crc32 of the term, uint32, and a byte, the field's place above six bits for how
-often it is there.
+A passage's row consists of units of five bytes: for each field its number of terms, a little-endian uint32, and a zero
+byte; then for each term of each field the crc32 of the term, uint32, and a mark, a byte with the field's index above
+six bits for the count.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ K1 = 1.2
 B = 0.75
 """How much of the field's length is held against a term, 0–1."""
 WEIGHTS: Final = {"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5}
-"""How much the score of each field of a passage counts."""
+"""Weight of each field of a passage in its score."""
 NAMES: Final = SEARCH_FIELDS
 """The fields, in the order of every array with a column for each."""
 UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
 _COUNT_BITS: Final = 6
 MAX_COUNT: Final = (1 << _COUNT_BITS) - 1
-"""A term that is there more often counts no more: that would add less than a fiftieth to its score."""
+"""Maximum count of a term in a field; more would add less than a fiftieth to its score."""
 _MAX_CODES: Final = 1 << 16
 
 
@@ -59,17 +59,17 @@ class Statistics:
     frequencies: Mapping[str, tuple[int, ...]]
 
     def __add__(self, other: Statistics, sign: int = 1) -> Statistics:
-        """Return the statistics of both parts together, of which both know the same terms."""
+        """Return the statistics of both parts together; both must know the same terms."""
         if not other.documents:
             return self
         frequencies = {
-            term: tuple(mine + sign * its for mine, its in zip(held, other.frequencies[term], strict=True))
-            for term, held in self.frequencies.items()
+            term: tuple(left + sign * right for left, right in zip(counts, other.frequencies[term], strict=True))
+            for term, counts in self.frequencies.items()
         }
         return Statistics(self.documents + sign * other.documents, self.lengths + sign * other.lengths, frequencies)
 
     def __sub__(self, other: Statistics) -> Statistics:
-        """Return the statistics without a part of it."""
+        """Return the statistics without those of a part."""
         return self.__add__(other, -1)
 
     @property
@@ -83,10 +83,10 @@ class Statistics:
         return inverse_document_frequency(self.documents, max(self.frequencies.get(term, (0,))))
 
     def rarest(self, terms: Sequence[str], count: int) -> Counter[str]:
-        """Return how often each of the rarest terms that any passage holds occurs in the query, up to the maximum."""
+        """Return the `count` rarest terms that any passage holds, with how often each occurs in the query."""
         counts = Counter(terms)
-        held = {term: sum(self.frequencies[term]) for term in counts}
-        rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))
+        totals = {term: sum(self.frequencies[term]) for term in counts}
+        rarest = sorted((term for term in totals if totals[term]), key=lambda term: (totals[term], term))
         return Counter({term: counts[term] for term in rarest[:count]})
 
 
@@ -120,9 +120,9 @@ def pack(fields: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def lengths_of(row: bytes) -> tuple[int, ...]:
-    """Return how many terms each field of a passage has, by its row or the beginning of it."""
+    """Return how many terms each field of a passage has, from its row or the beginning of it."""
     size = UNIT.itemsize
-    return tuple(int.from_bytes(row[place : place + 4], "little") for place in range(0, len(NAMES) * size, size))
+    return tuple(int.from_bytes(row[offset : offset + 4], "little") for offset in range(0, len(NAMES) * size, size))
 
 
 class TermRows:
@@ -133,40 +133,40 @@ class TermRows:
     """
 
     def __init__(self, rows: Sequence[bytes]) -> None:
-        """Read the rows of passages, of which b"" is one without terms."""
+        """Read the rows of passages; b"" is a passage without terms."""
         sizes = np.fromiter(map(len, rows), np.int64, len(rows)) // UNIT.itemsize
         self._units = np.frombuffer(b"".join(rows), UNIT)
         self._ends = np.cumsum(sizes)
         self.lengths = np.zeros((len(rows), len(NAMES)), np.int64)
-        held = sizes > 0
-        begins = (self._ends - sizes)[held]
-        self.lengths[held] = self._units["value"][begins[:, np.newaxis] + np.arange(len(NAMES))]
+        is_filled = sizes > 0
+        begins = (self._ends - sizes)[is_filled]
+        self.lengths[is_filled] = self._units["value"][begins[:, np.newaxis] + np.arange(len(NAMES))]
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def units(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the row, code and mark of each term of each field, row by row."""
-        places = np.flatnonzero(self._units["mark"] > 0)
-        rows = np.searchsorted(self._ends, places, side="right")
-        return rows, self._units["value"][places], self._units["mark"][places]
+        positions = np.flatnonzero(self._units["mark"] > 0)
+        rows = np.searchsorted(self._ends, positions, side="right")
+        return rows, self._units["value"][positions], self._units["mark"][positions]
 
     def find(self, terms: Collection[str]) -> Matches:
-        """Return the positions of the given terms, each of them once."""
+        """Return where the rows hold the given terms; a repeated term is looked up once."""
         distinct = list(dict.fromkeys(terms))
         codes = np.fromiter(map(code_of, distinct), np.uint32, len(distinct))
         # Few of the rows' terms are asked for: a table of the lower halves finds them in one pass.
-        asked = np.zeros(1 << 16, np.bool_)
-        asked[codes & 0xFFFF] = True
+        table = np.zeros(1 << 16, np.bool_)
+        table[codes & 0xFFFF] = True
         values, marks = self._units["value"], self._units["mark"]
-        found = np.flatnonzero(asked[values.astype(np.uint16)] & (marks > 0))
+        positions = np.flatnonzero(table[values.astype(np.uint16)] & (marks > 0))
         order = np.argsort(codes, kind="stable")
-        places = np.minimum(np.searchsorted(codes[order], values[found]), max(0, len(codes) - 1))
+        term_indexes = np.minimum(np.searchsorted(codes[order], values[positions]), max(0, len(codes) - 1))
         if len(codes):
-            is_asked = codes[order][places] == values[found]
-            found, places = found[is_asked], order[places[is_asked]]
-        rows = np.searchsorted(self._ends, found, side="right")
-        return Matches(self.lengths, rows, distinct, places, *fields_and_counts(marks[found]))
+            is_match = codes[order][term_indexes] == values[positions]
+            positions, term_indexes = positions[is_match], order[term_indexes[is_match]]
+        rows = np.searchsorted(self._ends, positions, side="right")
+        return Matches(self.lengths, rows, distinct, term_indexes, *fields_and_counts(marks[positions]))
 
 
 def fields_and_counts(marks: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -176,7 +176,7 @@ def fields_and_counts(marks: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDAr
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The terms of a query that n passages hold, m of them, passage by passage.
+    """The m matches of a query's terms in n passages, passage by passage.
 
     Attributes:
         lengths: of the passages' fields; int64, shape (n, fields).
@@ -194,10 +194,10 @@ class Matches:
 
     @property
     def statistics(self) -> Statistics:
-        """What these passages have a part in."""
+        """The statistics of these passages alone."""
         size = len(NAMES)
-        held = np.bincount(self.terms * size + self.fields, minlength=len(self.asked) * size).reshape(-1, size)
-        frequencies = dict(zip(self.asked, map(tuple, held.tolist()), strict=True))
+        sums = np.bincount(self.terms * size + self.fields, minlength=len(self.asked) * size).reshape(-1, size)
+        frequencies = dict(zip(self.asked, map(tuple, sums.tolist()), strict=True))
         return Statistics(len(self.lengths), self.lengths.sum(axis=0), frequencies)
 
     def scores(
@@ -206,13 +206,13 @@ class Matches:
         """Return the BM25 scores of the passages, float32, shape (n,), 0 if no term matches.
 
         Args:
-            wanted: how often each term is asked for; one that is asked for twice counts twice.
+            wanted: how often each term is asked for, and counts.
             statistics: of all passages of the namespace.
             fields: those that count.
         """
-        worth = np.array([wanted.get(term, 0) and wanted[term] * statistics.rarity(term) for term in self.asked])
+        term_weights = np.array([wanted.get(term, 0) and wanted[term] * statistics.rarity(term) for term in self.asked])
         weights = np.array([WEIGHTS[name] if name in fields else 0.0 for name in NAMES])
         relative = self.lengths[self.rows, self.fields] / statistics.mean_lengths[self.fields]
         saturated = self.counts * (K1 + 1.0) / (self.counts + K1 * (1.0 - B + B * relative))
-        each = worth[self.terms] * weights[self.fields] * saturated if len(self.terms) else saturated
-        return np.bincount(self.rows, each, minlength=len(self.lengths)).astype(np.float32)
+        contributions = term_weights[self.terms] * weights[self.fields] * saturated if len(self.terms) else saturated
+        return np.bincount(self.rows, contributions, minlength=len(self.lengths)).astype(np.float32)

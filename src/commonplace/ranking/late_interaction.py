@@ -37,9 +37,9 @@ class Matches:
         """
         best = np.zeros((self.count, self.similarities.shape[1]), dtype=np.float32)
         if len(self.starts):
-            worth = (1 / np.sqrt(1 + self.places / fading)).astype(np.float32)
-            found = self.similarities if fading == inf else self.similarities * worth[:, np.newaxis]
-            best[self.passages] = np.maximum.reduceat(found, self.starts, axis=0)
+            position_weights = (1 / np.sqrt(1 + self.places / fading)).astype(np.float32)
+            weighted = self.similarities if fading == inf else self.similarities * position_weights[:, np.newaxis]
+            best[self.passages] = np.maximum.reduceat(weighted, self.starts, axis=0)
         return best
 
 
@@ -54,12 +54,12 @@ def find_matches(
         lengths: how many of them belong to each passage; int64, shape (n,); 0 is allowed.
     """
     # Of all tokens only some hundred are like any token of the query; gathering just those is eight times faster.
-    found = np.flatnonzero(similarities.any(axis=0).take(token_ids))
+    positions = np.flatnonzero(similarities.any(axis=0).take(token_ids))
     ends = np.cumsum(lengths)
-    passages = np.searchsorted(ends, found, side="right")
-    starts = np.flatnonzero(np.concatenate(([True], passages[1:] != passages[:-1]))[: len(found)])
-    before = found - (ends - lengths)[passages]
-    return Matches(similarities[:, token_ids[found]].T, before, starts, passages[starts], len(lengths))
+    passages = np.searchsorted(ends, positions, side="right")
+    starts = np.flatnonzero(np.concatenate(([True], passages[1:] != passages[:-1]))[: len(positions)])
+    offsets = positions - (ends - lengths)[passages]
+    return Matches(similarities[:, token_ids[positions]].T, offsets, starts, passages[starts], len(lengths))
 
 
 def weighted_share(values: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:

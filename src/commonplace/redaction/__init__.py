@@ -1,6 +1,6 @@
 """Find secrets in text and replace them with placeholders.
 
-Detectors prefer a missed secret to a false positive: what is stored is what people search for.
+Detectors prefer a missed secret to a false positive: users search the stored text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _kinds() -> Iterator[tuple[str, str]]:
 
 
 KINDS: Final[Mapping[str, str]] = MappingProxyType(dict(_kinds()))
-"""Each kind of secret and a sentence on it, the surest first: of two that overlap, the first names both."""
+"""Description of each kind of secret, most certain first; overlapping secrets get the kind that comes first."""
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(KINDS)}
 _PLACEHOLDER: Final = lazy_pattern(r"\[redacted: (?:" + "|".join(KINDS) + r")\]")
@@ -39,37 +39,37 @@ _LINE_BREAK: Final = lazy_pattern("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without secrets, and the kinds of those it had, one entry for each, in order."""
+    """A redacted text, and the kind of each secret that was replaced, in order of replacement."""
 
     text: str
     kinds: tuple[str, ...]
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """Return the secrets in a text, in order, none overlapping another or one of our placeholders."""
-    if not text:  # most titles and summaries of what is indexed, and all the anchors would be looked for
+    """Return the secrets in a text, in order; none overlaps another or a placeholder of `redact`."""
+    if not text:  # most titles and summaries are empty: skip the search for all anchors
         return ()
     view = view_of(text)
     found = [*find_tokens(view), *find_in_context(view), *find_cards(view)]
     if not found:
         return ()
     found.sort(key=lambda secret: (secret.start, _RANK[secret.kind]))
-    joined: list[Secret] = []
+    merged: list[Secret] = []
     for secret in found:
-        last = joined[-1] if joined else None
+        last = merged[-1] if merged else None
         if last is not None and secret.start < last.end:
             kind = min(last.kind, secret.kind, key=_RANK.__getitem__)
-            joined[-1] = Secret(kind, last.start, max(last.end, secret.end))
+            merged[-1] = Secret(kind, last.start, max(last.end, secret.end))
         else:
-            joined.append(secret)
+            merged.append(secret)
     placeholders = [match.span() for match in _PLACEHOLDER.finditer(text)] if "[redacted: " in text else []
-    kept, at = [], 0
-    for secret in joined:
-        while at < len(placeholders) and placeholders[at][1] <= secret.start:
-            at += 1
-        if at == len(placeholders) or placeholders[at][0] >= secret.end:
-            kept.append(secret)
-    return tuple(kept)
+    outside, index = [], 0
+    for secret in merged:
+        while index < len(placeholders) and placeholders[index][1] <= secret.start:
+            index += 1
+        if index == len(placeholders) or placeholders[index][0] >= secret.end:
+            outside.append(secret)
+    return tuple(outside)
 
 
 def without_placeholders(text: str) -> str:
@@ -78,9 +78,9 @@ def without_placeholders(text: str) -> str:
 
 
 def redact(text: str) -> Redacted:
-    """Replace each secret by a placeholder that keeps its line breaks; a redacted text stays as it is.
+    """Replace each secret with a placeholder that keeps its line breaks; redacting twice changes nothing.
 
-    A replacement can uncover what its neighbourhood hid, so the text is searched again until nothing is found.
+    A replacement can uncover another secret beside it, so the text is searched until none is found.
     """
     kinds: list[str] = []
     while secrets := find_secrets(text):
@@ -90,30 +90,30 @@ def redact(text: str) -> Redacted:
 
 
 def with_placeholders(text: str, secrets: Iterable[Secret]) -> str:
-    """Return a text with placeholders for secrets, which are in order; the line breaks in them stay."""
-    done = 0
+    """Return a text with placeholders for the secrets, which must be in order; their line breaks are kept."""
+    position = 0
     pieces: list[str] = []
     for secret in secrets:
         breaks = "".join(_LINE_BREAK.findall(text, secret.start, secret.end))
-        pieces += (text[done : secret.start], f"[redacted: {secret.kind}]", breaks)
-        done = secret.end
-    return "".join([*pieces, text[done:]])
+        pieces += (text[position : secret.start], f"[redacted: {secret.kind}]", breaks)
+        position = secret.end
+    return "".join([*pieces, text[position:]])
 
 
 def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
-    """Return what JSON holds without secrets; the key of a text may show that it is one."""
+    """Return a JSON value with `clean` applied to its texts and keys; a text is also cleaned together with its key."""
     if isinstance(value, str):
-        text, before = clean(value), f"{name}: "
-        named = clean(before + text) if name else ""
-        return named.removeprefix(before) if named.startswith(before) else text
+        text, prefix = clean(value), f"{name}: "
+        named = clean(prefix + text) if name else ""
+        return named.removeprefix(prefix) if named.startswith(prefix) else text
     if isinstance(value, list):
-        return [cleaned_json(each, clean, name) for each in value]
+        return [cleaned_json(item, clean, name) for item in value]
     if not isinstance(value, dict):
         return value
     cleaned: dict[str, Any] = {}
-    for key, inner in value.items():
-        kept = clean(key)
-        names = chain((kept,), (f"{kept} {number}" for number in count(2)))
-        free = key if kept == key else next(name for name in names if name not in value and name not in cleaned)
-        cleaned[free] = cleaned_json(inner, clean, key)
+    for key, child in value.items():
+        base = clean(key)
+        names = chain((base,), (f"{base} {number}" for number in count(2)))
+        unique = key if base == key else next(name for name in names if name not in value and name not in cleaned)
+        cleaned[unique] = cleaned_json(child, clean, key)
     return cleaned

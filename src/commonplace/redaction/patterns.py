@@ -1,11 +1,11 @@
 """Detect secrets by form (API tokens, JSON Web Tokens, private keys, card numbers) and by context (URLs, headers,
 commands, assignments), and rule out placeholders.
 
-Secrets are rare, so a text without any must be cheap to check: two copies of the text with long words and long numbers
-as runs of one character let `find` locate candidates faster than a pattern.
+Secrets are rare, so a text without secrets must be cheap to check: in two copies of the text, long words and long
+numbers are runs of one character, so that `find` locates candidates faster than a pattern.
 
 Names, types, paths, templates (`${VAR}`, `<your password>`, `%s`) and stand-ins (`changeme`, `abcdef123456`, `****`)
-are no secrets, and neither is what has too little entropy to be one.
+are not secrets, and neither is a value with too little entropy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from commonplace.lazy_regex import lazy_pattern
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret of one kind at characters `start` up to but not including `end`."""
+    """A secret of one kind; `start` and `end` are character offsets, end exclusive."""
 
     kind: str
     start: int
@@ -36,10 +36,10 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text in ASCII, as it is and in lower case, and its drawings; every offset is that of the original text.
+    """A text in ASCII, as it is and in lower case, and two outlines of it; all offsets are those of the original text.
 
-    `words` has `w` for each letter, digit and `_.~-`; `digits` has `0` for each digit and `-` for each blank and `-`;
-    both have a space for the rest.
+    `words` has `w` for each letter, digit and `_.~-`; `digits` has `0` for each digit and `-` for each space and `-`;
+    both have a space for every other character.
     """
 
     plain: str
@@ -56,9 +56,9 @@ _DIGITS: Final = bytes(
 
 
 def view_of(text: str) -> View:
-    """Return a text with each other character as one `?`, so that patterns are cheap and offsets stay right.
+    """Return the view of a text; non-ASCII characters become one `?` each: patterns stay cheap, offsets agree.
 
-    A line break or tab that is written as `\n`, `\r` or `\t` in a string is a blank, no letter of what follows it.
+    An escaped line break or tab (`\n`, `\r`, `\t`) becomes a blank, so that its letter does not join the next word.
     """
     plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
     if "\\" in plain:
@@ -69,27 +69,27 @@ def view_of(text: str) -> View:
 
 
 def places(text: str, anchor: str) -> Iterator[int]:
-    """Yield where an anchor occurs, overlaps left out."""
-    at = text.find(anchor)
-    while at >= 0:
-        yield at
-        at = text.find(anchor, at + len(anchor))
+    """Yield the offsets of an anchor's non-overlapping occurrences."""
+    offset = text.find(anchor)
+    while offset >= 0:
+        yield offset
+        offset = text.find(anchor, offset + len(anchor))
 
 
 def runs(drawing: bytes, mark: bytes, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of every run of a mark that has at least the given length."""
+    """Yield the (start, end) of every run of a mark with at least the length `shortest`."""
     needle = mark * shortest
     whole = re.compile(mark + b"++")
-    at = drawing.find(needle)
-    while at >= 0 and (run := whole.match(drawing, at)):
+    offset = drawing.find(needle)
+    while offset >= 0 and (run := whole.match(drawing, offset)):
         yield run.span()
-        at = drawing.find(needle, run.end())
+        offset = drawing.find(needle, run.end())
 
 
 PASSWORD_BITS: Final = 15.0
-"""The least entropy of a password: seven characters, of which six differ, have 18."""
+"""Minimum entropy of a password; seven characters, six of them distinct, have 18 bits."""
 TOKEN_BITS: Final = 44.0
-"""The least entropy of a token: sixteen hexadecimal digits have 48 on average, less what repeats."""
+"""Minimum entropy of a token; sixteen hexadecimal digits have 48 bits on average, less for repetitions."""
 MIN_PASSWORD_LENGTH, MIN_SHORT_TOKEN_LENGTH, MIN_TOKEN_LENGTH = 6, 8, 16
 
 _TEMPLATE: Final = lazy_pattern(
@@ -99,7 +99,7 @@ _TEMPLATE: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _SEQUENCE: Final = lazy_pattern(r"0?12345678(?:90?)?|abcdef[g-z]*|ABCDEF[G-Z]*")
-"""What people type for a stand-in: as half of a value or more, for a generated one holds such a piece by chance."""
+"""Sequences typed as a stand-in, if half of a value or more: a generated value may hold one by chance."""
 _STAND_IN: Final = lazy_pattern(
     r"(?:my|the|new|old|db|some|super|top|test|root|admin|user|db|bad|wrong|good|no|this.?is.?a)?[_-]?"
     r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd|pw|secret|token|key|test|testing|admin|user|username|root|guest|"
@@ -120,12 +120,12 @@ _WORDY_PART: Final = lazy_pattern(r"[A-Za-z]*(?:[0-9]{0,4}|0?12345678(?:90?)?)|[
 _SHORT_TOKEN: Final = lazy_pattern(
     r"(?:[A-Za-z]+[0-9]+){3}|(?:[0-9]+[A-Za-z]+){3}|(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9]).*[!@#$%^&*?~]"
 )
-"""Letters and digits by turns, as `v1alpha1` and `secp256k1` are not, or with both sizes of letters and a mark."""
+"""Alternating letters and digits, unlike `v1alpha1` and `secp256k1`; or both cases, a digit and a mark."""
 _UNITS: Final = lazy_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
 def _is_stand_in(value: str) -> bool:
-    """Return whether a value is a template, or a placeholder for a secret."""
+    """Return whether a value is a template or a placeholder for a secret."""
     is_sequence = len(value) >= 2 * len(_SEQUENCE.sub("", value))
     return bool(is_sequence or _TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
 
@@ -137,7 +137,7 @@ def _entropy_bits(value: str) -> float:
 
 
 def may_be_password(value: str) -> bool:
-    """Return whether a value has letters with digits, or small and capital letters with marks, and is no name."""
+    """Return whether a value mixes letters and digits, or both cases and marks, and is neither name nor placeholder."""
     if len(value) < MIN_PASSWORD_LENGTH:
         return False
     if _DIGIT.search(value):
@@ -148,36 +148,36 @@ def may_be_password(value: str) -> bool:
 
 
 def is_given(value: str) -> bool:
-    """Return whether a value in the place of a password is one, and not a name or placeholder."""
+    """Return whether a value given as a password is neither a name nor a placeholder."""
     return not (_is_name(value) or _is_stand_in(value))
 
 
 def may_be_token(value: str) -> bool:
-    """Return whether a value is disordered, or short and of the form of a generated one, and no placeholder."""
+    """Return whether a value looks generated, by its disorder or, if short, by its form, and is no placeholder."""
     if MIN_SHORT_TOKEN_LENGTH <= len(value) < MIN_TOKEN_LENGTH:
         return may_be_password(value) and bool(_SHORT_TOKEN.search(value))
     return is_disordered(value) and not _is_stand_in(value)
 
 
 def is_disordered(value: str) -> bool:
-    """Return whether a value has letters and digits in the disorder of a generated one."""
+    """Return whether a value has letters and digits as disordered as a generated value."""
     if len(value) < MIN_TOKEN_LENGTH or not (_DIGIT.search(value) and _LETTER.search(value)):
         return False
     return _entropy_bits(value) >= TOKEN_BITS and not all(_WORDY_PART.fullmatch(part) for part in _PARTS.split(value))
 
 
 def _is_name(value: str) -> bool:
-    """Tell an identifier, path, address or quantity from a password; `hunter2` alone is none of them."""
+    """Return whether a value is an identifier, path, address or quantity; `hunter2` alone is none of these."""
     if _TECHNICAL.fullmatch(value) or _UNITS.fullmatch(value) or value[0] in "/.-" or value[1:3] == ":\\":
         return True
     parts = _PARTS.split(value)
     if len({part.islower() for part in value.split("-") if _LETTER.search(part)}) > 1:
-        return False  # no name is small and capital by turns, as `gorilla-Tango-77` is
+        return False  # no name mixes cases by part, as `gorilla-Tango-77` does
     return len(parts) > 1 and all(_WORDY_PART.fullmatch(part) for part in parts)
 
 
 def decoded(part: str) -> bytes:
-    """Return what a base64 or base64url text holds, padded or not; nothing where it is neither."""
+    """Return the decoded bytes of a base64 or base64url text, padded or not; b"" if it is neither."""
     plain = part.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -191,13 +191,13 @@ _HEX: Final = "[0-9a-f]"
 
 
 def table(name: str) -> list[list[str]]:
-    """Return the cells of a table in this package, without its heading."""
+    """Return the cells of a data file of this package, without its first line."""
     lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()[1:]
     return [line.split("\t") for line in lines]
 
 
 VENDORS: Final = tuple((name, tuple(prefixes.split()), rest) for name, prefixes, rest in table("vendors.txt"))
-"""Vendors of which the keys have prefixes of their own: name, prefixes, and what follows them."""
+"""Vendors whose keys have their own prefixes: name, prefixes, and a pattern of what follows."""
 
 _FORMS: Final = (
     *((kind, first, prefix, rest) for kind, first, prefix, rest in table("forms.txt")),
@@ -207,7 +207,7 @@ _FORMS: Final = (
         for prefix in prefixes
     ),
 )
-"""A kind; its first character and what may precede it; the rest of its prefix; what follows.
+"""Kind; first character with its lookbehind; rest of the prefix; pattern of what follows.
 
 The search compares one character, then the one before it, and only then the rest.
 """
@@ -225,7 +225,7 @@ _SAME_FIRST: Final = {
         (letter, [form for form in _FORMS if form[1][0] == letter]) for letter in {form[1][0] for form in _FORMS}
     )
 }
-"""By its first letter the pattern of every form, a group for each."""
+"""By first letter, one pattern with a group for every form, and the forms."""
 _MIN_LENGTH, _JUDGED = 20, 256
 
 _AFTER: Final = tuple(
@@ -239,7 +239,7 @@ _AFTER: Final = tuple(
         ("discord token", "/api/webhooks/", rf"[0-9]{{17,20}}/{_WORD}{{60,}}+"),
     )
 )
-"""A kind, what precedes it, and its pattern."""
+"""Kind, the anchor that precedes the secret, and its pattern."""
 
 _INNER: Final = tuple(
     (kind, before, lazy_pattern(pattern))
@@ -255,7 +255,7 @@ _INNER: Final = tuple(
         ("stripe key", 0, r"whsec_(?<![A-Za-z0-9].{6})[A-Za-z0-9+/]{24,}+=*"),
     )
 )
-"""A kind, its characters before the searched word, and the pattern."""
+"""Kind, number of characters before the searched word, and pattern."""
 
 _FILLING: Final = r"""(?:[ \t\r\n>|#*"'`,\\]|\\[rn])*+"""
 _LINE: Final = lazy_pattern(
@@ -265,11 +265,11 @@ _PEM_BEGIN: Final = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KE
 _PEM_END: Final = lazy_pattern(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
 _KEY_LINE: Final = lazy_pattern(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
 _MIN_LINE_LENGTH: Final = 16
-"""Shorter lines of a block without an end are taken for text that follows it."""
+"""Minimum length of a line in a block without an end; shorter lines count as text after it."""
 
 
 def find_tokens(view: View) -> Iterator[Secret]:
-    """Yield what shows by its own form."""
+    """Yield secrets recognised by their own form."""
     text = view.plain
     yield from _private_keys(text)
     for start, end in runs(view.words, b"w", _MIN_LENGTH):
@@ -297,7 +297,7 @@ def find_tokens(view: View) -> Iterator[Secret]:
 
 
 def _is_web_token(value: str) -> bool:
-    """Return whether the first part is JSON that names an algorithm."""
+    """Return whether the first part is a JSON object with an algorithm."""
     try:
         header = json.loads(decoded(value.partition(".")[0]))
     except (ValueError, RecursionError):
@@ -306,7 +306,7 @@ def _is_web_token(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Tell disordered letters, in which small and capital ones come together, from a name."""
+    """Return whether a value may be a token, or mixes cases and has at least ten distinct characters."""
     return may_be_token(value) or (value.lower() != value != value.upper() and len(set(value)) > 9)
 
 
@@ -317,7 +317,7 @@ def _is_generated(value: str) -> bool:
 _NO_WORD: Final = lazy_pattern("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     **{f"{vendor.lower()} key": _is_mixed for vendor, *_ in VENDORS},
-    # Without a digit it may be a word in capitals that begins as ids do.
+    # Without a digit it may be an upper-case word that begins like an id.
     "aws access key": lambda value: bool(_DIGIT.search(value) or value.startswith("AKIA") or _NO_WORD.search(value)),
     "openai key": may_be_token,
     "hugging face token": _is_mixed,
@@ -326,9 +326,9 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
 
 
 def _private_keys(text: str) -> Iterator[Secret]:
-    """Yield blocks with their marks; of one without an end the lines of base64. A mark alone is no secret."""
-    for at in places(text, "-----BEGIN "):
-        begin = _PEM_BEGIN.match(text, at)
+    """Yield key blocks with their marks; without an end mark, up to the last base64 line. A mark alone is no secret."""
+    for offset in places(text, "-----BEGIN "):
+        begin = _PEM_BEGIN.match(text, offset)
         if not begin:
             continue
         end = certain = begin.end()
@@ -342,7 +342,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
         close = _PEM_END.match(text, end)
         end = close.end() if close else certain
         if holds_key and end > begin.end():
-            yield Secret("private key", at, end)
+            yield Secret("private key", offset, end)
 
 
 _NUMBER: Final = lazy_pattern(
@@ -374,24 +374,24 @@ _AFTER_CARD: Final = lazy_pattern(r"[ -][0-9]{4}(?![0-9])|-[0-9]")
 _GROUPED: Final = (b"0000-0000-0000-0000", b"0000-000000-0000")
 _NEAR: Final = 40
 _COMMON_LENGTHS: Final = (13, 19)
-"""Times in milliseconds, article numbers and 64-bit numbers are as long: then a word such as card must be near."""
+"""Lengths shared with millisecond times, article and 64-bit numbers: a word such as "card" must then be near."""
 
 
 def find_cards(view: View) -> Iterator[Secret]:
     """Yield numbers of 13 to 19 digits, in one piece or in the groups printed on cards."""
     starts = [start for start, end in runs(view.digits, b"0", 13) if end - start <= 19]
     for drawing in _GROUPED:
-        at = view.digits.find(drawing)
-        while at >= 0:
-            starts.append(at)
-            at = view.digits.find(drawing, at + 1)
+        offset = view.digits.find(drawing)
+        while offset >= 0:
+            starts.append(offset)
+            offset = view.digits.find(drawing, offset + 1)
     for first in starts:
         match = _NUMBER.match(view.plain, first)
         if not match or not _is_card(re.sub("[ -]", "", match[0])):
             continue
         start, end = match.span()
         if match[1] or match[2]:
-            # A longer grouped number, such as an IBAN, goes on to one of its sides.
+            # A longer grouped number, such as an IBAN, continues on one side.
             before = view.plain[max(0, start - 2) : start]
             is_other = bool(_BEFORE.search(before) or _AFTER_CARD.match(view.plain, end))
         else:
@@ -403,13 +403,13 @@ def find_cards(view: View) -> Iterator[Secret]:
 
 
 def _is_card(digits: str) -> bool:
-    """Return whether digits have the beginning, length and check digit (ISO/IEC 7812-1) of a payment card."""
+    """Return whether digits have the prefix, length and check digit (ISO/IEC 7812-1) of a payment card."""
     if len(set(digits)) < 2 or not any(p.match(digits) and len(digits) in sizes for p, sizes in _ISSUERS):
         return False
     odd, even = sum(map(int, digits[-1::-2])), digits[-2::-2]
     if (sum(sum(divmod(2 * int(digit), 10)) for digit in even) + odd) % 10:
         return False
-    # A trade item number (GTIN-13 or 14, ISBN) has a check digit of its own, which a card has by chance only.
+    # A trade item number (GTIN-13 or 14, ISBN) has its own check digit, which a card matches only by chance.
     return len(digits) >= 15 or (3 * sum(map(int, even)) + odd) % 10 != 0
 
 
@@ -419,14 +419,14 @@ _URL_PASSWORD: Final = lazy_pattern(
 _URL_TEMPLATE: Final = lazy_pattern(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
 
 _QUOTE: Final = r"""\\{0,7}["'`]"""
-"""A quotation mark, escaped or not: strings may be nested."""
+"""A quotation mark, escaped or not, since strings may be nested."""
 _HEADER: Final = lazy_pattern(
     rf"(?i:authorization)(?:{_QUOTE}|\]){{0,2}}[ \t]{{0,4}}[:=,][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:(bearer|basic|token|apikey))[ \t]{1,4})?([A-Za-z0-9._~+/=:-]{6,}+)"
 )
 _BEARER: Final = lazy_pattern(r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)")
 _ENCODED: Final = lazy_pattern(rf"auth{_QUOTE}[ ]?:[ ]?{_QUOTE}([A-Za-z0-9+/]{{8,}}+={{0,2}}){_QUOTE}")
-"""The name and password that Docker keeps for a registry, in base64."""
+"""The base64 name and password of a registry in Docker's configuration."""
 
 _AWS_CONTEXT: Final = tuple(
     (anchor, lazy_pattern(pattern))
@@ -447,23 +447,23 @@ _SEPARATOR: Final = (
     rf"(?:(?:=>|:=|={{1,3}}+|:|(?<=[ ])is:?+(?=[ ])|,?[\s\\]{{0,40}}+(?:{_QUOTE})?value(?:{_QUOTE})?[ ]?[:=])"
     r"[*]{0,2}+[ \t]{0,8}+|>(?=[^\s<>]{6,256}</)|(?P<space>(?<=[ \t])))"
 )
-"""The separator of a name and its value; after `--password` and `ENV PASSWORD` a space is enough."""
+"""The separator between a name and its value; after `--password` and `ENV PASSWORD` a space is enough."""
 _NAMES: Final = "(?:passwor[dt]|passwd|passphrase|pwd|secret|token|key)"
 _VALUE: Final = (
     r"""(?:[rbu]{0,2}(?P<quote>\\{0,7}(?:"{1,3}|'{1,3}|`))(?P<quoted>[^\s"'`\\]{6,}+)(?P=quote)|"""
     rf"""(?P<bare>(?:[^\s"'`,;<>()\[\]{{}}&?kpst]++|&(?!\w{{1,30}}=)|(?!{_NAMES}[*_]{{0,2}}[:=])[kpst])++)"""
     r"""(?![(\[{]|'[a-z]|(?<=[=:])["'`]\w))"""
 )
-"""In quotes, escaped or doubled where a string is in a string; or bare, as where the name is in the quotes too.
+"""A value in quotes (escaped or doubled in a nested string), or bare, as where the quotes include the name.
 
-Another name with a separator ends a bare value: so no character is read for two names.
+Another name with a separator ends a bare value, so that no character is read for two names.
 """
 _OF: Final = r"[ ](?:for|of|on|at|in|to)(?:[ ][\w'./@-]{1,30}+){1,6}?"
 _SAID: Final = (
     rf"(?:{_OF}:|(?:{_OF})?(?:(?:[ ](?:is|was|has[ ]been|got))?[ ](?:changed|set|updated|reset|rotated)[ ]to|"
     r"(?:[ ](?:is|was)|['?]s)(?:[ ]now)?|(?P<to>[ ]to)))[ ]"
 )
-"""The same in words: `the password for the guest network is now …`, `it was changed to …`, `set the password to …`."""
+"""A separator in words: `the password for the guest network is now …`, `was changed to …`, `set the password to …`."""
 _PASSWORD: Final = lazy_pattern(
     r"""(?:pass(?:wor[dt]|wd|phrase|(?<=[_"'`-]pass)|(?=:[ ]?["'`]))|pwd|(?<![a-z0-9])pw)(?![a-z0-9])"""
     rf"(?:{_SAID}|{_SEPARATOR}){_VALUE}"
@@ -472,29 +472,29 @@ _SETS: Final = lazy_pattern(r"\b(?:set|chang|updat|reset|rotat)[a-z]{0,3}[ ][\w'
 _PIN: Final = lazy_pattern(
     rf"(?<![\w-])pin(?: code(?= is [0-9]{{4}}(?![0-9])))?(?:{_SAID}|:[ ])(?P<given>[0-9]{{4}}|[0-9]{{6}})(?![\w-])"
 )
-"""The number after `PIN code` is also an Indian postal code, of six digits."""
+"""A PIN; after `PIN code` only four digits count, since six may be an Indian postal code."""
 _TOKEN: Final = lazy_pattern("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
 _PASSWORDS, _TOKENS = ("pass", "pw"), ("secret", "token", "key")
-"""What is looked for, as the names of passwords and of tokens hold it."""
+"""Anchors: substrings of the names of passwords and of tokens."""
 _KIND_OF_KEY: Final = lazy_pattern(
     r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
 )
 _FLAG: Final = lazy_pattern(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
 _PASSWD: Final = lazy_pattern(r"(?<![\w/.-])passwd[ ](?=\S{0,32}[a-z]\S{0,32}[0-9][a-z!#$%^&*])")
-"""A command has this name too, and takes the name of a user such as `deploy2`."""
+"""`passwd` before a value; the command of this name takes a user name such as `deploy2`."""
 _NO_SECRET: Final = lazy_pattern(
     r"(?:next|starting|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
     r"idempotency|client|request|identity|public[_-]?key)[_-]?(?:tok|key)\Z|::\w{0,40}\Z"
 )
-"""What makes another thing of the `token` or `key` that follows: a page's mark, a lock, the name of a type."""
+"""Contexts in which `token` or `key` names no secret: a page cursor, a lock, a type name."""
 _NAME_LENGTH: Final = 48
 _JUDGED_OF_VALUE: Final = 128
-"""Number of first characters of a value that decide whether all of it is a secret."""
+"""Number of leading characters of a value that decide whether it is a secret."""
 _PUNCTUATION: Final = ".:*|\\"
 _CODE: Final = lazy_pattern(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w+(?:Key|Token|Secret|Type)s?"
 )
-"""An unquoted attribute, or the name of a constant or a type."""
+"""An unquoted attribute, or the name of a constant or type."""
 
 
 _GIVEN: Final = r"""(?P<given>[^\s"'`\\]{4,256}+)"""
@@ -506,7 +506,7 @@ _COMMANDS: Final = tuple(
     )
     for name, judge, flag in table("commands.txt")
 )
-"""A command, its flag for a password, and the pattern of one."""
+"""Command, pattern of its password flag, and the test of the value."""
 _COMMAND: Final = lazy_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")
 _MAX_COMMAND_LENGTH: Final = 1_000
 _NETRC: Final = lazy_pattern(
@@ -517,8 +517,8 @@ _NETRC: Final = lazy_pattern(
 
 def find_in_context(view: View) -> Iterator[Secret]:
     """Yield passwords in addresses, credentials in headers, AWS secret keys and literal values of assignments."""
-    for at in places(view.plain, "://"):
-        match = _URL_PASSWORD.match(view.plain, at)
+    for offset in places(view.plain, "://"):
+        match = _URL_PASSWORD.match(view.plain, offset)
         if match and not _URL_TEMPLATE.fullmatch(match[1]):
             yield Secret("password in a url", match.start(1), match.end(1))
     yield from _headers(view)
@@ -526,68 +526,68 @@ def find_in_context(view: View) -> Iterator[Secret]:
     yield from _commands(view)
     for anchor in (*_PASSWORDS, *_TOKENS):
         yield from _assigned(view, anchor)
-    for at in places(view.lowered, "pin"):
-        if match := _PIN.match(view.lowered, at):
+    for offset in places(view.lowered, "pin"):
+        if match := _PIN.match(view.lowered, offset):
             yield Secret("password", *match.span("given"))
 
 
 def _commands(view: View) -> Iterator[Secret]:
-    """Yield passwords that commands are given, and those of a `.netrc`."""
-    given: list[tuple[re.Match[str], Callable[[str], bool]]] = []
+    """Yield passwords in the flags of commands, and those of a `.netrc`."""
+    candidates: list[tuple[re.Match[str], Callable[[str], bool]]] = []
     for name, flag, may_be_secret in _COMMANDS:
         done = 0
         for at in places(view.lowered, name):
             command = _COMMAND.match(view.lowered, at, at + _MAX_COMMAND_LENGTH) if at >= done else None
             if command:
                 done = command.end()
-                given.extend((match, may_be_secret) for match in flag.finditer(view.lowered, at, done))
+                candidates.extend((match, may_be_secret) for match in flag.finditer(view.lowered, at, done))
     for anchor in ("machine", "default"):
         entries = (_NETRC.match(view.lowered, at) for at in places(view.lowered, anchor))
-        given.extend((entry, is_given) for entry in entries if entry)
-    for match, may_be in given:
+        candidates.extend((entry, is_given) for entry in entries if entry)
+    for match, may_be in candidates:
         start, end = match.span("given")
         if may_be(view.plain[start:end]):
             yield Secret("password", start, end)
 
 
 def _headers(view: View) -> Iterator[Secret]:
-    done = 0
-    for at in places(view.lowered, "authorization"):
-        match = _HEADER.match(view.plain, at) if at >= done else None
+    header_end = 0
+    for offset in places(view.lowered, "authorization"):
+        match = _HEADER.match(view.plain, offset) if offset >= header_end else None
         if not match:
             continue
-        done = match.end()
+        header_end = match.end()
         scheme, value = (match[1] or "").lower(), match[2]
         is_basic = scheme == "basic"
         start = value[:_JUDGED_OF_VALUE]
         if b":" in decoded(value) if is_basic else may_be_token(start) or (scheme and may_be_password(start)):
             yield Secret("authorization header", match.start(2), match.end(2))
-    for at in places(view.lowered, "auth"):
-        match = _ENCODED.match(view.plain, at)
+    for offset in places(view.lowered, "auth"):
+        match = _ENCODED.match(view.plain, offset)
         if match and b":" in decoded(match[1]):
             yield Secret("authorization header", match.start(1), match.end(1))
-    for at in places(view.lowered, "bearer"):
-        match = _BEARER.match(view.plain, at)
+    for offset in places(view.lowered, "bearer"):
+        match = _BEARER.match(view.plain, offset)
         if match and may_be_token(match[1]):
             yield Secret("authorization header", match.start(1), match.end(1))
 
 
 def _aws_secrets(view: View) -> Iterator[Secret]:
-    """Yield 40 characters of base64, soon after a key's id or a name such as AWS secret or SecretAccessKey."""
+    """Yield 40 characters of base64 soon after a key's id or a name such as AWS secret or SecretAccessKey."""
     named = sorted(
         at for word, pattern in _AWS_CONTEXT for at in places(view.lowered, word) if pattern.match(view.lowered, at)
     )
-    done = 0
+    reach_end = 0
     for at in named:
-        start, done = max(at, done), at + _AWS_REACH
-        for match in _AWS_SECRET.finditer(view.plain, start, done):
+        start, reach_end = max(at, reach_end), at + _AWS_REACH
+        for match in _AWS_SECRET.finditer(view.plain, start, reach_end):
             value = match[1]
             if value.lower() != value != value.upper() and is_disordered(value):
                 yield Secret("aws secret key", match.start(1), match.end(1))
 
 
 def _assigned(view: View, anchor: str) -> Iterator[Secret]:
-    """Yield literal values behind a name. Many names may have one value, which is judged once."""
+    """Yield literal values after a name; a value after several names is judged once."""
     is_password = anchor in _PASSWORDS
     kind, pattern, may_be_secret, shortest = (
         ("password", _PASSWORD, may_be_password, MIN_PASSWORD_LENGTH)
@@ -596,20 +596,20 @@ def _assigned(view: View, anchor: str) -> Iterator[Secret]:
     )
     judged: dict[str, bool] = {}
     text = view.lowered
-    for at in places(text, anchor):
-        match = pattern.match(text, at)
+    for offset in places(text, anchor):
+        match = pattern.match(text, offset)
         start, end = match.span("quoted" if match["quoted"] else "bare") if match else (0, 0)
         if not match or end - start < shortest:
             continue
-        # Is the name that ends in the anchor that of a secret?
-        first = max(0, at - _NAME_LENGTH)
-        if match["space"] is not None and not (_FLAG.search(text, first, at) or _PASSWD.match(text, at)):
+        # Does the name that ends in the anchor name a secret?
+        first = max(0, offset - _NAME_LENGTH)
+        if match["space"] is not None and not (_FLAG.search(text, first, offset) or _PASSWD.match(text, offset)):
             continue
         if is_password:
-            is_named = match["to"] is None or bool(_SETS.search(text, first, at))
+            is_named = match["to"] is None or bool(_SETS.search(text, first, offset))
         else:
-            is_key = anchor != "key" or _KIND_OF_KEY.search(text, first, at)
-            is_named = bool(is_key) and not _NO_SECRET.search(text, first, at + len("key"))
+            is_key = anchor != "key" or _KIND_OF_KEY.search(text, first, offset)
+            is_named = bool(is_key) and not _NO_SECRET.search(text, first, offset + len("key"))
         if not is_named:
             continue
         value = view.plain[start:end] if match["quoted"] else view.plain[start:end].rstrip(_PUNCTUATION)

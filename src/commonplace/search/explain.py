@@ -24,35 +24,35 @@ _HUMPS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
     """Return why a result holds a hit; see `Engine.why`."""
-    place, hit = next(((place, hit) for place, hit in enumerate(result.hits) if hit.id == hit_id), (0, None))
+    index, hit = next(((index, hit) for index, hit in enumerate(result.hits) if hit.id == hit_id), (0, None))
     if hit is None:
         raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
     entry = store.entries(result.namespace, [number]).get(number)
     links = store.links(result.namespace, [hit.owner_id]) if hit.superseded_by else []
-    judged = {(link.source, link.target): link.reason for link in links if link.origin == RULE}
-    held = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
-    written = _written(" ".join((result.corrected or result.query, *result.also)))
+    reasons = {(link.source, link.target): link.reason for link in links if link.origin == RULE}
+    terms = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
+    spellings = _spellings(" ".join((result.corrected or result.query, *result.also)))
     reranked = [SignalShare(name, hit.signals[name]) for name in (FIRST_STAGE, RERANK) if name in hit.signals]
-    left = [item for item in result.trace.candidates if item.rejected is not None]
-    owners = store.owners(result.namespace, [item.owner_number for item in left])
+    rejected = [item for item in result.trace.candidates if item.rejected is not None]
+    owners = store.owners(result.namespace, [item.owner_number for item in rejected])
     matched, missing = (
-        [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
+        [word for word in result.trace.terms if terms.isdisjoint(word) is is_missing] for is_missing in (False, True)
     )
     return Receipt(
         hit_id=hit_id,
         reference=reference(hit),
         query=result.query,
-        rank=place + 1 if result.reranked_by else candidate.rank,
+        rank=index + 1 if result.reranked_by else candidate.rank,
         score=hit.score,
         min_score=result.trace.min_score,
         signals=(*candidate.signals.values(), *reranked),
-        matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
-        missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
+        matched_terms=_distinct(spellings.get(word[0], word[0]) for word in matched),
+        missing_terms=_distinct(spellings.get(word[0], word[0]) for word in missing),
         rejected=tuple(
             Rejected(owner.path or owner.id, item.rank, item.score, item.rejected)
-            for item in left
+            for item in rejected
             if item.rejected is not None and (owner := owners.get(item.owner_number)) is not None
         ),
         first_rank=candidate.rank,
@@ -61,40 +61,40 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         confidence=hit.confidence,
         stands_before=result.trace.moved.get(hit_id, ""),
         superseded_by=hit.superseded_by,
-        superseded_because=judged.get((hit.superseded_by or "", hit.owner_id), ""),
+        superseded_because=reasons.get((hit.superseded_by or "", hit.owner_id), ""),
     )
 
 
-def _written(query: str) -> dict[str, str]:
-    """Return the words of a query by the terms that they give: a part of an identifier for its own, else the whole."""
+def _spellings(query: str) -> dict[str, str]:
+    """Return the words of a query by their terms: for the term of a part of an identifier that part, else the word."""
     words = _WORDS.findall(query)
     parts = _PARTS.findall(query)
     humps = _HUMPS.findall(query)
-    found: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for word in chain(words, parts, humps):
         terms = analyse(word)
         if len(terms) == 1:
-            found.setdefault(terms[0], word.strip(".-_"))
+            spelled.setdefault(terms[0], word.strip(".-_"))
     for word in words:
         for term in analyse(word)[:1]:
             if term not in word:  # a pair of characters of a script without spaces stands as it is
-                found.setdefault(term, word.strip(".-_"))
-    return found
+                spelled.setdefault(term, word.strip(".-_"))
+    return spelled
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words, each once, without the characters of a script without spaces that stand in a pair of them."""
-    each = dict.fromkeys(words)
-    pairs = "".join(word for word in each if len(word) > 1)
-    return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
+    """Return the words, each once, without single characters of scripts without spaces that are in a pair as well."""
+    unique = dict.fromkeys(words)
+    pairs = "".join(word for word in unique if len(word) > 1)
+    return tuple(word for word in unique if len(word) > 1 or word.isascii() or word not in pairs)
 
 
 DEFAULT_NAMESPACE: Final = "default"
 NAMED: Final = 10
-"""So many names are listed of what there is in place of a name that is not."""
+"""Maximum number of existing names listed in place of an unknown one."""
 NAMES: Final = {"artifact": "artifacts", "memory": "memories", "knowledge": "knowledge"}
 MEMORIES_READ: Final = 1_000
-"""The tags of the newest ones are those that somebody may have meant."""
+"""Number of newest memories whose tags are listed in place of an unknown one."""
 _FILTERS: Final = {
     "types": ("type", "no indexed file"),
     "paths": ("path", "no indexed file"),
@@ -104,24 +104,24 @@ _FILTERS: Final = {
     "tags": ("tag", "nothing that is stored"),
     "phases": ("phase", "nothing that is stored"),
 }
-"""What each filter is called on the command line, and what it passes over."""
+"""Name of each filter on the command line, and the subject of the sentence that says that nothing passes it."""
 
 
 def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: bool = False) -> Iterator[str]:
-    """Give a sentence for each reason why a result without hits could have none, with the command that helps.
+    """Yield a sentence for each possible reason why a result has no hits, with the command that helps.
 
     Args:
         has_others: the process has memories that are not stored.
-        is_served: whoever asks may not know of other namespaces.
+        is_served: the caller must not learn of other namespaces.
     """
     namespace, wanted = found.namespace, found.wanted
     counts, kinds = store.counts(namespace), kinds_of(wanted)
     option = "" if namespace == DEFAULT_NAMESPACE else f" --namespace {quote(namespace)}"
-    others = []
+    namespaces = []
     if not (is_served or counts["owners"]):
-        others = [name for name in store.namespaces() if name and name != namespace]
-    if others:
-        yield f"namespace {namespace!r} holds nothing; the store has: {_listed([repr(name) for name in others])}"
+        namespaces = [name for name in store.namespaces() if name and name != namespace]
+    if namespaces:
+        yield f"namespace {namespace!r} holds nothing; the store has: {_listed([repr(name) for name in namespaces])}"
     is_bare = not any(counts[NAMES[kind]] for kind in kinds)
     if is_bare and "artifact" in kinds:
         yield f"the index holds no file: `commonplace index build{option}` reads those of a project"
@@ -132,9 +132,9 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
     elif not wanted.is_empty and not store.matching_owners(namespace, replace(wanted, as_of=None, valid_at=None)):
         yield from _filter_faults(store, namespace, wanted)
     elif "memory" in kinds and wanted.as_of is not None and wanted.valid_at is None:
-        own = replace(wanted, kinds=("memory",))
-        happened = store.matching_owners(namespace, replace(own, as_of=None, valid_at=wanted.as_of))
-        later = len(set(happened) - set(store.matching_owners(namespace, own)))
+        memory_filter = replace(wanted, kinds=("memory",))
+        happened = store.matching_owners(namespace, replace(memory_filter, as_of=None, valid_at=wanted.as_of))
+        later = len(set(happened) - set(store.matching_owners(namespace, memory_filter)))
         if later:
             yield (
                 f"as_of finds in what was stored by {moment_of(wanted.as_of):%Y-%m-%d %H:%M} UTC; of what had happened "
@@ -143,27 +143,27 @@ def diagnose(store: Store, found: SearchResult, has_others: bool, is_served: boo
             )
 
 
-def _filter_faults(store: Store, namespace: str, wanted: Filter) -> Iterator[str]:
-    """Name each filter that nothing passes, and of types, paths and tags those that there are; else all together."""
-    given = {name: told for name, told in _FILTERS.items() if getattr(wanted, name)}
+def _filter_faults(store: Store, namespace: str, filters: Filter) -> Iterator[str]:
+    """Name each filter that nothing passes, with the types, paths or tags that exist; else all filters together."""
+    active = {name: label for name, label in _FILTERS.items() if getattr(filters, name)}
     has_fault = False
-    for name, (word, what) in given.items():
-        values = getattr(wanted, name)
-        if store.matching_owners(namespace, Filter(kinds=wanted.kinds, **{name: values})):
+    for name, (word, subject) in active.items():
+        values = getattr(filters, name)
+        if store.matching_owners(namespace, Filter(kinds=filters.kinds, **{name: values})):
             continue
         has_fault = True
-        there = set(store.artifact_types(namespace)) if name == "types" else set()
+        existing = set(store.artifact_types(namespace)) if name == "types" else set()
         owners = [owner for _, owner in store.artifacts(namespace)] if name in ("paths", "tags") else []
         if name == "paths":
             tops = (owner.path.partition("/") for owner in owners)
-            there = {f"{top}/" if rest else top for top, _, rest in tops}
+            existing = {f"{top}/" if tail else top for top, _, tail in tops}
         elif name == "tags":
-            owners += [each.owner for each in store.memories(namespace, Selection(limit=MEMORIES_READ))]
-            there = {tag for owner in owners for tag in owner.tags}
-        instead = f"there is {_listed(sorted(there))}" if there else f"leave out --{word}"
-        yield f"{what} has the {word} {' or '.join(map(repr, values))}; {instead}"
+            owners += [memory.owner for memory in store.memories(namespace, Selection(limit=MEMORIES_READ))]
+            existing = {tag for owner in owners for tag in owner.tags}
+        remedy = f"there is {_listed(sorted(existing))}" if existing else f"leave out --{word}"
+        yield f"{subject} has the {word} {' or '.join(map(repr, values))}; {remedy}"
     if not has_fault:
-        options = ", ".join(f"--{word}" for word, _ in given.values()) or "the filters"
+        options = ", ".join(f"--{word}" for word, _ in active.values()) or "the filters"
         yield f"nothing that is stored passes {options} together; leave out one of them"
 
 

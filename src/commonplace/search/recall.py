@@ -1,10 +1,10 @@
-"""Recall, the first stage of a search: find the passages of a store that it ranks, by the index beside the store.
+"""Recall, the first stage of a search: find the passages to rank, through the index beside the store.
 
-The call `Engine.recall`, which searches memories alone, is another thing and has both stages.
+The call `Engine.recall` is something else: it searches memories alone, with both stages.
 
-The index lags behind the store and holds nothing of the past. What it lacks is read from the store, in the snapshot
-that the search sees, and takes part as if the index held it. A database that keeps a store on a server answers in place
-of the index, see `recall_postgres`.
+The index lags behind the store and holds no past versions. What it lacks is read from the store, in the snapshot that
+the search sees, and takes part as if the index held it. If a database keeps the store on a server, it answers in place
+of the index; see `recall_postgres`.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
 ENTRY_BYTES = 2_000
-"""About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
+"""Approximate bytes of a cache's entry besides the arrays of its value: its key, a request, and Python's objects."""
 MAX_NEAR, MAX_TAIL_READ = 20, 200
 """Maximum number of passages of the index and of the tail that are read to correct a misspelt word."""
 MAX_TAIL_CANDIDATES = 200
-"""A longer tail is cut to this many of its best by BM25, and by dense and late score."""
+"""Number of best passages by BM25, and by dense and late score, to which a longer tail is cut."""
 ROUNDS, GROWTH = 4, 4
-"""A stage that one long text fills is repeated without it: at most so often, and each time for so many times more."""
+"""Maximum rounds of a stage, which is repeated without a long text that fills it, and growth of its size each time."""
 MAX_ANALYSED = 20_000
-"""Analysed passages that are kept beyond those of the search, about 10 MB; then the cache is emptied."""
-_READ_AT_ONCE: Final = 500
-_NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+"""Number of analysed passages cached beyond those of the search, about 10 MB; then the cache is emptied."""
+_READ_BATCH: Final = 500
+_EMPTY: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 Parts: TypeAlias = "Generation | DatabaseState"
@@ -64,7 +64,7 @@ class Tail:
 
     Attributes:
         base, upto: the rows are the passages written in the changes (base, upto] of the namespace.
-        token: of the change `upto`; a store with another one there has another history.
+        token: of the change `upto`; a store with another token there has another history.
         rows: those of them that still exist, by number ascending.
         dead: numbers of the passages deleted in (base, upto], ascending; int64, shape (n,).
     """
@@ -79,7 +79,7 @@ class Tail:
 def parts_of(
     store: Store, index: Index, stamp: Embedding | None = None, namespace: str | None = None
 ) -> AbstractContextManager[Parts]:
-    """Open what finds the passages of a store: the database that keeps it on a server, else the index beside it.
+    """Open the parts that find a store's passages: those of its database on a server, else those of its index.
 
     Args:
         namespace: the only one that is read; None opens all.
@@ -96,10 +96,10 @@ def parts_of(
 class Recall:
     """Finds the passages of a store that a search ranks. Safe for threads.
 
-    It keeps what it read of the delta, the passages that the index lacks.
+    It caches what it read of the tail, the passages that the index lacks.
 
     Args:
-        stamp: of the embedders that searches use.
+        stamp: the embedders that searches use.
     """
 
     def __init__(self, store: Store, index: Index, stamp: Embedding) -> None:
@@ -110,7 +110,7 @@ class Recall:
         self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
         self._lock = threading.Lock()
         self._tails: dict[str, Tail] = {}
-        # Of each namespace a change, its token, and the term counts and languages of passages by number.
+        # By namespace: a change with its token, and the term counts and language of passages by number.
         self._analysed: dict[str, tuple[Head, dict[int, tuple[bytes, str]]]] = {}
 
     @contextmanager
@@ -122,19 +122,19 @@ class Recall:
             IndexFaultError: an index is damaged or not of this store's history.
         """
         store, namespace, wanted = self.store, request.namespace, request.wanted
-        # First the generation, then the state: so the state holds all that the generation does.
+        # The generation first: a state opened after it holds all that the generation does.
         with (
             parts_of(store, self._index, self._stamp, namespace) as parts,
             store.snapshot(namespace, parts.head(namespace).change),
         ):
-            made_by, held = store.embedding(), parts.head(namespace)
+            made_by, head = store.embedding(), parts.head(namespace)
             if made_by is not None and made_by != self._stamp:
                 message = f"the store's vectors are made by {made_by}, not by {self._stamp}"
                 raise EmbedderMismatchError(message, remedy="open it again")
-            if store.token(namespace, held.change) != held.token:
+            if store.token(namespace, head.change) != head.token:
                 raise IndexFaultError("belongs to another history of its store")
-            tail = self._tail(namespace, held.change)
-            # The filter asks for all, or for kinds that recall tells apart, or owners must be known: there may be many.
+            tail = self._tail(namespace, head.change)
+            # Owners, which may be many, are read unless the filter asks for all, or for kinds that recall tells apart.
             kinds, owners, is_of_owners = wanted.kinds, None, not wanted.is_empty
             if wanted.is_of_kinds:
                 counts = store.counts(namespace)
@@ -155,24 +155,24 @@ class Recall:
             yield RecallState(asked_times(request), self, parts, tail, rows, scope)
 
     def _tail(self, namespace: str, base: int) -> Tail:
-        """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
+        """Return what was written and deleted after `base`, as the current snapshot of the store sees it."""
         store = self.store
         upto, token = store.head(namespace)
         with self._lock:
-            known = self._tails.get(namespace)
+            cached = self._tails.get(namespace)
         if (
-            known is None
-            or known.base != base
-            or known.upto > upto
-            or known.token != store.token(namespace, known.upto)
+            cached is None
+            or cached.base != base
+            or cached.upto > upto
+            or cached.token != store.token(namespace, cached.upto)
         ):
-            nothing = token_rows([], self.spaces)
-            known = Tail(base, base, store.token(namespace, base), nothing, np.empty(0, dtype=np.int64))
-        if known.upto == upto:
-            return known
-        gone = np.array(store.deleted_since(namespace, known.upto, upto), dtype=np.int64)
-        rows = concatenate(known.rows, token_rows(store.tail(namespace, known.upto), self.spaces))
-        tail = Tail(base, upto, token, rows.select(~within(rows.numbers, gone)), union(known.dead, gone))
+            empty_rows = token_rows([], self.spaces)
+            cached = Tail(base, base, store.token(namespace, base), empty_rows, np.empty(0, dtype=np.int64))
+        if cached.upto == upto:
+            return cached
+        deleted = np.array(store.deleted_since(namespace, cached.upto, upto), dtype=np.int64)
+        rows = concatenate(cached.rows, token_rows(store.tail(namespace, cached.upto), self.spaces))
+        tail = Tail(base, upto, token, rows.select(~within(rows.numbers, deleted)), union(cached.dead, deleted))
         with self._lock:
             self._tails[namespace] = tail
         return tail
@@ -180,21 +180,21 @@ class Recall:
     def analysed(self, namespace: str, rows: TokenRows) -> list[tuple[bytes, str]]:
         """Return the term counts and the language of each row, b"" and "" for one that is gone.
 
-        They are kept: to analyse passages costs most of a search that the index does not serve.
+        They are cached, because analysing passages takes most of a search that the index does not serve.
         """
         numbers = rows.numbers.tolist()
         with self._lock:
-            head, known = self._analysed.get(namespace, (None, {}))
-            is_too_much = len(known) > MAX_ANALYSED + len(numbers)
+            head, cached = self._analysed.get(namespace, (None, {}))
+            is_full = len(cached) > MAX_ANALYSED + len(numbers)
             # A store with another token at that change has another history.
-            if head is None or is_too_much or self.store.token(namespace, head.change) != head.token:
-                head, known = self._analysed[namespace] = (self.store.head(namespace), {})
-            missing = [number for number in numbers if number not in known]
-            for begin in range(0, len(missing), _READ_AT_ONCE):
-                for entry in self.store.entries(namespace, missing[begin : begin + _READ_AT_ONCE]).values():
+            if head is None or is_full or self.store.token(namespace, head.change) != head.token:
+                head, cached = self._analysed[namespace] = (self.store.head(namespace), {})
+            missing = [number for number in numbers if number not in cached]
+            for begin in range(0, len(missing), _READ_BATCH):
+                for entry in self.store.entries(namespace, missing[begin : begin + _READ_BATCH]).values():
                     language = passage_language(entry)
-                    known[entry.number] = pack(fields_of(entry, language)), language
-            return [known.get(number, (b"", "")) for number in numbers]
+                    cached[entry.number] = pack(fields_of(entry, language)), language
+            return [cached.get(number, (b"", "")) for number in numbers]
 
 
 @dataclass
@@ -204,8 +204,8 @@ class RecallState:
     Attributes:
         asked: the times that the query names.
         stages: how long each stage of the search took.
-        rows: what the index lacks: the tail, or what was live or true at a time.
-        scope: what passes the request's filter; `owners` are None where it is empty, or their kind tells.
+        rows: what the index lacks: the tail, and past versions that were live or true at a requested time.
+        scope: what passes the request's filter; `owners` is None if the filter is empty, or kinds suffice.
     """
 
     asked: AskedTimes
@@ -218,7 +218,7 @@ class RecallState:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[list[int]]:
-        """Time a block; it appends the number of candidates that it leaves to the list it is given."""
+        """Time a block, which appends the number of candidates that it leaves to the yielded list."""
         counted: list[int] = []
         begun = time.perf_counter()
         yield counted
@@ -237,8 +237,8 @@ class RecallState:
     def languages(self) -> tuple[str, ...]:
         """The languages besides English in which passages are stemmed, sorted."""
         namespace, unindexed = self.scope.namespace, (self.tail.rows, self.rows)
-        found = {language for rows in unindexed if len(rows) for _, language in self._recall.analysed(namespace, rows)}
-        return tuple(sorted(self.parts.lexical.languages(namespace) | (found - {""})))
+        names = {language for rows in unindexed if len(rows) for _, language in self._recall.analysed(namespace, rows)}
+        return tuple(sorted(self.parts.lexical.languages(namespace) | (names - {""})))
 
     def search(
         self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64]
@@ -246,13 +246,13 @@ class RecallState:
         """Find the best passages by words and by meaning for any of the phrasings, with all that ranks them.
 
         Args:
-            request: says by which methods, how many of each, and of how many owners there must be some.
-            besides: passages that are candidates whatever they say, ascending.
+            request: gives the methods, how many passages of each, and how many owners they must cover.
+            besides: passages that are candidates in any case, ascending.
 
         Returns:
-            The candidates and, of a `two-stage` request, the passages next to them in a session that pass the filter
-            too; for each phrasing, the BM25 of each row, float32, shape (n,); for each phrasing, the statistics of its
-            terms in all passages of the namespace; which passages are next to each other in a session.
+            The candidates and, for a `two-stage` request, the passages next to them in a session that also pass the
+            filter; for each phrasing, the BM25 of each row, float32, shape (n,); for each phrasing, the statistics of
+            its terms in all passages of the namespace; which passages are next to each other in a session.
         """
         namespace, scope = self.scope.namespace, self.scope
         # A store on a server is read through its parts, which hold the tokens of what they find.
@@ -265,23 +265,23 @@ class RecallState:
         with self.stage("tail") as count:
             in_scope = self.passing(self.rows)
             rows = self.rows.select(in_scope)
-            kept = within(rows.numbers, besides)
+            keep = within(rows.numbers, besides)
             unindexed = [self._unindexed(phrasing.query, in_scope) for phrasing in phrasings]
             if not request.is_bounded:
-                for phrasing, (bm25, own) in zip(phrasings, unindexed, strict=True):
-                    kept |= _worth_ranking(rows, phrasing, bm25, own, request)
-            count.append(int(kept.sum()))
-        found = [
-            self._nominated(request, phrasing.query, own)
-            for phrasing, (_, own) in zip(phrasings, unindexed, strict=True)
+                for phrasing, (bm25, stats) in zip(phrasings, unindexed, strict=True):
+                    keep |= _worth_ranking(rows, phrasing, bm25, stats, request)
+            count.append(int(keep.sum()))
+        nominated = [
+            self._nominated(request, phrasing.query, stats)
+            for phrasing, (_, stats) in zip(phrasings, unindexed, strict=True)
         ]
         if request.is_bounded and len(rows):
-            for phrasing, (bm25, _), parts in zip(phrasings, unindexed, found, strict=True):
-                kept |= _bound(rows, bm25, phrasing.query, parts, request.stage1_limit)
+            for phrasing, (bm25, _), parts in zip(phrasings, unindexed, nominated, strict=True):
+                keep |= _bound(rows, bm25, phrasing.query, parts, request.stage1_limit)
         with self.stage("signals"):
-            parts_of_all = (part.numbers for parts in found for part in parts.values())
+            parts_of_all = (part.numbers for parts in nominated for part in parts.values())
             recalled = distinct(np.concatenate([without(besides, self.rows.numbers), *parts_of_all]))
-            numbers = union(recalled, rows.numbers[kept])
+            numbers = union(recalled, rows.numbers[keep])
             beside: defaultdict[int, set[int]] = defaultdict(set)
             if request.method == "two-stage":
                 chosen = set(numbers.tolist())
@@ -295,22 +295,22 @@ class RecallState:
                 entries = reader.tokens(namespace, numbers.tolist())
             indexed = without(numbers, rows.numbers).tolist()
             held = token_rows([entries[number] for number in indexed if number in entries], self._recall.spaces)
-            here = within(rows.numbers, numbers)
-            order = np.argsort(np.concatenate((held.numbers, rows.numbers[here])))
-            rows = concatenate(held, rows.select(here))
+            mask = within(rows.numbers, numbers)
+            order = np.argsort(np.concatenate((held.numbers, rows.numbers[mask])))
+            rows = concatenate(held, rows.select(mask))
             passing = self.passing(rows)  # what is next to a candidate may be out of scope
             scores = [
-                np.concatenate((self._scores(phrasing.query, held.numbers, parts, own), bm25[here]))[order][passing]
-                for phrasing, (bm25, own), parts in zip(phrasings, unindexed, found, strict=True)
+                np.concatenate((self._scores(phrasing.query, held.numbers, parts, stats), bm25[mask]))[order][passing]
+                for phrasing, (bm25, stats), parts in zip(phrasings, unindexed, nominated, strict=True)
             ]
-            return rows.select(passing), scores, [own for _, own in unindexed], beside
+            return rows.select(passing), scores, [stats for _, stats in unindexed], beside
 
     def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
         """Return the term counts of passages that `search` gave, in their order; see `commonplace.ranking.bm25`."""
-        found = list(self.parts.lexical.rows(numbers))
-        for place in np.flatnonzero(within(numbers, self.rows.numbers)).tolist():
-            found[place] = self._terms[int(np.searchsorted(self.rows.numbers, numbers[place]))]
-        return found
+        counts = list(self.parts.lexical.rows(numbers))
+        for index in np.flatnonzero(within(numbers, self.rows.numbers)).tolist():
+            counts[index] = self._terms[int(np.searchsorted(self.rows.numbers, numbers[index]))]
+        return counts
 
     def holds(self, terms: Sequence[str]) -> bool:
         """Return whether any passage holds one of the terms."""
@@ -319,98 +319,97 @@ class RecallState:
         )
 
     def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:
-        """Return some passages that may hold a term at most so many edits away from one of these."""
+        """Return some passages that may hold a term within `distance` edits of one of these."""
         lexical, scope = self.parts.lexical, self.scope
-        found = {number for term in terms for number in lexical.similar(term, distance, scope, MAX_NEAR)}
-        return [*self._recall.store.entries(scope.namespace, sorted(found)).values(), *self._newest]
+        numbers = {number for term in terms for number in lexical.similar(term, distance, scope, MAX_NEAR)}
+        return [*self._recall.store.entries(scope.namespace, sorted(numbers)).values(), *self._newest]
 
     @cached_property
     def _newest(self) -> Sequence[IndexEntry]:
-        """The last passages that the index lacks."""
+        """The newest passages that the index lacks."""
         numbers = self.rows.numbers[-MAX_TAIL_READ:].tolist()
         return list(self._recall.store.entries(self.scope.namespace, numbers).values())
 
     @cached_property
     def _terms(self) -> Sequence[bytes]:
         """The term counts of what the index lacks."""
-        known = self._recall.analysed(self.scope.namespace, self.rows) if len(self.rows) else []
-        return [terms for terms, _ in known]
+        analysed = self._recall.analysed(self.scope.namespace, self.rows) if len(self.rows) else []
+        return [terms for terms, _ in analysed]
 
     def _unindexed(self, query: PreparedQuery, in_scope: NDArray[np.bool_]) -> tuple[NDArray[np.float32], Statistics]:
-        """Return BM25 of the rows in scope that the index lacks, and the statistics of the index with all it lacks."""
+        """Return BM25 of the rows in scope that the index lacks, and the statistics of the index and all rows."""
         scope = self.scope
-        asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
-        matches = TermRows(self._terms).find(asked)
-        statistics = self.parts.lexical.statistics(list(asked), scope) + matches.statistics
+        query_terms = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
+        matches = TermRows(self._terms).find(query_terms)
+        statistics = self.parts.lexical.statistics(list(query_terms), scope) + matches.statistics
         return matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)[in_scope], statistics
 
     def _nominated(self, request: Request, query: PreparedQuery, statistics: Statistics) -> dict[str, Scored]:
         lexical, dense = self.parts.lexical, self.parts.dense
-        ways: dict[str, list[Callable[[Scope, int], Scored]]] = {}
+        methods: dict[str, list[Callable[[Scope, int], Scored]]] = {}
         if request.method != "semantic":
-            ways[LEXICAL] = [partial(lexical.search, query.terms, statistics=statistics)]
+            methods[LEXICAL] = [partial(lexical.search, query.terms, statistics=statistics)]
         if request.method != "bm25":
-            ways[DENSE] = [
+            methods[DENSE] = [
                 partial(dense.search, vector, vectors=self._recall.store.vectors, space=space)
                 for vector, space in self._vectors(query)
             ]
-        found = {}
-        for name, searches in ways.items():
+        results = {}
+        for name, searches in methods.items():
             with self.stage(name) as count:
-                found[name] = all_of([_NOTHING, *(self._of_owners(search, request) for search in searches)])
-                count.append(len(found[name].numbers))
-        return found
+                results[name] = all_of([_EMPTY, *(self._of_owners(search, request) for search in searches)])
+                count.append(len(results[name].numbers))
+        return results
 
     def _vectors(self, query: PreparedQuery) -> list[tuple[NDArray[np.float32], str]]:
         """Return the vectors of a query, each with the name of its space."""
-        stamps = enumerate(self._recall.spaces.stamps)
-        return [(query.vectors[code, : each.dimensions], str(each)) for code, each in stamps if query.embedders[code]]
+        pairs = enumerate(self._recall.spaces.stamps)
+        return [(query.vectors[code, : stamp.dimensions], str(stamp)) for code, stamp in pairs if query.embedders[code]]
 
     def _of_owners(self, search: Callable[[Scope, int], Scored], request: Request) -> Scored:
-        """Return the best passages of one part of the index, of as many owners as there are to be hits.
+        """Return the best passages of one part of the index, of enough owners for the hits requested.
 
-        The first round is the stage as it was asked for. Only where its passages are of too few owners, further rounds
-        add the best passages of others. Where the request bounds the stage, these take the place of what one owner has
-        most of.
+        The first round is the stage as requested. If its passages are of too few owners, further rounds add the best
+        passages of others. If the request bounds the stage, these replace further passages of one owner.
         """
-        kept: list[Scored] = []
-        of_kept: list[NDArray[np.int64]] = []
+        rounds: list[Scored] = []
+        round_owners: list[NDArray[np.int64]] = []
         owners = np.empty(0, dtype=np.int64)
         scope, size = self.scope, request.stage1_limit
         for _ in range(ROUNDS):
-            found = search(scope, size)
-            if not kept and len(found.numbers) < size:
-                return found
-            belonging = self.parts.dense.owners(found.numbers)
-            places = first_places(belonging, request.per_owner, len(belonging)) if kept else np.arange(len(belonging))
-            kept.append(Scored(found.numbers[places], found.scores[places]))
-            of_kept.append(belonging[places])
-            fresh = distinct(belonging)
-            owners = union(owners, fresh)
-            if len(found.numbers) < size or len(owners) >= request.limit or not len(fresh):
+            scored = search(scope, size)
+            if not rounds and len(scored.numbers) < size:
+                return scored
+            holders = self.parts.dense.owners(scored.numbers)
+            rows = first_places(holders, request.per_owner, len(holders)) if rounds else np.arange(len(holders))
+            rounds.append(Scored(scored.numbers[rows], scored.scores[rows]))
+            round_owners.append(holders[rows])
+            new_owners = distinct(holders)
+            owners = union(owners, new_owners)
+            if len(scored.numbers) < size or len(owners) >= request.limit or not len(new_owners):
                 break
             scope = replace(scope, passed_over=owners)
             size = min(size * GROWTH, MAX_STAGE1_LIMIT)
-        found = all_of(kept)
-        if not request.is_bounded or len(found.numbers) <= request.stage1_limit:
-            return found
-        first = first_places(np.concatenate(of_kept), 1, request.limit)
-        others = without(np.arange(len(found.numbers)), np.sort(first))
-        places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
-        return Scored(found.numbers[places], found.scores[places])
+        scored = all_of(rounds)
+        if not request.is_bounded or len(scored.numbers) <= request.stage1_limit:
+            return scored
+        first = first_places(np.concatenate(round_owners), 1, request.limit)
+        further = without(np.arange(len(scored.numbers)), np.sort(first))
+        rows = np.sort(np.concatenate((first, further))[: request.stage1_limit])
+        return Scored(scored.numbers[rows], scored.scores[rows])
 
     def _scores(
-        self, query: PreparedQuery, numbers: NDArray[np.int64], found: Mapping[str, Scored], statistics: Statistics
+        self, query: PreparedQuery, numbers: NDArray[np.int64], recalled: Mapping[str, Scored], statistics: Statistics
     ) -> NDArray[np.float32]:
-        """Return BM25 of passages of the index, float32, shape (n,); that of those found by words is known."""
-        scores, known = np.zeros(len(numbers), dtype=np.float32), found.get(LEXICAL, _NOTHING)
-        order = np.argsort(known.numbers)
-        is_known = within(numbers, known.numbers[order])
-        scores[is_known] = known.scores[order][np.searchsorted(known.numbers[order], numbers[is_known])]
-        if query.terms and not is_known.all():
-            matches = TermRows(self.parts.lexical.rows(numbers[~is_known])).find(query.terms)
-            asked = statistics.rarest(query.terms, MAX_TERMS)
-            scores[~is_known] = matches.scores(asked, statistics, self.scope.fields)
+        """Return BM25 of passages of the index, float32, shape (n,); what was found by words keeps its score."""
+        scores, lexical = np.zeros(len(numbers), dtype=np.float32), recalled.get(LEXICAL, _EMPTY)
+        order = np.argsort(lexical.numbers)
+        is_recalled = within(numbers, lexical.numbers[order])
+        scores[is_recalled] = lexical.scores[order][np.searchsorted(lexical.numbers[order], numbers[is_recalled])]
+        if query.terms and not is_recalled.all():
+            matches = TermRows(self.parts.lexical.rows(numbers[~is_recalled])).find(query.terms)
+            rarest = statistics.rarest(query.terms, MAX_TERMS)
+            scores[~is_recalled] = matches.scores(rarest, statistics, self.scope.fields)
         return scores
 
 
@@ -430,19 +429,19 @@ def _worth_ranking(
 
 
 def _bound(
-    rows: TokenRows, lexical: NDArray[np.float32], query: PreparedQuery, found: dict[str, Scored], limit: int
+    rows: TokenRows, lexical: NDArray[np.float32], query: PreparedQuery, recalled: dict[str, Scored], limit: int
 ) -> NDArray[np.bool_]:
-    """Let what each method found keep its best of index and rows together; return which rows are among them."""
-    among = np.zeros(len(rows), dtype=np.bool_)
-    for name, part in found.items():
+    """Cut what each method found to its best of index and rows together, in place; return which rows are among them."""
+    is_among = np.zeros(len(rows), dtype=np.bool_)
+    for name, part in recalled.items():
         values = lexical if name == LEXICAL else cosines(rows, query.vectors)
         scores = np.concatenate((part.scores, values))
-        kept = np.zeros(len(scores), dtype=np.bool_)
-        kept[np.lexsort((np.concatenate((part.numbers, rows.numbers)), -scores))[:limit]] = True
-        inside, own = np.split(kept, [len(part.numbers)])
-        found[name] = Scored(part.numbers[inside], part.scores[inside])
-        among |= own & (values > 0) if name == LEXICAL else own
-    return among
+        keep = np.zeros(len(scores), dtype=np.bool_)
+        keep[np.lexsort((np.concatenate((part.numbers, rows.numbers)), -scores))[:limit]] = True
+        inside, of_rows = np.split(keep, [len(part.numbers)])
+        recalled[name] = Scored(part.numbers[inside], part.scores[inside])
+        is_among |= of_rows & (values > 0) if name == LEXICAL else of_rows
+    return is_among
 
 
 def all_of(parts: Sequence[Scored]) -> Scored:
@@ -452,10 +451,10 @@ def all_of(parts: Sequence[Scored]) -> Scored:
 
 def first_places(owners: NDArray[np.int64], count: int, most: int) -> NDArray[np.intp]:
     """Return the places, ascending, of the first `count` occurrences of each of the first `most` owners."""
-    seen: Counter[int] = Counter()
-    places = []
-    for place, owner in enumerate(owners.tolist()):
-        if seen[owner] < count and (seen[owner] or len(seen) <= most):
-            seen[owner] += 1
-            places.append(place)
-    return np.array(places, dtype=np.intp)
+    counts: Counter[int] = Counter()
+    positions = []
+    for position, owner in enumerate(owners.tolist()):
+        if counts[owner] < count and (counts[owner] or len(counts) <= most):
+            counts[owner] += 1
+            positions.append(position)
+    return np.array(positions, dtype=np.intp)

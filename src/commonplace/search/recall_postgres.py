@@ -1,7 +1,7 @@
 """Recall in PostgreSQL: the parts of an index, read from the tables that each change of the store writes.
 
-Workers keep nothing of it: a search reads the postings of its terms, the tail of its namespace, and the vectors whose
-signs are nearest to its own, in the snapshot that it sees. Scores are those of an index beside the store.
+Workers cache nothing: a search reads the postings of its terms, the tail of its namespace, and the vectors whose signs
+are nearest to its own, in the snapshot that it sees. Scores are those of an index beside the store.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from commonplace.store.store import UPTO_DATE, Store
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
 
 ALL_EXACT: Final = 2_000
-"""Up to this many passages in scope are all scored exactly: they come in one trip."""
+"""Number of passages in scope up to which all are scored exactly: they come in one round trip."""
 _FEW_OWNERS: Final = 2_000
-"""The passages of so many owners are read; of more, the best passages are looked up in them."""
+"""Number of owners up to which all their passages are read; with more, the owners of the best passages are read."""
 _LOOKED_UP: Final = 1_000
 _GROWTH: Final = 8
 
@@ -37,14 +37,14 @@ _GROWTH: Final = 8
 def reading_parts(
     store: Store, reader: PostingsReader, stamp: Embedding, namespace: str | None = None
 ) -> Iterator[DatabaseState]:
-    """Give the parts of an index in one state of the store; those of candidates are of one namespace."""
+    """Yield the parts of an index in one state of the store; candidates are read from one namespace."""
     with store.snapshot(namespace, UPTO_DATE):
         yield DatabaseState(store, reader, stamp, namespace or "")
 
 
 @dataclass
 class DatabaseState:
-    """The parts of an index, in one state of a store; what was read of candidates is kept for it."""
+    """The parts of an index, in one state of a store; what it reads of candidates is cached."""
 
     store: Store
     reader: PostingsReader
@@ -74,39 +74,39 @@ class DatabaseState:
     def tokens_beside(
         self, namespace: str, numbers: Sequence[int]
     ) -> tuple[dict[int, TokenEntry], list[tuple[int, int]]]:
-        """Return the same of passages and of those next to them in a session, and which are; see `Store`."""
-        pairs, asked = self.store.neighbours(namespace, numbers), set(numbers)
-        return self.tokens(namespace, sorted(asked.union(other for number, other in pairs if number in asked))), pairs
+        """Return `tokens` of passages and of those next to them in a session, and the neighbours; see `Store`."""
+        pairs, chosen = self.store.neighbours(namespace, numbers), set(numbers)
+        return self.tokens(namespace, sorted(chosen.union(near for number, near in pairs if number in chosen))), pairs
 
     def among(self, scored: Scored, scope: Scope, limit: int) -> Scored:
-        """Return the best of scored passages that are in scope, at most so many."""
+        """Return the best scored passages that are in scope, at most `limit`."""
         keep, kinds = np.ones(len(scored.numbers), np.bool_), scope.kinds
         if scope.passed_over is not None and len(scope.passed_over):
-            out = self.reader.passages_of(scope.namespace, scope.passed_over.tolist())
-            keep &= ~within(scored.numbers, out)
+            excluded = self.reader.passages_of(scope.namespace, scope.passed_over.tolist())
+            keep &= ~within(scored.numbers, excluded)
         if scope.owners is not None and len(scope.owners) <= _FEW_OWNERS:
             keep &= within(scored.numbers, self.reader.passages_of(scope.namespace, scope.owners.tolist()))
         scored = Scored(scored.numbers[keep], scored.scores[keep])
         if not kinds and (scope.owners is None or len(scope.owners) <= _FEW_OWNERS):
             return best(scored.numbers, scored.scores, limit)
-        # Of what is asked for by kind most is in scope, and is a candidate then: all of it is needed soon.
-        begin, size, places = 0, limit if kinds else max(_LOOKED_UP, 2 * limit), np.empty(0, np.intp)
+        # Most passages are of the wanted kinds, and become candidates, so all tokens read here are needed soon.
+        begin, size, positions = 0, limit if kinds else max(_LOOKED_UP, 2 * limit), np.empty(0, np.intp)
         ordered = best(scored.numbers, scored.scores, size)
-        while begin < len(ordered.numbers) and len(places) < limit:
-            asked = ordered.numbers[begin:].tolist()
+        while begin < len(ordered.numbers) and len(positions) < limit:
+            batch = ordered.numbers[begin:].tolist()
             if scope.owners is None:
-                entries = self.tokens(scope.namespace, asked)
-                kept = np.array([number in entries and entries[number].kind in kinds for number in asked], np.bool_)
+                entries = self.tokens(scope.namespace, batch)
+                fits = np.array([number in entries and entries[number].kind in kinds for number in batch], np.bool_)
             else:
-                found = self.reader.owners(scope.namespace, asked)
-                kept = within(np.array([found.get(number, -1) for number in asked], np.int64), scope.owners)
-            places = np.concatenate((places, begin + np.flatnonzero(kept)))
+                owners = self.reader.owners(scope.namespace, batch)
+                fits = within(np.array([owners.get(number, -1) for number in batch], np.int64), scope.owners)
+            positions = np.concatenate((positions, begin + np.flatnonzero(fits)))
             begin, size = begin + size, size * _GROWTH
-            ordered = best(scored.numbers, scored.scores, begin + size) if len(places) < limit else ordered
-        return Scored(ordered.numbers[places[:limit]], ordered.scores[places[:limit]])
+            ordered = best(scored.numbers, scored.scores, begin + size) if len(positions) < limit else ordered
+        return Scored(ordered.numbers[positions[:limit]], ordered.scores[positions[:limit]])
 
 
-_Found = tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]
+_TermMatches = tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]
 
 
 @dataclass
@@ -114,8 +114,8 @@ class _Postings:
     """The passages of a namespace by their terms, as one snapshot sees them; each term is read once.
 
     Attributes:
-        blocks: of each term that was read, by its code, the first number of each segment with the units there.
-        segments: passages and lengths of each segment.
+        blocks: for each term that was read, by its code, the first number of each segment with the units there.
+        documents, lengths: number of passages in all segments, and their terms by field.
     """
 
     _reader: PostingsReader
@@ -124,19 +124,19 @@ class _Postings:
     _tail: tuple[NDArray[np.int64], TermRows] | None = None
     _documents: int = 0
     _lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(NAMES), np.int64))
-    _found: dict[tuple[str, ...], _Found] = field(default_factory=dict)
+    _matches: dict[tuple[str, ...], _TermMatches] = field(default_factory=dict)
 
-    def find(self, terms: Iterable[str]) -> _Found:
-        """Return the statistics of terms, and the passages that hold them: in parts, matches with their numbers."""
-        asked = tuple(dict.fromkeys(terms))
-        if asked in self._found:
-            return self._found[asked]
-        codes = sorted({code_of(term) for term in asked} - self._blocks.keys())
+    def find(self, terms: Iterable[str]) -> _TermMatches:
+        """Return the statistics of terms, and the passages that hold them: in parts, numbers with their matches."""
+        unique = tuple(dict.fromkeys(terms))
+        if unique in self._matches:
+            return self._matches[unique]
+        codes = sorted({code_of(term) for term in unique} - self._blocks.keys())
         if codes or self._tail is None:
-            found = self._reader.blocks(self._namespace, np.array(codes, np.uint32), is_first=self._tail is None)
+            segments = self._reader.blocks(self._namespace, np.array(codes, np.uint32), is_first=self._tail is None)
             self._blocks.update((code, []) for code in codes)
             unpacked = []
-            for term, number, passages, data, lengths in found:
+            for term, number, passages, data, lengths in segments:
                 if lengths is not None:
                     self._documents += passages
                     self._lengths = self._lengths + np.array(lengths, np.int64)
@@ -148,20 +148,20 @@ class _Postings:
                 unpacked.sort()
                 numbers = np.array([number for number, _ in unpacked], np.int64)
                 self._tail = numbers, TermRows([data for _, data in unpacked])
-        # What holds the terms in the segments, beside what holds them in the tail.
-        blocks = [(place, block) for place, term in enumerate(asked) for block in self._blocks[code_of(term)]]
+        # The matches in the segments, besides those in the tail.
+        blocks = [(index, block) for index, term in enumerate(unique) for block in self._blocks[code_of(term)]]
         units = np.frombuffer(b"".join(data for _, (_, data) in blocks), POSTING)
         sizes = [len(data) // POSTING.itemsize for _, (_, data) in blocks]
         starts = np.repeat(np.array([start for _, (start, _) in blocks], np.int64), sizes)
-        held, rows = ranked(starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF))
-        places = np.repeat(np.array([place for place, _ in blocks], np.int64), sizes)
+        hits, rows = ranked(starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF))
+        indexes = np.repeat(np.array([index for index, _ in blocks], np.int64), sizes)
         fields, counts = fields_and_counts(units["mark"])
-        sums = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
+        sums = np.zeros((len(hits), len(NAMES)), np.int64)  # only of fields that hold a term: no other is asked for
         sums[rows, fields] = units["length"]
-        tail, packed = self._tail[1].find(asked), Matches(sums, rows, list(asked), places, fields, counts)
+        tail, packed = self._tail[1].find(unique), Matches(sums, rows, list(unique), indexes, fields, counts)
         statistics = tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies)
-        self._found[asked] = statistics, [(self._tail[0], tail), (held, packed)]
-        return self._found[asked]
+        self._matches[unique] = statistics, [(self._tail[0], tail), (hits, packed)]
+        return self._matches[unique]
 
 
 @dataclass(eq=False)
@@ -169,20 +169,20 @@ class PostgresLexical:
     """A `LexicalIndex` of the postings in the database, in one state."""
 
     _state: DatabaseState
-    _of: dict[str, _Postings] = field(default_factory=dict)
+    _by_namespace: dict[str, _Postings] = field(default_factory=dict)
     _scored: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], Scored] = field(default_factory=dict)
 
     def _postings(self, namespace: str) -> _Postings:
-        return self._of.setdefault(namespace, _Postings(self._state.reader, namespace))
+        return self._by_namespace.setdefault(namespace, _Postings(self._state.reader, namespace))
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
         key = scope.namespace, tuple(terms), scope.fields, statistics is None
-        if key not in self._scored:  # which a further round is asked for again, with less in scope
-            own, parts = self._postings(scope.namespace).find(terms)
-            statistics = statistics or own
-            asked = statistics.rarest(terms, MAX_TERMS)
-            scores = np.concatenate([matches.scores(asked, statistics, scope.fields) for _, matches in parts])
-            numbers = np.concatenate([each for each, _ in parts])
+        if key not in self._scored:  # a further round asks for the same with less in scope
+            own_statistics, parts = self._postings(scope.namespace).find(terms)
+            statistics = statistics or own_statistics
+            rarest = statistics.rarest(terms, MAX_TERMS)
+            scores = np.concatenate([matches.scores(rarest, statistics, scope.fields) for _, matches in parts])
+            numbers = np.concatenate([part for part, _ in parts])
             self._scored[key] = Scored(numbers[scores > 0], scores[scores > 0])
         return self._state.among(self._scored[key], scope, limit)
 
@@ -194,11 +194,11 @@ class PostgresLexical:
         return self._postings(scope.namespace).find(terms)[0]
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
-        found: Counter[str] = Counter(dict.fromkeys(terms, 0))
+        counts: Counter[str] = Counter(dict.fromkeys(terms, 0))
         for namespace in namespaces:
-            frequencies = self._postings(namespace).find(found)[0].frequencies
-            found.update({term: sum(held) for term, held in frequencies.items()})
-        return found
+            frequencies = self._postings(namespace).find(counts)[0].frequencies
+            counts.update({term: sum(by_field) for term, by_field in frequencies.items()})
+        return counts
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:  # noqa: ARG002 - terms are not kept as text
         """Return the newest passages, whatever they hold: the database cannot tell which terms are alike."""
@@ -214,7 +214,7 @@ class PostgresLexical:
 class PostgresDense:
     """A `DenseIndex` of the vectors in the database, in one state.
 
-    Those that an index finds, or those whose signs are nearest, are scored exactly.
+    It scores exactly what a vector index finds, or else the vectors whose signs are nearest.
     """
 
     _state: DatabaseState
@@ -230,43 +230,43 @@ class PostgresDense:
     ) -> Scored:
         if not vector.any() or limit <= 0:
             return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-        found = self._nearest(vector, scope, limit, space)
-        self._owners.update((number, owner) for number, owner, _ in found)
-        numbers, signed = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
-        has = np.array([any(each) for each in signed], np.bool_)
-        cosines = restore(signed) @ vector if found else np.empty(0, np.float32)
-        return best(numbers[has], cosines[has], limit)
+        rows = self._nearest(vector, scope, limit, space)
+        self._owners.update((number, owner) for number, owner, _ in rows)
+        numbers, int8_vectors = np.array([row[0] for row in rows], np.int64), [row[2] for row in rows]
+        is_embedded = np.array([any(values) for values in int8_vectors], np.bool_)
+        cosines = restore(int8_vectors) @ vector if rows else np.empty(0, np.float32)
+        return best(numbers[is_embedded], cosines[is_embedded], limit)
 
     def ahead(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str) -> None:
-        """Send a search that will be asked for, where that takes one statement."""
+        """Send a search ahead of its use, if it takes one statement."""
         if vector.any():
             self._nearest(vector, scope, limit, space, is_ahead=True)
 
     def _nearest(
         self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str, *, is_ahead: bool = False
     ) -> list[tuple[int, int, bytes]]:
-        state, stamp, asked = self._state, self._state.stamp, scope.kinds
+        state, stamp, requested = self._state, self._state.stamp, scope.kinds
         is_mixed = bool(space) and len(stamp.spaces) > 1
         kinds = [
             kind
             for kind in EMBEDDED_KIND_OF
-            if (not is_mixed or str(stamp.of(kind)) == space) and (not asked or kind in asked)
+            if (not is_mixed or str(stamp.of(kind)) == space) and (not requested or kind in requested)
         ]
-        held, found = state.store.counts(scope.namespace)["passages"], None
-        is_whole = scope.owners is None and not asked and (scope.passed_over is None or not len(scope.passed_over))
-        # An index is of one number of dimensions: it cannot tell two kinds apart that share it.
-        if held >= LEAST_INDEXED and is_whole and [each.dimensions for each in stamp.spaces].count(len(vector)) == 1:
-            found = [] if is_ahead else state.reader.indexed(scope.namespace, vector, limit)
-        if found is not None:
-            return found
-        wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
+        total, rows = state.store.counts(scope.namespace)["passages"], None
+        is_whole = scope.owners is None and not requested and (scope.passed_over is None or not len(scope.passed_over))
+        # An index is of one number of dimensions: it cannot tell two spaces apart that share it.
+        if total >= LEAST_INDEXED and is_whole and [item.dimensions for item in stamp.spaces].count(len(vector)) == 1:
+            rows = [] if is_ahead else state.reader.indexed(scope.namespace, vector, limit)
+        if rows is not None:
+            return rows
+        pool_size = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
         return state.reader.nearest(
             scope.namespace,
             vector,
-            wanted,
-            max(ALL_EXACT, wanted),
-            held,
-            kinds=kinds if is_mixed or asked else None,
+            pool_size,
+            max(ALL_EXACT, pool_size),
+            total,
+            kinds=kinds if is_mixed or requested else None,
             owners=scope.owners,
             passed_over=scope.passed_over,
             is_ahead=is_ahead,
@@ -274,10 +274,10 @@ class PostgresDense:
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the owner of each passage of a search, -1 for one that is not there."""
-        asked = numbers.tolist()
-        missing = [number for number in asked if number not in self._owners]
+        requested = numbers.tolist()
+        missing = [number for number in requested if number not in self._owners]
         if missing:
-            # What was found by words is a candidate: all of it is needed soon.
+            # What was found by words is a candidate, so all its tokens are needed soon.
             entries = self._state.tokens(self._state.namespace, missing)
             self._owners.update((number, entry.owner_number) for number, entry in entries.items())
-        return np.array([self._owners.get(number, -1) for number in asked], np.int64)
+        return np.array([self._owners.get(number, -1) for number in requested], np.int64)

@@ -30,12 +30,12 @@ MAX_PHRASINGS = 4
 """Maximum number of further phrasings of a query; each costs about as much as the first."""
 MAX_RETENTION_WEIGHT = 10.0
 MAX_NAME_CHARACTERS = 100
-"""Of an agent's name, as in the settings."""
+"""Maximum length of an agent's name, as in the settings."""
 STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
     "requirement": ("documentation", "code"),
     "architecture": ("documentation", "code"),
 }
-"""Types that replace one of which a project has no files, the nearest first."""
+"""Types that stand in for a type of which a project has no files, the nearest first."""
 _RANGES: Final[Sequence[tuple[str, float, float, Any]]] = (
     ("limit", 1, MAX_LIMIT, int),
     ("stage1_limit", 1, MAX_STAGE1_LIMIT, int),
@@ -47,7 +47,7 @@ _RANGES: Final[Sequence[tuple[str, float, float, Any]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is searched for, checked.
+    """A validated search request.
 
     Attributes:
         limit: maximum number of hits, 1–1000.
@@ -57,7 +57,7 @@ class Request:
         per_owner: maximum number of hits of one owner.
         now: when it is asked, seconds since the epoch; dates in the query are resolved against it, unless the filter
             has an `as_of`. None leaves dates unread.
-        first_floor: 0–1; all hits are held back where the best one is below it.
+        first_floor: 0–1; all hits are held back if the best one is below it.
         by_words: the query is not embedded, so it never leaves this machine.
         fields: the fields of a passage that lexical recall reads, some of `SEARCH_FIELDS`.
         also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
@@ -98,10 +98,10 @@ class Request:
             ("kind", self.wanted.kinds, GRAPH_KINDS if is_graph else KINDS),
             ("type", () if is_graph else self.wanted.types, ARTIFACT_TYPES),
         ]
-        for name, values, known in choices:
+        for name, values, allowed in choices:
             for value in values:
-                if value not in known:
-                    raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(known)}")
+                if value not in allowed:
+                    raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(allowed)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +109,16 @@ class PreparedQuery:
     """A query as the index reads it.
 
     Attributes:
-        terms: those of the words for BM25, in order; see `QueryWords.terms`.
+        terms: the terms of the words for BM25, in order; see `QueryWords.terms`.
         words: the terms of each word, one for each language whose stem differs; a repeated word appears twice.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
-        spelled: of each token, the terms of the words that it is a piece of; none for a stop word.
-        vectors: one for each space of the store, of unit length, or zero where none was made; float32, shape (s, d).
+        spelled: for each token, the terms of the words of which it is a piece; none for a stop word.
+        vectors: one for each space of the store, of unit length, or zero if none was made; float32, shape (s, d).
         unspaced: the share of the query in such scripts and in others than Latin, 0–1: the token model sees their
-            characters, not their words, so only terms tell what they mean.
-        fault: why it lacks a vector although it has words; "" where it does not.
-        embedders: the names of what made the vectors, "" where nothing did; last "", for passages without a vector.
+            characters, not their words, so only terms carry their meaning.
+        fault: why a vector could not be made; "" if none failed.
+        embedders: names of the embedders of the vectors, "" if none was made; last "", for passages without a vector.
     """
 
     terms: tuple[str, ...]
@@ -132,7 +132,7 @@ class PreparedQuery:
 
     @property
     def embedder(self) -> str:
-        """The name of what made the first vector there is, "" where nothing did."""
+        """The name of the embedder of the first vector that was made, "" without any."""
         return next(filter(None, self.embedders), "")
 
 
@@ -143,7 +143,7 @@ def prepare(
     spaces: Collection[int],
     languages: Iterable[str] = (),
 ) -> PreparedQuery:
-    """Analyse, tokenize and embed a query. Where an embedder is missing or silent, the query is without its vector.
+    """Analyse, tokenize and embed a query. If an embedder is missing or fails, the query lacks its vector.
 
     Args:
         spaces: codes of the spaces whose embedders are asked.
@@ -152,26 +152,26 @@ def prepare(
     fault, stamps = "", embedder.stamp.spaces
     vectors = np.zeros((len(stamps), max(stamp.dimensions for stamp in stamps)), np.float32)
     names = [""] * len(stamps)
-    for code, each in enumerate(by_space(embedder)):
+    for code, model in enumerate(by_space(embedder)):
         if code in spaces:
             try:
-                (vector,) = each.embed([TokenizedText(query, tokenize(query))])
-                vectors[code, : len(vector)], names[code] = vector, each.stamp.name
+                (vector,) = model.embed([TokenizedText(query, tokenize(query))])
+                vectors[code, : len(vector)], names[code] = vector, model.stamp.name
             except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
                 fault = str(error)
-    asked = analyse_query(query, languages)
-    # Punctuation stands in every text, and scripts without spaces the token model knows only by their characters.
+    analysis = analyse_query(query, languages)
+    # Every text has punctuation, and the token model knows scripts without spaces only by their characters.
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", normalize("NFKC", query)))
-    words, others = without_other_scripts(words)
+    words, other_characters = without_other_scripts(words)
     token_ids = tokenize(words)
-    characters += others
+    characters += other_characters
     spelled: dict[int, list[tuple[str, ...]]] = {token: [] for token in distinct(token_ids).tolist()}
     for word, terms in terms_of_words(words, languages).items():
         for token in distinct(tokenize(word)).tolist() if terms else ():
             spelled[token].append(terms)
     return PreparedQuery(
-        terms=asked.terms,
-        words=asked.words,
+        terms=analysis.terms,
+        words=analysis.words,
         token_ids=distinct(token_ids),
         vectors=vectors,
         unspaced=characters / max(1, characters + len(token_ids)),
@@ -185,31 +185,31 @@ def phrasings(query: str, also: Sequence[str] | None) -> tuple[str, ...]:
     """Return the further phrasings of a query, each once.
 
     Raises:
-        UsageError: it is no list, an empty one or one of too many, or holds something empty, too long or no string.
+        UsageError: it is not a list, is empty or too long, or holds a value that is empty, too long or not a string.
     """
     if also is None:
         return ()
     if isinstance(also, str) or not isinstance(also, Iterable):
         raise UsageError(f"also is {also!r:.80}, not a list", remedy="give a list of further phrasings of the query")
-    given = list(also)
-    if not 1 <= len(given) <= MAX_PHRASINGS:
+    further = list(also)
+    if not 1 <= len(further) <= MAX_PHRASINGS:
         raise UsageError(
-            f"also holds {len(given)} phrasings, it takes 1 to {MAX_PHRASINGS}",
-            remedy="give the best of them" if given else "leave it out",
+            f"also holds {len(further)} phrasings, it takes 1 to {MAX_PHRASINGS}",
+            remedy="give the best of them" if further else "leave it out",
         )
-    for phrasing in given:
+    for phrasing in further:
         _check_text("a phrasing in also", phrasing)
-    return tuple(phrasing for phrasing in dict.fromkeys(given) if phrasing != query)
+    return tuple(phrasing for phrasing in dict.fromkeys(further) if phrasing != query)
 
 
-def _check_text(what: str, text: object) -> None:
+def _check_text(subject: str, text: object) -> None:
     if not isinstance(text, str):
-        raise UsageError(f"{what} is {text!r:.80}", remedy="give a text")
+        raise UsageError(f"{subject} is {text!r:.80}", remedy="give a text")
     if not text.strip():
-        raise UsageError(f"{what} is empty", remedy="say in a few words what you look for")
+        raise UsageError(f"{subject} is empty", remedy="say in a few words what you look for")
     if len(text) > MAX_QUERY_CHARACTERS:
         raise UsageError(
-            f"{what} has {len(text)} characters, the limit is {MAX_QUERY_CHARACTERS}",
+            f"{subject} has {len(text)} characters, the limit is {MAX_QUERY_CHARACTERS}",
             remedy="shorten it to the passage that matters",
         )
 
@@ -218,21 +218,21 @@ def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
     """Return the values of a filter.
 
     Raises:
-        UsageError: it is one string, which would be taken letter by letter, or holds something empty or no string.
+        UsageError: it is a single string, which would be read letter by letter, or holds an empty value or no string.
     """
     if isinstance(values, str):
         raise UsageError(f"{name} is the string {values!r}", remedy=f"give a list: [{values!r}]")
     if values is not None and not isinstance(values, Iterable):
         raise UsageError(f"{name} is {values!r}", remedy="give a list of strings")
-    given = tuple(values or ())
-    for value in given:
+    filter_values = tuple(values or ())
+    for value in filter_values:
         if not isinstance(value, str) or not value:
             raise UsageError(f"{name} holds {value!r}", remedy="give strings that are not empty")
-    return given
+    return filter_values
 
 
 def kinds_of(wanted: Filter) -> set[str]:
-    """Return the kinds of which something may pass a filter."""
+    """Return the kinds that may pass a filter."""
     kinds: set[str] = set(wanted.kinds or KINDS)
     if wanted.types or wanted.paths:
         kinds &= {"artifact"}
@@ -243,10 +243,10 @@ def kinds_of(wanted: Filter) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What an agent's strategy asks of a search; None leaves it to the settings or, of a filter, restricts nothing.
+    """What an agent's strategy asks of a search; None leaves it to the settings or, for a filter, restricts nothing.
 
     Attributes:
-        agent: whose strategy it is, in the spelling of settings; "" without one.
+        agent: the agent whose strategy it is, in the spelling of settings; "" without one.
         own: the names of the arguments that the call gave itself.
         notices: for people.
     """
@@ -262,32 +262,32 @@ class Wishes:
     notices: tuple[str, ...] = ()
 
     def under(self, **given: Any) -> Wishes:
-        """Return these wishes with the arguments of a call in their place; an empty list lifts a filter."""
-        own = {name: value for name, value in given.items() if value is not None}
-        return replace(self, own=frozenset(own), **own)
+        """Return these wishes overridden by the arguments of a call; an empty list lifts a filter."""
+        overrides = {name: value for name, value in given.items() if value is not None}
+        return replace(self, own=frozenset(overrides), **overrides)
 
     def fitted(self, held: Mapping[str, bool]) -> Wishes:
         """Return these wishes without filters that an index cannot meet, with a notice for each that changed.
 
-        Where no file has a type that is wished for, files of the nearest other type are found too. Tags are not
-        asked of types whose files have none: most often that is source code, which has no place for tags.
+        If no file has a requested type, files of its nearest stand-in are found too. Tags are not required of types
+        whose files have none: most often that is source code, which has no place for tags.
 
         Args:
-            held: the types of the artifacts that there are, and whether some artifact of the type has tags.
+            held: the types of the existing artifacts, and whether any artifact of the type has tags.
         """
-        fit = self
-        lacking = [each for each in self.types or () if each in STAND_INS and each not in held]
-        nearest = (next((other for other in STAND_INS[each] if other in held), "") for each in lacking)
-        added = [each for each in dict.fromkeys(nearest) if each and each not in (self.types or ())]
+        wishes = self
+        lacking = [type_ for type_ in self.types or () if type_ in STAND_INS and type_ not in held]
+        nearest = (next((stand_in for stand_in in STAND_INS[type_] if stand_in in held), "") for type_ in lacking)
+        added = [name for name in dict.fromkeys(nearest) if name and name not in (self.types or ())]
         # A filter that the call itself gave is not widened: whoever gave it meant it.
         if added and "types" not in self.own:
-            told = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
-            fit = replace(fit, types=(*(fit.types or ()), *added), notices=(*fit.notices, told))
-        untagged = [each for each in fit.types or held if held.get(each) is False]
-        if fit.tags and untagged and "tags" not in self.own:
-            told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
-            fit = replace(fit, untagged_types=untagged, notices=(*fit.notices, told))
-        return fit
+            notice = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
+            wishes = replace(wishes, types=(*(wishes.types or ()), *added), notices=(*wishes.notices, notice))
+        untagged = [type_ for type_ in wishes.types or held if held.get(type_) is False]
+        if wishes.tags and untagged and "tags" not in self.own:
+            notice = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
+            wishes = replace(wishes, untagged_types=untagged, notices=(*wishes.notices, notice))
+        return wishes
 
     @property
     def limits(self) -> str:
@@ -302,13 +302,13 @@ class Wishes:
 
 
 def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
-    """Return what the strategy of an agent asks; one without a strategy has that of `default`, and a notice says so.
+    """Return the wishes of an agent's strategy; an agent without one has that of `default`, and a notice says so.
 
     Args:
         agent: in either spelling, `test_engineer` or `test-engineer`; None for no agent.
 
     Raises:
-        UsageError: it is no name, or longer than one may be.
+        UsageError: it is not a name, or too long.
     """
     if agent is None:
         return Wishes()
@@ -318,8 +318,8 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
         )
     name, notices = agent_name(agent), tuple[str, ...]()
     if name not in known:
-        there = f"there are: {', '.join(known)}"
-        notices = (f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; {there}",)
+        listing = f"there are: {', '.join(known)}"
+        notices = (f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; {listing}",)
         name = DEFAULT_AGENT
     strategy = known[name]
     return Wishes(

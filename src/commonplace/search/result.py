@@ -1,4 +1,4 @@
-"""Results of a search with their JSON and text, joined and re-ranked, and the trace that explains a ranking."""
+"""Results of a search: their JSON and text, joining and re-ranking, and the trace that explains a ranking."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from commonplace.text.snippet import Snippet
 
 COPIES_NAMED: Final = 5
-"""Of the copies of a hit's text, as many as a person can look through."""
+"""Maximum number of copies of a hit's text that are named: as many as a person can look through."""
 _WORDS_NAMED: Final = 8
 _GROUND: Final = 0.25
-"""What a signal must add to be a ground: a quarter of how far candidates differ from each other."""
-_BESIDE_CODE: Final = ("@", "#", "//", "/*", "*", '"', "'")
+"""Least that a signal must add to be named as a ground: a quarter of a standard deviation over the candidates."""
+_COMMENTS: Final = ("@", "#", "//", "/*", "*", '"', "'")
 _GROUNDS: Final = {
     "dense": "its meaning is near to the query's",
     "time": "it is of the time that the query names",
@@ -36,7 +36,7 @@ _GROUNDS: Final = {
     "neighbours": "its neighbours match too",
     "retention": "it was used often or lately",
 }
-_LIKELY: Final = {
+_CONFIDENCE: Final = {
     "sure": "it is surely relevant",
     "likely": "it is likely to be relevant",
     "weak": "it may be only loosely related",
@@ -52,12 +52,12 @@ class SearchResult:
         degraded: True when a part of the search could not be used; `notices` says which.
         notices: one sentence each, for people.
         trace: the candidates behind the hits, for `why`.
-        in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
-        reranked_by: the mode and model that put the hits into their order and scored them, "" where none did.
-        agent: whose strategy chose, "" where nobody's did.
-        calibrated: False where an embedder made the vectors that nothing was fitted for: probabilities then rest on
+        in_process: the result from the memories of this process alone, whose hits are among `hits`; None without any.
+        reranked_by: the mode and model that re-ranked and scored the hits, "" if none did.
+        agent: the agent whose strategy was used, "" without one.
+        calibrated: False if the vectors are of an embedder that nothing was fitted for: probabilities then rest on
             words and late interaction alone.
-        corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
+        corrected: the corrected query that was searched for instead, because its own words found nothing; else "".
     """
 
     query: str
@@ -80,21 +80,21 @@ class SearchResult:
     @property
     def held_back(self) -> int:
         """How many memories, artifacts and knowledge items were ranked but lie below the minimum score."""
-        return len(self._below)
+        return len(self._withheld)
 
     @property
     def best_held_back(self) -> float | None:
-        """The best score among what is held back, None where nothing is."""
-        return max(self._below, default=None)
+        """The best score among what is held back, None if nothing is."""
+        return max(self._withheld, default=None)
 
     @property
-    def _below(self) -> tuple[float, ...]:
+    def _withheld(self) -> tuple[float, ...]:
         return self.trace.held_back + (() if self.in_process is None else self.in_process.trace.held_back)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
         scores = [round(hit.score, 4) for hit in self.hits]
-        # The auto-retrieval contract's form, whatever the kind; `hits` has all that is known of each.
+        # The auto-retrieval contract's form for every kind; `hits` has all fields.
         artifacts = [
             {
                 "path": hit.path or hit.owner_id,
@@ -142,7 +142,7 @@ class SearchResult:
 
 
 def owner_fields(owner: Owner, memory: StoredMemory | None) -> dict[str, Any]:
-    """Return what a hit tells of its owner."""
+    """Return the fields of a hit that come from its owner."""
     fields: dict[str, Any] = {
         name: getattr(owner, name)
         for name in ("kind", "title", "tags", "references", "summary", "at", "path", "type", "phase")
@@ -156,20 +156,20 @@ def owner_fields(owner: Owner, memory: StoredMemory | None) -> dict[str, Any]:
 
 
 def memory_hit(stored: StoredMemory, score: float) -> Hit:
-    """Return a whole memory as a hit that no question found; its score is its retention."""
-    told = {**owner_fields(stored.owner, stored), "at": stored.at, "references": ()}
-    return Hit(id=stored.owner.id, text=stored.record.content, score=score, signals={"retention": score}, **told)
+    """Return a whole memory as a hit without a query; its score is its retention."""
+    values = {**owner_fields(stored.owner, stored), "at": stored.at, "references": ()}
+    return Hit(id=stored.owner.id, text=stored.record.content, score=score, signals={"retention": score}, **values)
 
 
 def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits with placeholders for secrets that were stored before they were looked for.
+    """Return the hits with placeholders for secrets that were stored before secrets were looked for.
 
-    All texts are searched as one, which is faster by far; only where that finds anything each is searched by itself.
+    All texts are scanned as one, which is far faster; only if that finds anything is each scanned by itself.
     """
-    each = [{name: getattr(hit, name) for name in ("text", "title", "heading", "summary", "source")} for hit in hits]
-    if not find_secrets("\n\n".join(text for texts in each for text in texts.values() if text)):
+    parts = [{name: getattr(hit, name) for name in ("text", "title", "heading", "summary", "source")} for hit in hits]
+    if not find_secrets("\n\n".join(text for texts in parts for text in texts.values() if text)):
         return tuple(hits)
-    cleaned: list[dict[str, Any]] = [{name: redact(text).text for name, text in texts.items()} for texts in each]
+    cleaned: list[dict[str, Any]] = [{name: redact(text).text for name, text in texts.items()} for texts in parts]
     return tuple(
         replace(hit, **texts, anchor=heading_slug(texts["heading"]) if hit.anchor else "")
         for hit, texts in zip(hits, cleaned, strict=True)
@@ -177,13 +177,13 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def is_likely(hit: Hit) -> bool:
-    """Return whether a hit is likely or sure; one that no word is said of is: it passed the cut on its score."""
+    """Return whether a hit is likely or sure; one without a confidence counts, because its score passed the cut."""
     word = getattr(hit, "confidence", None)
     return word in (None, "", "likely", "sure")
 
 
 def reference(hit: Hit) -> str:
-    """Return how a person names the hit: `path#anchor`, `path:10-40`, or the owner's id where there is no file."""
+    """Return how a person names the hit: `path#anchor`, `path:10-40`, or the owner's id if there is no file."""
     if not hit.path:
         return hit.owner_id
     if hit.anchor:
@@ -194,7 +194,7 @@ def reference(hit: Hit) -> str:
 
 
 def location(hit: Hit) -> str:
-    """Return where a hit stands as editors open it, `path:line`; the owner's id where there is no file.
+    """Return the location of a hit as editors open it, `path:line`; the owner's id if there is no file.
 
     The line is that of the symbol's declaration, else the first one of the passage.
     """
@@ -203,7 +203,7 @@ def location(hit: Hit) -> str:
     symbol = re.split(r"\W", hit.heading)[-1] if is_code(hit) else ""
     rows = hit.text.split("\n") if symbol else []
     named = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
-    declared = (at for at, row in enumerate(rows) if not row.strip().startswith(_BESIDE_CODE) and named.search(row))
+    declared = (index for index, row in enumerate(rows) if not row.strip().startswith(_COMMENTS) and named.search(row))
     return f"{hit.path}:{hit.lines[0] + next(declared, 0)}"
 
 
@@ -226,15 +226,15 @@ def excerpt(hit: Hit, query: str, *, limit: int | None = None) -> Snippet:
         return snippet(harmless(hit.text), query, layout="code")
     lines = hit.text.split("\n") if hit.path else []
     lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
-    is_told = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading
-    body = "\n".join(lines[1:] if is_told else lines).strip("\n")
+    has_heading = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading
+    body = "\n".join(lines[1:] if has_heading else lines).strip("\n")
     return snippet(harmless(body or hit.text), query, layout="text")
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
     """Return the JSON form of a hit."""
     return {
-        **{each.name: getattr(hit, each.name) for each in fields(hit)},
+        **{attribute.name: getattr(hit, attribute.name) for attribute in fields(hit)},
         "score": round(hit.score, 4),
         "probability": None if hit.probability is None else round(hit.probability, 4),
         "signals": {name: round(value, 4) for name, value in hit.signals.items()},
@@ -244,7 +244,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
 
 
 def copies_named(hit: Hit) -> tuple[str, ...]:
-    """Return the first copies of a hit's text, and how many more there are: hundreds would leave room for nothing."""
+    """Return the first copies of a hit's text, and how many more there are: hundreds would take all the room."""
     more = len(hit.copies) - COPIES_NAMED
     return hit.copies if more <= 0 else (*hit.copies[:COPIES_NAMED], f"{more:,} more")
 
@@ -273,11 +273,11 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class SignalShare:
-    """One signal of a hit: its raw value, what of it was added up, and what that weighs in the order.
+    """One signal of a hit: its raw value, the value that was added up, and the weight of that in the order.
 
     Attributes:
-        standardised: over the candidates; a date's fit, 0–1, and what neighbours lend are added as they are. The sum of
-            all, each times its weight, is the value that orders the hits, "fused".
+        standardised: over the candidates; a date's fit, 0–1, and what neighbours lend are added as they are. The
+            weighted sum of all is the value that orders the hits, "fused".
         evidence: what it adds to the log-odds of relevance.
     """
 
@@ -305,12 +305,12 @@ class Trace:
     """How a result was made.
 
     Attributes:
-        make: returns `candidates`; most searches are never explained.
+        make: returns `candidates`, on demand because most searches are never explained.
         terms: the words of the query as the lexical index reads them, the terms of each; the first is the English one.
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
-        moved: of hits that stand before an older one which they may have overtaken, the id of that one, by their ids.
-        held_back: of each owner that was ranked but lies below the minimum score, the best score.
+        moved: for each hit that was moved before an older one that it may supersede, the older one's id, by its own.
+        held_back: the best score of each owner that was ranked but lies below the minimum score.
     """
 
     make: Callable[[], Sequence[Candidate]] = field(repr=False, compare=False)
@@ -343,15 +343,15 @@ class Receipt:
     """Why a hit was found.
 
     Attributes:
-        rank: from 1, among the candidates; where the hits were re-ranked, among these.
+        rank: from 1, among the candidates; if the hits were re-ranked, among these.
         first_rank: from 1, among the candidates.
-        reranked_by: who re-ranked the hits, "" where nobody did; `score` is then theirs.
-        matched_terms: the words of the query that the passage holds, as they stand in the query; of an identifier its
+        reranked_by: the mode and model that re-ranked the hits and gave `score`, "" if none did.
+        matched_terms: the words of the query that the passage holds, as written in the query; for an identifier, its
             parts too.
         probability: how likely the hit is relevant, 0–1.
-        stands_before: the id of the older hit before which this newer one was moved, "" where it was not.
-        superseded_by: the id of the newer memory that may have overtaken it; None without any.
-        superseded_because: why the rule linked the two, "" where a person or the graph decided.
+        stands_before: the id of the older hit before which this newer one was moved, "" if it was not.
+        superseded_by: the id of the newer memory that may supersede it; None without any.
+        superseded_because: why the rule linked the two, "" if a person or the graph decided.
     """
 
     hit_id: str
@@ -375,10 +375,10 @@ class Receipt:
     def explain(self, rank: int, hits: Sequence[Hit]) -> str:
         """Return in words why a hit has its rank, without a subject: "is hit 1 of 3 because …".
 
-        What adds most to its place among the candidates is named first; that it lacks the query's words, at the end.
+        The signal that adds most to its place is named first; missing words of the query are named last.
         """
-        ranks = {each.id: at for at, each in enumerate(hits, 1)}
-        ranks |= {each.owner_id: at for at, each in enumerate(hits, 1)}
+        ranks = {hit.id: position for position, hit in enumerate(hits, 1)}
+        ranks |= {hit.owner_id: position for position, hit in enumerate(hits, 1)}
 
         def named(id_: str) -> str:
             return f"hit {ranks[id_]}" if id_ in ranks else id_
@@ -390,25 +390,25 @@ class Receipt:
         elif len(hits) == 1 and not self.rejected:
             because = "because it is the only candidate"
         else:
-            because = self._because()
-        likely = f"; {_LIKELY[self.confidence]}" if self.confidence else ""
+            because = self._reason()
+        likely = f"; {_CONFIDENCE[self.confidence]}" if self.confidence else ""
         passed = f"; {named(self.superseded_by)} may have replaced it" if self.superseded_by else ""
         passed += f": {self.superseded_because}" if self.superseded_because else ""
         return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
 
-    def _because(self) -> str:
+    def _reason(self) -> str:
         """Return the grounds of the ranking, from what each signal added and which words of the query are there."""
-        found, count = self.matched_terms, len(self.matched_terms) + len(self.missing_terms)
-        listed = ", ".join([*found[:_WORDS_NAMED], *["…"][: len(found) - _WORDS_NAMED]])
-        every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
-        by_words, lacks = f"it holds {every} ({listed})", ""
-        if not found:
+        matched, count = self.matched_terms, len(self.matched_terms) + len(self.missing_terms)
+        listed = ", ".join([*matched[:_WORDS_NAMED], *["…"][: len(matched) - _WORDS_NAMED]])
+        phrase = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
+        by_words, lacks = f"it holds {phrase} ({listed})", ""
+        if not matched:
             by_words = "it has words much like the query's"
             lacks = "it holds none of the query's words" if count > 1 else "it does not hold the query's word"
-        elif len(found) < count:
-            by_words = f"it holds {len(found)} of the query's {count} words ({listed})"
-        added = {each.name: each.standardised * each.weight for each in self.signals if each.weight}
-        shares = added or {each.name: each.value for each in self.signals}
+        elif len(matched) < count:
+            by_words = f"it holds {len(matched)} of the query's {count} words ({listed})"
+        added = {signal.name: signal.standardised * signal.weight for signal in self.signals if signal.weight}
+        shares = added or {signal.name: signal.value for signal in self.signals}
         weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
         weighed.append((shares.get("lexical", 0.0) + shares.get("late", 0.0), by_words))
         grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
@@ -419,17 +419,17 @@ class Receipt:
 
 RERANK: Final = "rerank"
 FIRST_STAGE: Final = "first_stage"
-"""The signals of a re-ranked hit: what the model said, and the score that the hit had before."""
+"""Signals of a re-ranked hit: the score of the re-ranker (`RERANK`), and the score before it."""
 
 
 def rerank(result: SearchResult, limit: int, name: str, opened: Callable[[], Reranker]) -> SearchResult:
-    """Return the result with its hits in the re-ranker's order, ties in the one that they had, at most `limit` of them.
+    """Return the result with its hits in the re-ranker's order, ties in their old order, at most `limit` of them.
 
-    The score of a hit becomes the one that the re-ranker gave it, and the score it had one of its signals. Where the
-    re-ranker fails, order and scores stay as they are, and the result is degraded.
+    A hit's score becomes that of the re-ranker, and its old score becomes one of its signals. If the re-ranker fails,
+    order and scores stay as they are, and the result is degraded.
 
     Args:
-        opened: opens the re-ranker of that name; called where there is something to rank.
+        opened: opens the re-ranker of that name; called only if there are hits.
     """
     hits = result.hits
     if not hits:
@@ -437,91 +437,91 @@ def rerank(result: SearchResult, limit: int, name: str, opened: Callable[[], Rer
     begun = time.perf_counter()
     try:
         order = opened().rerank(result.query, [hit.text for hit in hits], len(hits))
-        kept = tuple(
+        ordered = tuple(
             replace(
-                hits[each.index],
-                score=each.score,
-                signals={**hits[each.index].signals, FIRST_STAGE: hits[each.index].score, RERANK: each.score},
+                hits[scored.index],
+                score=scored.score,
+                signals={**hits[scored.index].signals, FIRST_STAGE: hits[scored.index].score, RERANK: scored.score},
             )
-            for each in order[:limit]
+            for scored in order[:limit]
         )
         result = replace(result, reranked_by=name)
     except ProviderError as error:
-        kept = hits[:limit]
+        ordered = hits[:limit]
         notice = f"the hits are in the order of the first stages, because {name} did not re-rank them: {error}"
         result = replace(result, degraded=True, notices=(*result.notices, notice))
     spent_ms = (time.perf_counter() - begun) * 1000
-    ids, in_process = {hit.id for hit in kept}, result.in_process
+    ids, in_process = {hit.id for hit in ordered}, result.in_process
     return replace(
         result,
-        hits=kept,
+        hits=ordered,
         stages=(*result.stages, Stage(RERANK, len(hits), spent_ms)),
         latency_ms=result.latency_ms + round(spent_ms),
-        trace=_of_hits(result.trace, ids),
-        in_process=None if in_process is None else replace(in_process, trace=_of_hits(in_process.trace, ids)),
+        trace=_trace_of(result.trace, ids),
+        in_process=None if in_process is None else replace(in_process, trace=_trace_of(in_process.trace, ids)),
     )
 
 
-def _of_hits(trace: Trace, ids: set[str]) -> Trace:
-    """Return the trace with the hits that are no longer among these as rejected."""
+def _trace_of(trace: Trace, ids: set[str]) -> Trace:
+    """Return the trace with hits outside `ids` marked as rejected."""
     dropped = {number for id_, number in trace.numbers.items() if id_ not in ids}
     return replace(
         trace,
         numbers={id_: number for id_, number in trace.numbers.items() if id_ in ids},
         make=lambda: [
-            replace(each, rejected="beyond the limit") if each.number in dropped else each for each in trace.candidates
+            replace(item, rejected="beyond the limit") if item.number in dropped else item for item in trace.candidates
         ],
     )
 
 
 def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
-    """Return the hits of several answers as one, best first, ties by id; what was moved forward stays where it was."""
+    """Return the hits of several answers as one, best first, ties by id; a hit that was moved forward stays there."""
     keyed: list[tuple[tuple[float, str], int, Hit]] = []
     for hits in found:
-        # From the last on: each stands where the best of itself and those behind it does.
+        # From the last on: each ranks as the best of itself and those behind it.
         best = accumulate(((-hit.score, hit.id) for hit in reversed(hits)), min)
         keyed += zip(best, range(len(hits), 0, -1), reversed(hits), strict=True)
-    return tuple(hit for *_, hit in sorted(keyed, key=lambda each: each[:2]))
+    return tuple(hit for *_, hit in sorted(keyed, key=lambda entry: entry[:2]))
 
 
 def without_copies(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits without those of files whose text a better one of a file has, which names them.
+    """Return the hits without those of files whose text a better hit of a file has, which names them as copies.
 
     Projects keep one text in several places: a fork beside its original, a page for each release.
     """
-    kept: dict[object, list[Hit]] = {}
+    groups: dict[object, list[Hit]] = {}
     for hit in hits:
         # Two memories of one text are two things that somebody said; two files of one text are copies.
         key = " ".join(hit.text.split()) if hit.path else (hit.kind, hit.id)
-        kept.setdefault(key, []).append(hit)
+        groups.setdefault(key, []).append(hit)
     return tuple(
-        replace(first, copies=tuple(dict.fromkeys((*first.copies, *map(reference, others))))) if others else first
-        for first, *others in kept.values()
+        replace(first, copies=tuple(dict.fromkeys((*first.copies, *map(reference, copies))))) if copies else first
+        for first, *copies in groups.values()
     )
 
 
 def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
-    """Return results of several searches for one query as one: the best hits, ties by id, and what all of them took."""
-    first, *others = results
-    if not others:
+    """Return results of several searches for one query as one: the best hits, ties by id, and the times added up."""
+    first, *further = results
+    if not further:
         return replace(first, hits=first.hits[:limit])
     stages: dict[str, Stage] = {}
-    for stage in chain.from_iterable(each.stages for each in results):
+    for stage in chain.from_iterable(result.stages for result in results):
         before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
         stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
-    traces = [each.trace for each in results]
+    traces = [result.trace for result in results]
     return replace(
         first,
         trace=replace(
             first.trace,
-            make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
-            numbers=dict(chain.from_iterable(each.numbers.items() for each in traces)),
-            moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
-            held_back=tuple(chain.from_iterable(each.held_back for each in traces)),
+            make=lambda: tuple(chain.from_iterable(trace.candidates for trace in traces)),
+            numbers=dict(chain.from_iterable(trace.numbers.items() for trace in traces)),
+            moved=dict(chain.from_iterable(trace.moved.items() for trace in traces)),
+            held_back=tuple(chain.from_iterable(trace.held_back for trace in traces)),
         ),
-        hits=without_copies(merged([each.hits for each in results]))[:limit],
+        hits=without_copies(merged([result.hits for result in results]))[:limit],
         stages=tuple(stages.values()),
-        latency_ms=sum(each.latency_ms for each in results),
-        degraded=any(each.degraded for each in results),
-        notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
+        latency_ms=sum(result.latency_ms for result in results),
+        degraded=any(result.degraded for result in results),
+        notices=tuple(dict.fromkeys(notice for result in results for notice in result.notices)),
     )

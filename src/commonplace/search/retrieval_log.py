@@ -19,11 +19,11 @@ from commonplace.search.result import SearchResult
 from commonplace.types import Hit
 
 FOUND_LOGGED: Final = 10
-"""Of what a search found, so many are named in its line."""
+"""Maximum number of found items named in the line of a search."""
 MAX_FOUND: Final = 10
-"""So many of the artifacts that were found most often are named in a summary."""
+"""Maximum number of most often found artifacts named in a summary."""
 SAME_S: Final = 2.0
-"""A use that is counted so shortly beside one in the log is that one."""
+"""Seconds within which a counted use and one in the log are the same use."""
 Used = Literal["memory", "artifact"]
 
 
@@ -54,9 +54,9 @@ class RetrievalSummary(View):
         first, last: when the first and last of the searches ran; None without any.
         nothing: the share of searches that found nothing, 0–1, to four digits; 0 without searches.
         degraded: the share of searches of which a part could not be used.
-        most_found: the most first, ties by path.
+        most_found: the most often found first, ties by path.
         uses: how often something was opened or touched that a search had found before.
-        followed: the share of the searches that found something of which something was used later.
+        followed: of the searches that found something, the share of which something was used later.
     """
 
     searches: int
@@ -77,7 +77,7 @@ class MemoryUse(View):
 
     Attributes:
         call: "search", "recall", "context" found it; "used" is a use that was logged or counted.
-        place: among what was found, from 1; None of a use.
+        place: among what was found, from 1; None for a use.
         query: "" unless the settings let the log keep texts.
     """
 
@@ -89,9 +89,9 @@ class MemoryUse(View):
 
 
 class RetrievalHistory:
-    """The searches of one namespace in a store's log, and what was used of what they found.
+    """The searches of one namespace in a store's log, and the later uses of what they found.
 
-    An artifact is named by its path, all else by a hash of its id, which gives nothing away.
+    An artifact is named by its path, anything else by a hash of its id, which gives nothing away.
     """
 
     def __init__(self, log: RetrievalLog, namespace: str) -> None:
@@ -99,7 +99,7 @@ class RetrievalHistory:
         self._namespace = namespace
 
     def add(self, result: SearchResult, hits: Sequence[Hit], call: str, now: float) -> None:
-        """Write what a search found, and how it was asked for: by "search", "recall", "context"."""
+        """Write what a search found; `call` is "search", "recall" or "context"."""
         paths = (hit.path if hit.kind == "artifact" and hit.path else _name(hit.kind, hit.owner_id) for hit in hits)
         line = {
             "namespace": result.namespace,
@@ -124,22 +124,22 @@ class RetrievalHistory:
         """Return when a memory was found and used, the latest first.
 
         Args:
-            counted: the uses that the memory itself knows.
+            counted: times of the uses that the memory itself records, seconds since the epoch.
         """
-        name, found = _name("memory", id_), list[MemoryUse]()
+        name, events = _name("memory", id_), list[MemoryUse]()
         for line in self._lines():
             if line.used == name:
-                found.append(MemoryUse(moment_of(line.at), "used"))
+                events.append(MemoryUse(moment_of(line.at), "used"))
             elif line.method and name in line.found:
-                place = line.found.index(name) + 1
-                found.append(MemoryUse(moment_of(line.at), line.call, place, line.query, line.agent))
-        # What a search counted as a use stands in its own line.
-        logged = [use.at.timestamp() for use in found]
-        found += [MemoryUse(moment_of(at), "used") for at in counted if all(abs(at - each) > SAME_S for each in logged)]
-        return sorted(found, key=lambda use: (use.at, use.call), reverse=True)
+                position = line.found.index(name) + 1
+                events.append(MemoryUse(moment_of(line.at), line.call, position, line.query, line.agent))
+        # A use that a search counted is in the line of that search.
+        times = [use.at.timestamp() for use in events]
+        events += [MemoryUse(moment_of(at), "used") for at in counted if all(abs(at - time) > SAME_S for time in times)]
+        return sorted(events, key=lambda use: (use.at, use.call), reverse=True)
 
     def summary(self, since: float = -math.inf) -> RetrievalSummary:
-        """Return what the log says of the time since then."""
+        """Return a summary of the log from `since` on, seconds since the epoch."""
         dated = sorted((line for line in self._lines() if line.at >= since), key=lambda line: line.at)
         searches = [line for line in dated if line.method]
         count, answered = max(1, len(searches)), sum(1 for line in searches if line.hits)
@@ -147,15 +147,15 @@ class RetrievalHistory:
         first_find = {name: line.at for line in reversed(dated) for name in line.found}
         methods = {}
         for method in sorted({line.method for line in searches}):
-            own = [line for line in searches if line.method == method]
-            took, stages = [line.latency_ms for line in own], defaultdict[str, list[float]](list)
-            for name, ms in chain.from_iterable(line.stages.items() for line in own):
+            lines = [line for line in searches if line.method == method]
+            times_ms, stages = [line.latency_ms for line in lines], defaultdict[str, list[float]](list)
+            for name, ms in chain.from_iterable(line.stages.items() for line in lines):
                 stages[name].append(ms)
-            medians = {name: percentile(some, 0.5) for name, some in stages.items()}
-            methods[method] = MethodLatency(len(own), percentile(took, 0.5), percentile(took, 0.95), medians)
+            medians = {name: percentile(durations, 0.5) for name, durations in stages.items()}
+            methods[method] = MethodLatency(len(lines), percentile(times_ms, 0.5), percentile(times_ms, 0.95), medians)
         paths = (name for line in searches for name in line.found)
-        most = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
-        ranked = sorted(most.items(), key=lambda item: (-item[1], item[0]))
+        counts = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
         return RetrievalSummary(
             searches=len(searches),
@@ -165,13 +165,13 @@ class RetrievalHistory:
             degraded=round(sum(line.degraded for line in searches) / count, 4),
             agents=dict(sorted(Counter(line.agent for line in searches if line.agent).items())),
             methods=methods,
-            most_found=tuple(FoundOften(*each) for each in ranked[:MAX_FOUND]),
+            most_found=tuple(FoundOften(*pair) for pair in ranked[:MAX_FOUND]),
             uses=sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)),
             followed=round(followed / max(1, answered), 4),
         )
 
     def _lines(self) -> list[_Line]:
-        """Return what the log has of the namespace, oldest first; what is no line of ours, as people may write, is not.
+        """Return the lines of the namespace, oldest first; skip lines that are not ours, which people may have written.
 
         Raises:
             StoreError: the log cannot be read.
@@ -179,17 +179,17 @@ class RetrievalHistory:
         try:
             lines = [line for line in self._log.lines() if line.get("namespace") == self._namespace]
         except OSError as error:
-            told = f"the log {error.filename} cannot be read: {error.strerror}"
-            raise StoreError(told, remedy="make it readable") from error
-        read = []
+            message = f"the log {error.filename} cannot be read: {error.strerror}"
+            raise StoreError(message, remedy="make it readable") from error
+        parsed = []
         for line in lines:
             values: dict[str, Any] = {"stages": {}, "found": [], **line}
             with suppress(AttributeError, OverflowError, TypeError, ValueError):
-                found = [*map(str, values["found"])]
+                names = [*map(str, values["found"])]
                 stages = {name: float(ms) for name, ms in values["stages"].items()}
                 plain = {name: kind(values.get(name) or kind()) for name, kind in _PLAIN.items()}
-                read.append(_Line(at=parse(values["at"]), stages=stages, found=found, **plain))
-        return read
+                parsed.append(_Line(at=parse(values["at"]), stages=stages, found=names, **plain))
+        return parsed
 
 
 def _name(kind: str, id_: str) -> str:
@@ -197,7 +197,7 @@ def _name(kind: str, id_: str) -> str:
 
 
 class _Line(NamedTuple):
-    """A search, which has a method, or a use, which has a name."""
+    """A line of the log: a search, which has `method`, or a use, which has `used`."""
 
     at: float
     used: str
@@ -218,7 +218,7 @@ _PLAIN: Final[Mapping[str, Any]] = {
     "degraded": bool,
     "latency_ms": float,
 }
-"""The kinds of a line's plain values; one that is not there is empty, or 0."""
+"""Types of a line's plain values; a missing one is empty, or 0."""
 
 
 def percentile(values: Collection[float], share: float) -> float:

@@ -28,8 +28,8 @@ class Spaces:
     """The vector spaces of a store, one for each of its embedders.
 
     Attributes:
-        stamps: of the embedders; a space's code is its place here.
-        codes: of each kind of owner.
+        stamps: of the embedders; the code of a space is its index here.
+        codes: the code of the space of each kind of owner.
         dimensions: of the longest vectors; shorter ones are filled with zeros.
     """
 
@@ -55,15 +55,15 @@ class Candidates:
         dense: cosine of query and passage in the passage's own space, −1–1; 0 where it has no vector yet.
         crowding: its mean cosine with the `NEAREST` most similar of the `POOL` best by `dense` in its own space, the
             first `ANSWERING` left out, −1–1; 0 where the embedder is not in `CROWDING`.
-        late: late-interaction coverage of the query, 0–1; a token counts the less, the later it comes in the passage.
-        literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
-        coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
+        late: late-interaction coverage of the query, 0–1; later tokens of the passage count less.
+        literal: the share of the query that the passage holds literally, by tokens or terms, weighted by IDF, 0–1.
+        coverage: late-interaction coverage weighted by the tokens' general weights, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
         spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`, the last of them for one that has
             no vector yet; uint8, shape (n,).
         lengths: number of tokens of the passage; int64.
         asks: whether it asks something; bool.
-        speakers: who speaks in it, as `SPEAKERS` has them, 0 where it does not begin with that; int8.
+        speakers: the speaker that it begins with, a value of `SPEAKERS`, else 0; int8.
     """
 
     numbers: NDArray[np.int64]
@@ -131,18 +131,18 @@ class TokenRows:
 
     def holding(self, token_ids: NDArray[np.uint16]) -> NDArray[np.bool_]:
         """Return whether each row holds one of the tokens, bool, shape (n,)."""
-        held, ends = np.zeros(len(self), dtype=np.bool_), np.cumsum(self.lengths)
+        is_held, ends = np.zeros(len(self), dtype=np.bool_), np.cumsum(self.lengths)
         for token in token_ids:
-            held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
-        return held
+            is_held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
+        return is_held
 
     def take(self, order: NDArray[np.intp]) -> TokenRows:
-        """Return the rows of that order, int64, shape (m,)."""
+        """Return the rows at these indexes, in that order; int64, shape (m,)."""
         lengths = self.lengths[order]
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
         tokens = self.token_ids[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
-        others = ("numbers", "owners", "vectors", "spaces", "kinds", "times", "sessions")
-        return TokenRows(lengths=lengths, token_ids=tokens, **{name: getattr(self, name)[order] for name in others})
+        names = ("numbers", "owners", "vectors", "spaces", "kinds", "times", "sessions")
+        return TokenRows(lengths=lengths, token_ids=tokens, **{name: getattr(self, name)[order] for name in names})
 
 
 def token_rows(entries: list[TokenEntry], spaces: Spaces) -> TokenRows:
@@ -184,37 +184,37 @@ def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32
 
 
 CROWDING: Final[Mapping[str, float]] = {"minilm": 0.3}
-"""What a candidate's crowding takes from its cosine, by embedder.
+"""Weight, by embedder, of a candidate's crowding, which is taken from its cosine.
 
-Short sentences that say little are near to everything ("hubs"), so a question in other words than its answer's has many
-of them before it. How near a text is to the others of a ranking tells (the locally scaled cosine, Conneau et al. 2018).
-Of documents by the static table it takes as much as it gives."""
+Short sentences that say little are near to everything ("hubs") and rank before the answer to a question in other words.
+Their nearness to the other candidates betrays them (the locally scaled cosine, Conneau et al. 2018). For documents
+embedded by the static table, the correction costs as much as it gains."""
 NEAREST: Final = 10
 POOL: Final = 100
 ANSWERING: Final = 10
-"""So many of those best by cosine crowd nothing: they may be about the question, as all memories of one subject are."""
+"""Number of best candidates by cosine that crowd nothing: all may be about the question, as memories of one subject."""
 
 
 def crowding(held: TokenRows, dense: NDArray[np.float32], embedders: Sequence[str]) -> NDArray[np.float32]:
-    """Return how crowded it is around each row, as `Candidates` has it; strangers stand for others that are not there.
+    """Return the crowding of each row, as `Candidates` has it; `STRANGER` stands for missing neighbours.
 
     Args:
         dense: cosines with the query, float32, shape (n,).
         embedders: of each space, "" for none.
     """
-    found = np.zeros(len(held), dtype=np.float32)
+    result = np.zeros(len(held), dtype=np.float32)
     for space, embedder in enumerate(embedders):
-        here = np.flatnonzero((held.spaces == space) & held.vectors.any(axis=1))
-        if embedder not in CROWDING or not len(here):
+        members = np.flatnonzero((held.spaces == space) & held.vectors.any(axis=1))
+        if embedder not in CROWDING or not len(members):
             continue
-        best = np.argsort(-dense[here], kind="stable")[ANSWERING:POOL]
-        rows = held.vectors[here].astype(np.float32)
+        best = np.argsort(-dense[members], kind="stable")[ANSWERING:POOL]
+        rows = held.vectors[members].astype(np.float32)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         cosines = rows @ rows[best].T / np.outer(norms, norms[best])
         cosines[best, np.arange(len(best))] = -1.0
-        padded = np.hstack([cosines, np.full((len(here), max(0, NEAREST + 1 - len(best))), STRANGER)])
-        found[here] = -np.partition(-padded, NEAREST - 1, axis=1)[:, :NEAREST].mean(axis=1)
-    return found
+        padded = np.hstack([cosines, np.full((len(members), max(0, NEAREST + 1 - len(best))), STRANGER)])
+        result[members] = -np.partition(-padded, NEAREST - 1, axis=1)[:, :NEAREST].mean(axis=1)
+    return result
 
 
 USER, ASSISTANT = 1, 2
@@ -222,47 +222,47 @@ SPEAKERS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("user", "human"), USER),
     **dict.fromkeys(("assistant", "ai", "agent", "bot"), ASSISTANT),
 }
-"""Who speaks, by the word before the colon that a turn begins with."""
+"""Speaker by the word before the colon with which a turn begins."""
 MAX_QUERY_TOKENS = 32
-"""Late interaction reads at most so many tokens of a query, the rarest."""
+"""Maximum number of tokens of a query that late interaction reads: the rarest."""
 STOP_WORD = np.float32(0.3)
-"""What a token of a stop word weighs in late interaction, where others weigh their word's IDF: about as much as one
-that three in four passages hold."""
+"""Weight in late interaction of a token of a stop word, where others have their word's IDF: about that of a word that
+three in four passages hold."""
 FADING = 16.0
-"""In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does:
-a passage says at its beginning what it is about. From 4 to 16 all do about equally well, and the largest of them loses
-least on passages whose beginnings say nothing (docs/benchmarks.md)."""
+"""Decay by position in late interaction: a token with p others before it in its passage counts (1 + p / 16)^−½ of what
+the first one does, because a passage begins with what it is about. From 4 to 16, all values do about equally well; the
+largest loses least on passages whose beginnings say nothing (docs/benchmarks.md)."""
 LITERAL = 0.999
-"""A similarity from here on is the token itself."""
+"""Least similarity at which a token counts as the same token."""
 _QUESTION_MARKS = "? ？"
 
 
 @dataclass(slots=True)
 class Phrasing:
-    """One way of putting a query, and the signals that it gives passages."""
+    """One phrasing of a query, and the signals that it gives passages."""
 
     text: str
     query: PreparedQuery
     model: StaticEmbedder
     _tokens: tuple[Similarities, NDArray[np.float32], NDArray[np.float32]] | None = None
-    """The query's rarest tokens: what is like them, the IDF of their words, and what each weighs in any text."""
+    """The query's rarest tokens: their similarities, the IDF of their words, and their general weights."""
 
     def shares(self, rows: TokenRows, statistics: Statistics) -> tuple[NDArray[np.float32], ...]:
         """Return `late`, `literal` and `coverage` of each row, as `Candidates` has them.
 
-        They use the query's rarest tokens with the IDF of their words, not of the pieces: what "##s" ends is rare or
-        not. Of a word's terms the one that most passages hold counts: the name of a programming language, which is
-        among the tags, is not rare where all is written in it.
+        They use the query's rarest tokens with the IDF of their words, not of the pieces: "##s" ends rare words and
+        common ones. Of a word's terms, the one that most passages hold counts: the name of a programming language,
+        which is among the tags, is not rare where everything is written in it.
 
         Args:
-            statistics: of the passages, the same each time.
+            statistics: of the passages, the same on every call: the first call's IDF is kept.
         """
         if self._tokens is None:
             rarities = (map(min, (map(statistics.rarity, terms) for terms in words)) for words in self.query.spelled)
-            idf = np.array([max(each, default=STOP_WORD) for each in rarities], dtype=np.float32)
-            kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
-            token_ids = self.query.token_ids[kept]
-            self._tokens = self.model.similarities(token_ids), idf[kept], self.model.weights(token_ids)
+            idf = np.array([max(word_rarities, default=STOP_WORD) for word_rarities in rarities], dtype=np.float32)
+            rarest = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
+            token_ids = self.query.token_ids[rarest]
+            self._tokens = self.model.similarities(token_ids), idf[rarest], self.model.weights(token_ids)
         similarities, idf, weights = self._tokens
         matches = find_matches(similarities.cosines, similarities.columns.take(rows.token_ids), rows.lengths)
         best = matches.best()
@@ -286,13 +286,13 @@ class Phrasing:
         words = literal_share(bm25, total_rarity(query.words, statistics))
         dense = cosines(rows, query.vectors)
         speakers, begins = np.zeros(len(rows), dtype=np.int8), np.cumsum(rows.lengths) - rows.lengths
-        begins[rows.lengths < 2] = 0  # what is too short to begin with "user:" is left out below
+        begins[rows.lengths < 2] = 0  # rows too short to begin with "user:" are left out below
         for name, speaker in SPEAKERS.items():
             tokens = tokenize(f"{name}:")
             if len(tokens) == 2 and len(rows.token_ids) > 1:
                 is_named = (rows.token_ids[begins] == tokens[0]) & (rows.token_ids[begins + 1] == tokens[1])
                 speakers[is_named & (rows.lengths > 1)] = speaker
-        found = Candidates(
+        result = Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
             lexical=bm25,
@@ -308,24 +308,24 @@ class Phrasing:
             speakers=speakers,
         )
         if query.unspaced <= 0.0:
-            return found
+            return result
         # The part of the query without spaces is judged by terms alone, the rest by the tokens.
         matches, share = TermRows(terms_of(rows.numbers)).find(query.terms), np.zeros(len(rows), dtype=np.float32)
-        whole = total_rarity(query.words, statistics) or 1.0
+        total = total_rarity(query.words, statistics) or 1.0
         for word in query.words:
-            held = np.zeros(len(rows), dtype=np.bool_)
-            held[matches.rows[within(matches.terms, np.array(sorted(map(matches.asked.index, word)), np.int64))]] = True
-            share += held * np.float32(total_rarity([word], statistics) / whole)
-        rest, by_terms = np.float32(1.0 - query.unspaced), np.float32(query.unspaced) * share
-        # Another embedder than ours may well know the script.
-        is_ours = np.array([name in BY_EMBEDDER for name in query.embedders])[found.spaces]
+            mask = np.zeros(len(rows), dtype=np.bool_)
+            mask[matches.rows[within(matches.terms, np.array(sorted(map(matches.asked.index, word)), np.int64))]] = True
+            share += mask * np.float32(total_rarity([word], statistics) / total)
+        spaced, by_terms = np.float32(1.0 - query.unspaced), np.float32(query.unspaced) * share
+        # An embedder that is not ours may well know the script.
+        is_ours = np.array([name in BY_EMBEDDER for name in query.embedders])[result.spaces]
         return replace(
-            found,
-            dense=np.where(is_ours, rest, np.float32(1.0)) * dense,
-            **{name: rest * getattr(found, name) + by_terms for name in ("late", "literal", "coverage", "words")},
+            result,
+            dense=np.where(is_ours, spaced, np.float32(1.0)) * dense,
+            **{name: spaced * getattr(result, name) + by_terms for name in ("late", "literal", "coverage", "words")},
         )
 
 
 def total_rarity(words: Sequence[Sequence[str]], statistics: Statistics) -> float:
-    """Return the sum of the words' IDF, each by its term that is held most often; one said twice counts twice."""
+    """Return the sum of the words' IDF, each by its most frequent term; a word said twice counts twice."""
     return sum(min(map(statistics.rarity, word)) for word in words)

@@ -19,15 +19,15 @@ from commonplace.store.store import Store
 from commonplace.text.languages import STOP_WORDS
 
 OPEN_S = 10 * 365.25 * 86_400.0
-"""What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""
+"""Seconds that a time with an open end lasts, ten years: what holds since 2015 says little about a day in 2021."""
 MAX_CHARACTERS = 2_000
-"""A longer query is a pasted page."""
+"""Length in characters above which a query is a pasted page."""
 MAX_TIMES = 8
-"""So many times of a question are looked up, the first ones."""
+"""Maximum number of times of a question that are looked up: the first ones."""
 MAX_OWNERS = 200
-"""So many memories are recalled for their time alone, those that fit best and of these the newest."""
+"""Maximum number of memories recalled for their time alone: those that fit best, of these the newest."""
 MAX_PASSAGES = 400
-"""About so many passages they may have in all: what is longer is found by its words."""
+"""Approximate maximum of passages recalled for their time alone: longer memories are found by their words."""
 _WORD = re.compile(r"\w+")
 _AGO = re.compile(r"\bago\b", re.IGNORECASE)
 _RECORD_WORDS = frozenset(
@@ -35,21 +35,21 @@ _RECORD_WORDS = frozenset(
     made new knew known learned learnt wrote written remember remembered memory memories note notes noted record
     recorded stored saved entry entries log anything stuff event events news""".split()
 )
-"""What people say around a date when they ask for all that was then."""
+"""Words around a date in a question that asks for everything of that time."""
 _OPEN_WORDS = frozenset(
     """us let please tell show give list find get got look recall happen happens happening occur occurs take takes place
     go goes going gone come say says talk talks talking speak mention discuss work works working make thing things
     something everything everyone anyone know learn write exactly""".split()
 )
-"""Besides these and stop words, what names no subject."""
+"""Words that name no subject, besides stop words and `_RECORD_WORDS`."""
 _PLAN_WORDS, _DETAIL_WORDS = frozenset("am m is s are re do does will ll should".split()), {"where", "who", "why"}
-"""What asks for a habit or plan where no word of record is, `what do we do in winter`; and for a detail of a time."""
+"""Words that ask for a habit or plan if there is no word of record (`what do we do in winter`), or for a detail."""
 _RECURRENT = NAMES | PREPOSITIONS.keys() | {"the"}
-"""The words of a time that comes again: `on Monday`, and not `last Monday`."""
+"""Words of a recurrent time: `on Monday`, but not `last Monday`."""
 WEEK_S = 7 * 86_400.0
 ROUGHLY, NEAR = 0.1, 0.5
-"""Who says "ten days ago" or "four weeks ago" may be wrong by a tenth of that: what lies so near fits by half. Round
-guesses. Of less than a week people know the day."""
+"""Margin of "ten days ago" or "four weeks ago", as a share of that distance, and the fit of what lies within it. Round
+guesses. For less than a week people know the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class AskedTimes:
     """The times that a question asks for.
 
     Attributes:
-        is_all: it asks for all of that time.
+        is_all: the question asks for everything of that time.
         is_alone: its other words name no subject.
-        is_written: it names one in digits, as a text might.
+        is_written: it names a time in digits, as a text might.
     """
 
     times: tuple[AskedTime, ...] = ()
@@ -82,27 +82,27 @@ NO_TIMES = AskedTimes()
 
 
 def asked_times(request: Request) -> AskedTimes:
-    """Return the times that the first phrasing which names any does, resolved against the time that it is asked of.
+    """Return the times that the first phrasing to name any names, resolved against the request's `as_of` or `now`.
 
-    None where no time is known to resolve them against; where no memory is wanted, for files have no times but their
-    last change; and in a pasted page, which names dates in passing. Several phrasings say more than a time.
+    There are none without `as_of` and `now`, for a method of one stage, if no memory is wanted (files have only a time
+    of last change), and in a pasted page, which names dates in passing. Several phrasings ask for more than a time.
     """
     now = request.now if request.wanted.as_of is None else request.wanted.as_of
     kinds = request.wanted.kinds
     if now is None or request.method != "two-stage" or (kinds and "memory" not in kinds):
         return NO_TIMES
     for query in (request.query, *request.also):
-        found = mentions(query, now=moment_of(now)) if len(query) <= MAX_CHARACTERS else []
-        if not found:
+        matches = mentions(query, now=moment_of(now)) if len(query) <= MAX_CHARACTERS else []
+        if not matches:
             continue
-        rest = set(_WORD.findall(without(query, found).lower()))
+        words = set(_WORD.findall(without(query, matches).lower()))
         texts: dict[tuple[float, float], str] = {}
-        for mention in found:
+        for mention in matches:
             texts.setdefault((mention.since, mention.until), mention.text)
-        is_alone = rest <= STOP_WORDS | _OPEN_WORDS | _RECORD_WORDS
+        is_alone = words <= STOP_WORDS | _OPEN_WORDS | _RECORD_WORDS
         is_recurrent = _RECURRENT.issuperset(_WORD.findall(" ".join(texts.values()).lower()))
-        is_plan = (is_recurrent or rest & _PLAN_WORDS) and not rest & _RECORD_WORDS
-        is_all = is_alone and not is_plan and not rest & _DETAIL_WORDS
+        is_plan = (is_recurrent or words & _PLAN_WORDS) and not words & _RECORD_WORDS
+        is_all = is_alone and not is_plan and not words & _DETAIL_WORDS
         times = []
         for (since, until), text in texts.items():
             is_rough = not is_all and _AGO.search(text) and WEEK_S <= now - until < inf
@@ -111,7 +111,7 @@ def asked_times(request: Request) -> AskedTimes:
             times=tuple(times[:MAX_TIMES]),
             is_all=is_all and not request.also,
             is_alone=is_alone,
-            is_written=any(character.isdigit() for mention in found for character in mention.text),
+            is_written=any(character.isdigit() for mention in matches for character in mention.text),
         )
     return NO_TIMES
 
@@ -122,7 +122,7 @@ _ONSET_CHARACTERS = 14
 
 
 def begins_at(text: str, told: float) -> float | None:
-    """Return when what a text tells begins, where it says so by a date to come: `from January we live in Oslo`."""
+    """Return when a statement begins if it names a later date, as `from January we live in Oslo` does, else None."""
     for mention in mentions(text, now=moment_of(told), prefer="future"):
         if mention.since > told and _ONSET.search(text, max(0, mention.start - _ONSET_CHARACTERS), mention.end):
             return mention.since
@@ -135,9 +135,9 @@ class DatedOwners:
 
     Attributes:
         owners: their numbers, ascending; int64, shape (n,).
-        fits: how well, 0–1, above 0; float32, shape (n,).
-        ages: their places from the oldest to the newest, by when the latest of their times in question begins, ties by
-            number; int64, shape (n,).
+        fits: how well each fits, 0–1, above 0; float32, shape (n,).
+        ages: rank of each from the oldest to the newest, by the start of its latest matching time, ties by number;
+            int64, shape (n,).
     """
 
     owners: NDArray[np.int64]
@@ -152,12 +152,12 @@ class DatedOwners:
     def fits_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return how well each owner fits, float32, the shape of `owners`, 0 for one that is not here."""
         fits = np.zeros(len(owners), dtype=np.float32)
-        here = within(owners, self.owners)
-        fits[here] = self.fits[np.searchsorted(self.owners, owners[here])]
+        is_member = within(owners, self.owners)
+        fits[is_member] = self.fits[np.searchsorted(self.owners, owners[is_member])]
         return fits
 
     def newness_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return which part of the given owners is older than each, float32, their shape; all must be here."""
+        """Return the share of the given owners that are older than each, float32, their shape; all must be here."""
         ages = self.ages[np.searchsorted(self.owners, owners)]
         return (np.searchsorted(distinct(ages), ages) / max(1, len(ages))).astype(np.float32)
 
@@ -167,19 +167,19 @@ def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: ND
     namespace, as_of = request.namespace, request.wanted.as_of
     dates, fits = [], []
     for time in asked.times:
-        found = store.dated(namespace, time.since - time.margin, time.until + time.margin, as_of=as_of)
-        # A question about a year may concern every memory there is: no list of lists is made of them.
-        dates.append(np.fromiter(chain.from_iterable(found), np.float64, 3 * len(found)).reshape(-1, 3))
+        rows = store.dated(namespace, time.since - time.margin, time.until + time.margin, as_of=as_of)
+        # A question about a year may match every memory, so no list of lists is built.
+        dates.append(np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3))
         fits.append(fit(dates[-1], time))
     numbers, begins, _ = np.concatenate(dates).T
     numbers = numbers.astype(np.int64)
     keep = np.ones(len(numbers), dtype=np.bool_) if in_scope is None else within(numbers, in_scope)
-    numbers, begins, each = numbers[keep], begins[keep], np.concatenate(fits)[keep]
+    numbers, begins, row_fits = numbers[keep], begins[keep], np.concatenate(fits)[keep]
     owners = distinct(numbers)
-    places = np.searchsorted(owners, numbers)
+    positions = np.searchsorted(owners, numbers)
     best, latest = np.zeros(len(owners), dtype=np.float32), np.full(len(owners), -np.inf)
-    np.maximum.at(best, places, each)
-    np.maximum.at(latest, places, begins)
+    np.maximum.at(best, positions, row_fits)
+    np.maximum.at(latest, positions, begins)
     ages = np.empty(len(owners), dtype=np.int64)
     ages[np.lexsort((owners, latest))] = np.arange(len(owners))
     return DatedOwners(owners, best, ages)
@@ -195,11 +195,11 @@ def passages_worth_recalling(store: Store, namespace: str, dated: DatedOwners) -
 
 
 def fit(dates: NDArray[np.float64], asked: AskedTime) -> NDArray[np.float32]:
-    """Return the share of each stretch of time that lies in the asked one; float32, shape (n,).
+    """Return the share of each interval that lies in the asked one; float32, shape (n,).
 
     It is the chance that a moment picked from the memory's time is one that is asked for: 1 for a day in an asked
-    month, 1/31 for a month around an asked day, 1 for a moment. What has an open end is taken to last `OPEN_S`. Of what
-    lies in the margin only, `NEAR` of its share counts.
+    month, 1/31 for a month around an asked day, 1 for a moment. An interval with an open end is taken to last `OPEN_S`.
+    For one that lies only in the margin, `NEAR` of its share counts.
 
     Args:
         dates: owner number, since, until, which overlap the asked time or its margin; float64, shape (n, 3).

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Final
 
 MAX_TOKENS: Final = 2_500
-"""Of one response, counted with the default embedder's vocabulary."""
+"""Maximum tokens of one response, counted with the default embedder's vocabulary."""
 _MAX_PER_CHARACTER: Final = 3
-"""Tokens that one character may become: a Korean syllable is taken apart into its letters."""
+"""Maximum tokens of one character: a Korean syllable is decomposed into its letters."""
 
 
 def most_tokens(text: str) -> int:
-    """Return a number of tokens that a text has at most; counting them takes milliseconds, this does not."""
-    # Each character beyond ASCII has at least one byte more.
+    """Return an upper bound on the tokens of a text; exact counting takes milliseconds."""
+    # Each non-ASCII character has at least one extra byte.
     return len(text) + (_MAX_PER_CHARACTER - 1) * (len(text.encode()) - len(text))
 
 
@@ -24,5 +24,5 @@ def has_room(text: str, count_tokens: Callable[[str], int]) -> bool:
 
 
 def largest(count: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number, from 0 to `count`, that fits; whatever fits, fewer do too."""
+    """Return the largest number, 0 to `count`, that fits; `fits` must be monotonic: less than what fits also fits."""
     return count if fits(count) else bisect_right(range(1, count), False, key=lambda size: not fits(size))

@@ -1,4 +1,4 @@
-"""Characters that no store keeps: PostgreSQL refuses NUL, and UTF-8 has no half of a surrogate pair."""
+"""Replace characters that no store can keep: PostgreSQL rejects NUL, and UTF-8 cannot encode lone surrogates."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ MENDED: Final = "NUL and halves of surrogate pairs, which no store can keep, wer
 
 
 def storable(text: str) -> str:
-    """Return a text with U+FFFD for each NUL and each half of a surrogate pair, which no database holds."""
+    """Return a text with U+FFFD for each NUL and lone surrogate, which no database stores."""
     if text.isascii():
         return text.replace("\0", "\ufffd")
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
 def storable_json(text: str) -> str:
-    """Return a JSON text with U+FFFD for what no database holds, in its values and in its keys."""
+    """Return a JSON text with U+FFFD for each NUL and lone surrogate in its values and keys."""
     text = storable(text)
     if not _UNSTORABLE_ESCAPE.search(text):
         return text
-    found = json.loads(text)
-    mended = _mended(found)
-    return text if mended == found else json.dumps(mended, sort_keys=True)
+    document = json.loads(text)
+    mended = _mended(document)
+    return text if mended == document else json.dumps(mended, sort_keys=True)
 
 
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, dict):
-        return {storable(key): _mended(each) for key, each in value.items()}
-    return [_mended(each) for each in value] if isinstance(value, list) else value
+        return {storable(key): _mended(item) for key, item in value.items()}
+    return [_mended(item) for item in value] if isinstance(value, list) else value

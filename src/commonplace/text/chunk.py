@@ -1,8 +1,8 @@
 """Cut a text into chunks within a token limit, at headings, declarations and paragraphs.
 
-A chunk is a section, or several neighbouring ones where they are tiny. Only a section over the limit is cut inside:
-between paragraphs if possible, then between lines, then between sentences or words of one long line. Those chunks
-overlap a little, so that a sentence at the cut is found whole. The time taken grows with the text's length alone.
+A chunk is a section, or several neighbouring ones if they are tiny. Only a section over the limit is cut inside:
+between paragraphs if possible, then between lines, then between sentences or words of one long line. Such chunks
+overlap a little, so that a sentence at the cut is found whole. The time is linear in the length of the text.
 
 Python is read by its own parser. Every other language, and Python that does not parse, is read by its layout: a
 declaration is a line with a known shape, at the left margin or at the first indentation inside a class-like block.
@@ -39,7 +39,7 @@ _MAX_SIGNATURE_LENGTH: Final = 300
 
 
 def _with_comments(lines: Sequence[str], line: int) -> int:
-    """Return the first of the comment and annotation lines directly above `line`, or `line`."""
+    """Return the first of the comment and annotation lines directly above `line`, or `line` itself."""
     while line > 0 and lines[line - 1].lstrip().startswith(_COMMENT):
         line -= 1
     return line
@@ -54,7 +54,7 @@ class _Container:
 
 def _layout_starts(lines: Sequence[str]) -> Iterator[markdown.Start]:
     containers: list[_Container] = []
-    declared = -1  # indentation of the declaration we are in, -1 outside any
+    declared = -1  # indentation of the current declaration, -1 outside
     for number, line in enumerate(lines):
         bare = line.lstrip()
         if not bare or bare.startswith(_COMMENT):
@@ -100,11 +100,11 @@ def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[st
 
 CountTokens = Callable[[str], int]
 CHUNKER: Final = 2
-"""Version of the way of cutting; raise it with every change that cuts a text differently."""
+"""Version of the chunker; raise it with every change that cuts a text differently."""
 SMALL_TOKENS: Final = 40
-"""A section with fewer tokens is joined to a neighbour: alone it says too little to be found or understood."""
+"""Tokens below which a section is joined to a neighbour: alone it says too little to be found or understood."""
 CHARACTERS_PER_TOKEN: Final = 8
-"""Each run of this many characters counts as a token at least: a long run that is one unknown word has a limit."""
+"""Characters that count as at least one token, which limits a long run that is one unknown word."""
 _PIECE_CHARACTERS: Final = 240
 
 
@@ -117,11 +117,11 @@ def chunk(
         text: with "\n" as its only line end.
         max_tokens: no chunk has more, by `count_tokens` and by its characters (8 make a token).
         overlap: maximum number of tokens that neighbouring chunks of one section share.
-        count_tokens: the number of tokens of a text; that of two lines is at most the sum of theirs.
+        count_tokens: returns the number of tokens of a text; that of two lines is at most the sum of theirs.
 
     Returns:
-        Chunks of whole lines, `text` being exactly those lines, except where one line alone was over the limit. Blank
-        lines at a chunk's ends are left off. A blank text has no chunks.
+        Chunks whose `text` is exactly their whole lines, except where a single line is over the limit. Blank lines at
+        a chunk's ends are dropped. A blank text has no chunks.
 
     Raises:
         UsageError: max_tokens is under 1, or overlap is not in 0 … max_tokens − 1.
@@ -159,7 +159,7 @@ def chunk(
 
 @dataclass(slots=True)
 class _Part:
-    """Neighbouring sections on the way to a chunk: lines first to last (half-open, no blank ends), and their cost."""
+    """Neighbouring sections that may form a chunk: lines `first` to `last` (half-open, no blank ends), and cost."""
 
     first: int
     last: int
@@ -169,7 +169,7 @@ class _Part:
     heaviest: int  # cost of the section that gave the heading
 
     def append(self, following: _Part) -> None:
-        """Take in the part behind this one; the heavier of the two gives the heading."""
+        """Absorb the following part; the heavier of the two gives the heading."""
         self.cost += following.cost + (following.first - self.last) // CHARACTERS_PER_TOKEN
         self.last = following.last
         if following.heaviest > self.heaviest or not self.heading:
@@ -177,7 +177,7 @@ class _Part:
 
 
 def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
-    """Join each tiny part to the one after it, or, at the end of its section, to the one before."""
+    """Join each tiny part to the next one or, at the end of its section, to the previous one."""
     joined: list[_Part] = []
     for part in (*parts, None):
         last = joined[-1] if joined else None
@@ -186,9 +186,9 @@ def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
             last.append(part)
             continue
         if last and is_tiny and len(joined) > 1:
-            before = joined[-2]
-            if (last.level >= before.level or not last.heading) and before.cost + last.cost <= max_tokens:
-                before.append(joined.pop())
+            previous = joined[-2]
+            if (last.level >= previous.level or not last.heading) and previous.cost + last.cost <= max_tokens:
+                previous.append(joined.pop())
         if part:
             joined.append(part)
     return joined
@@ -196,7 +196,7 @@ def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
 
 @dataclass(frozen=True, slots=True)
 class _Atom:
-    """What is not cut further: characters start to end of the text, and how good a cut before it would be, 0 to 2."""
+    """An uncut range of characters, `start` to `end`, with the quality of a cut before it as `seam`, 0 to 2."""
 
     start: int
     end: int
@@ -224,7 +224,7 @@ class _Cutter:
         return _Part(first, last, section.heading, section.level, cost, cost)
 
     def cut(self, part: _Part) -> Iterator[Chunk]:
-        """Yield chunks that fit, from a part that does not."""
+        """Yield the chunks of a part that is over the limit."""
         if not self.offsets:
             self.offsets.extend((0, *accumulate(len(line) + 1 for line in self.lines)))
         atoms = list(self._atoms(part))
@@ -262,7 +262,7 @@ class _Cutter:
             number = block_last
 
     def _pieces(self, start: int, end: int) -> Iterator[_Atom]:
-        """Yield the parts of a line that is over the limit, cut after a sentence, else a word, else anywhere."""
+        """Yield the pieces of a line over the limit, cut after a sentence, else after a word, else anywhere."""
         text, seam = self.text, 1
         while start < end:
             stop = min(end, start + _PIECE_CHARACTERS)
@@ -280,7 +280,7 @@ class _Cutter:
             start = stop
 
     def _end(self, atoms: Sequence[_Atom], begin: int, budget: int) -> int:
-        """Return where a chunk from `begin` ends: at the best seam of its second half, the last of equals."""
+        """Return the end of a chunk from `begin`: the best seam of its second half, the last of equals."""
         total, end, best, best_seam = 0, begin, begin, -1
         while end < len(atoms) and total + atoms[end].cost <= budget:
             total += atoms[end].cost
@@ -293,7 +293,7 @@ class _Cutter:
         return best if best_seam >= 0 else end
 
     def _overlap_start(self, atoms: Sequence[_Atom], begin: int, end: int) -> int:
-        """Return from which character the chunk after `end` repeats the one before it."""
+        """Return the character at which the next chunk starts, with its overlap."""
         room, index = self.overlap, end
         while index > begin and atoms[index - 1].cost <= room:
             index -= 1

@@ -1,4 +1,4 @@
-"""Hash functions of the interpreter, without OpenSSL: `hashlib` loads it, 5 MB that nothing here needs."""
+"""The interpreter's own hash functions: `hashlib` loads OpenSSL, 5 MB that is not needed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 
-def _own(name: str, *modules: str) -> Any:
-    """Return a constructor from the first of the interpreter's modules that is there, else from `hashlib`."""
+def _constructor(name: str, *modules: str) -> Any:
+    """Return a constructor from the first of the modules that exists, else from `hashlib`."""
     for module in (*modules, "hashlib"):
         with suppress(ImportError):
             return getattr(import_module(module), name)
@@ -20,6 +20,6 @@ if TYPE_CHECKING:
 
     sha1, sha256, blake2b = hashlib.sha1, hashlib.sha256, hashlib.blake2b
 else:
-    sha1 = _own("sha1", "_sha1")
-    sha256 = _own("sha256", "_sha2", "_sha256")  # since Python 3.12, and before
-    blake2b = _own("blake2b", "_blake2")
+    sha1 = _constructor("sha1", "_sha1")
+    sha256 = _constructor("sha256", "_sha2", "_sha256")  # Python 3.12 and later, and earlier
+    blake2b = _constructor("blake2b", "_blake2")

@@ -1,4 +1,4 @@
-"""Detect the language of a text: by file name, script, common words or the look of code."""
+"""Detect the language of a text by file name, script, common words or the form of its code."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from commonplace.text.words import word_lists
 ENGLISH: Final = "english"
 _WORDS: Final = word_lists(Path(__file__).with_name("stopwords.txt"))
 TASK_WORDS: Final = _WORDS.pop("task")
-"""English words by which people ask for work, whatever it is about; the other words are the subject."""
+"""English words that ask for work, whatever its subject."""
 FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(_WORDS)
-"""The function words of each language by the name of its Snowball stemmer, as they are written, in small letters."""
+"""Function words by language (the name of its Snowball stemmer), with diacritics, in lower case."""
 STOP_WORDS: Final = FUNCTION_WORDS[ENGLISH]
-"""The English ones."""
+"""The English function words."""
 Language = Literal["markdown", "restructuredtext", "text", "config", "python", "code"]
 PROSE: Final[frozenset[Language]] = frozenset({"markdown", "restructuredtext", "text"})
 _FILES: Final = word_lists(Path(__file__).with_name("languages.txt"))
 
 
 def _named(kind: str) -> dict[str, Any]:
-    return {each: name[len(kind) :] for name, some in _FILES.items() if name.startswith(kind) for each in some}
+    return {key: name[len(kind) :] for name, keys in _FILES.items() if name.startswith(kind) for key in keys}
 
 
 _BY_NAME: Final[dict[str, Language]] = _named("name ")
@@ -34,7 +34,7 @@ BY_SUFFIX: Final[dict[str, Language]] = _named("suffix ")
 
 
 def language_of(name: str) -> Language | None:
-    """Return the language of a file by its name (no directories), or None for a kind that is not indexed unasked."""
+    """Return the language of a file by its name (no directories), or None for a kind that is not indexed by default."""
     lowered = name.lower()
     stem, dot, suffix = lowered.rpartition(".")
     return _BY_NAME.get(lowered) or (BY_SUFFIX.get(suffix) if dot and stem else None)
@@ -54,13 +54,13 @@ _CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     ("rust", "fn ", lazy_pattern(r"\bfn \w+(?:<[^>]*>)?\([^)]*\)[^{;]*\{")),
     ("ruby", "def ", lazy_pattern(r"^[ \t]*def [\w.?!=]+[^\n:]*\n(?:[^\n]*\n)*?[ \t]*end\b", re.M)),
 )
-"""Names of a language, what a text must hold to be looked at, and what a function in it looks like."""
+"""Names of a language, a hint that its texts contain, and the pattern of a function in it."""
 
 
 def programming_language(path: str, text: str) -> str:
-    """Return the names of the programming language that a text is written in, "" for none: by its path, else by itself.
+    """Return the names of the programming language of a text, by its path, else by its content; "" for none.
 
-    A text without a path is in the first language whose hint it contains and whose pattern of a function matches.
+    Without a path it is the first language whose hint occurs in the text and whose function pattern matches.
     """
     if path:
         return _PROGRAMMING_BY_SUFFIX.get(path.rpartition(".")[2].lower(), "")
@@ -68,14 +68,14 @@ def programming_language(path: str, text: str) -> str:
 
 
 _LOOKED_AT: Final = 600
-"""Number of first characters by which the language of a text is recognised."""
+"""Number of leading characters that decide the language of a text."""
 _WORD: Final = lazy_pattern(r"[^\W\d_]+")
 _LETTER: Final = lazy_pattern(r"[^\W\d_]")
 _FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS
 _MIN_SHARE: Final = 0.15
-"""Least share of function words among the different words of a text; names and code hold some by chance."""
+"""Minimum share of function words among a text's distinct words; names and code contain some by chance."""
 
-# Of Cyrillic, Arabic and Devanagari the letters that Russian, Arabic and Hindi do not have tell that it is another one.
+# Language, its letters, and letters of the same script that it does not have and that show another language.
 _SCRIPTS: Final = (
     ("russian", lazy_pattern("[\u0430-\u044f\u0451]"), lazy_pattern("[\u0452-\u045f\u0491\u0493\u049b]")),
     ("greek", lazy_pattern("[\u03ac-\u03ce]"), None),
@@ -86,31 +86,31 @@ _SCRIPTS: Final = (
 )
 
 NATURAL_LANGUAGES: Final = tuple(sorted({*FUNCTION_WORDS, *(name for name, _, _ in _SCRIPTS)}))
-"""What `natural_language` may answer."""
+"""All values of `natural_language`."""
 
 
 def natural_language(text: str) -> str:
-    """Return the language of a text by the name of its Snowball stemmer; English unless another one is recognised.
+    """Return the language of a text, as the name of its Snowball stemmer; English unless another is recognised.
 
-    A script that only one language uses is enough. Among those written in Latin letters the one with most
-    function words in the text is chosen, if it has two that English has not and more of them than English.
+    A script used by only one language suffices. Among languages in Latin letters, the one with the most function words
+    in the text is chosen, if it has two that English lacks and more in total than English.
     """
     text = text[:_LOOKED_AT].casefold()
     if not text.isascii():
         for language, letters, others in _SCRIPTS:
             if letters.search(text):
-                # Most letters are of its script, and none is of another language's.
+                # Most letters belong to its script, and none to another language.
                 is_other = others is not None and others.search(text)
-                is_it = not is_other and 2 * len(letters.findall(text)) > len(_LETTER.findall(text))
-                return language if is_it else ENGLISH
+                is_match = not is_other and 2 * len(letters.findall(text)) > len(_LETTER.findall(text))
+                return language if is_match else ENGLISH
     words = set(_WORD.findall(text))
     foreign = words & _FOREIGN
     if len(foreign) < 2:
         return ENGLISH
-    own = [
-        (len(words & known), language)
-        for language, known in FUNCTION_WORDS.items()
-        if language != ENGLISH and len(foreign & known) >= 2
+    candidates = [
+        (len(words & function_words), language)
+        for language, function_words in FUNCTION_WORDS.items()
+        if language != ENGLISH and len(foreign & function_words) >= 2
     ]
-    count, best = max(own, default=(0, ENGLISH))
+    count, best = max(candidates, default=(0, ENGLISH))
     return best if count > len(words & STOP_WORDS) and count >= _MIN_SHARE * len(words) else ENGLISH

@@ -22,7 +22,7 @@ _UNDERLINE_HINT: Final = lazy_pattern(r"\n([!-/:-@\[-`{-~])\1\1")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines `first` up to but not including `last`, counted from 0, under one heading; deeper means a higher level."""
+    """Lines `first` to `last` (exclusive, counted from 0) under one heading; a deeper heading has a higher level."""
 
     first: int
     last: int
@@ -32,7 +32,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a section begins: the line, counted from 0, its heading and its level."""
+    """The start of a section: its line, counted from 0, heading and level."""
 
     line: int
     heading: str
@@ -40,26 +40,26 @@ class Start:
 
 
 def sections_between(starts: Iterable[Start], lines: Sequence[str]) -> list[Section]:
-    """Return sections that together cover all lines, each of them with a non-blank line where the text has one.
+    """Return sections that together cover all lines, each with a non-blank line if the text has one.
 
-    `starts` are in ascending order; of several at one line the last counts.
+    `starts` must be in ascending order; of several at one line the last counts.
     """
-    kept: list[Start] = [Start(0, "", 0)]
+    merged: list[Start] = [Start(0, "", 0)]
     for start in starts:
         line = start.line
-        if not any(text.strip() for text in lines[kept[-1].line : line]):
-            line = kept.pop().line  # the section before would be blank
-        kept.append(Start(line, start.heading, start.level))
-    ends = [start.line for start in kept[1:]] + [len(lines)]
+        if not any(text.strip() for text in lines[merged[-1].line : line]):
+            line = merged.pop().line  # the previous section would be blank
+        merged.append(Start(line, start.heading, start.level))
+    ends = [start.line for start in merged[1:]] + [len(lines)]
     return [
         Section(start.line, end, start.heading, start.level)
-        for start, end in zip(kept, ends, strict=True)
+        for start, end in zip(merged, ends, strict=True)
         if end > start.line
     ]
 
 
 def front_matter_end(lines: Sequence[str]) -> int:
-    """Return how many lines a leading block between two `---` lines takes, both included, else 0."""
+    """Return the number of lines of the front matter, with both `---` lines; 0 if there is none."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     return next((number for number, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
@@ -71,17 +71,17 @@ def plain_text(text: str) -> str:
 
 
 def plain_heading(text: str) -> str:
-    """Return a heading as `plain_text` does, without trailing attributes."""
+    """Return a heading as plain text, without trailing attributes."""
     return plain_text(re.sub(r"\s*\{[#.:][^{}]*\}$", "", text[:300].strip()))
 
 
 def heading_slug(heading: str) -> str:
-    """Return the name by which GitHub links to a heading as `plain_heading` returns it: `sign-in--out`."""
+    """Return GitHub's link anchor of a heading from `plain_heading`: `sign-in--out`."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def fenced_blocks(lines: Sequence[str], first: int = 0, last: int | None = None) -> list[tuple[int, int]]:
-    """Return the (first, last) line ranges, half-open, of fenced code; one that is not closed goes on to the end."""
+    """Return the (first, last) line ranges, half-open, of fenced code; an unclosed block extends to the end."""
     blocks: list[tuple[int, int]] = []
     opened, mark = -1, ""
     last = len(lines) if last is None else last
@@ -123,10 +123,10 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
 
 
 def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
-    """Cut at titles underlined with one repeated sign, as reStructuredText and plain text files have them.
+    """Cut at titles underlined with one repeated sign, as in reStructuredText and plain text files.
 
-    Levels follow the order in which the styles of underline first appear, as in reStructuredText. Labels and directives
-    of one line directly above a title (`.. setting:: DEBUG`) stay with it.
+    Levels follow the order in which underline styles first appear, as in reStructuredText. Labels and one-line
+    directives directly above a title (`.. setting:: DEBUG`) stay with it.
     """
     if not _UNDERLINE_HINT.search(text):
         return sections_between((), lines)
@@ -152,5 +152,5 @@ def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
 
 def config_sections(lines: Sequence[str]) -> list[Section]:
     """Cut at `[tables]`, top-level keys and make targets."""
-    found = ((number, _CONFIG.match(line)) for number, line in enumerate(lines) if line[:1] not in " \t#")
-    return sections_between((Start(number, (key[1] or key[2]).strip(), 1) for number, key in found if key), lines)
+    keys = ((number, _CONFIG.match(line)) for number, line in enumerate(lines) if line[:1] not in " \t#")
+    return sections_between((Start(number, (key[1] or key[2]).strip(), 1) for number, key in keys if key), lines)

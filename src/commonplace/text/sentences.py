@@ -1,6 +1,6 @@
 """Split a text into sentences and code.
 
-Nothing is lost by it: the pieces and the white space before each are the text.
+Nothing is lost: the pieces and the white space before each make up the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from commonplace.text.similarity import normal_form
 from commonplace.text.words import entries
 
 ABBREVIATIONS: Final = frozenset(entries(Path(__file__).with_name("abbreviations.txt")))
-"""Written with a full stop that ends no sentence (without their last full stop)."""
+"""Abbreviations whose full stop ends no sentence, listed without it."""
 _MARK: Final = lazy_pattern(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)[ \t]+)+(\[[ xX]\][ \t]+)?")
 _CODE: Final = lazy_pattern(
     r"[$%] |>>> |import [\w.{*]|from \S+ import |(?:def|class|const|let|var|func|fn|return|public|private) .*[(={:;]"
@@ -31,7 +31,7 @@ _BEFORE: Final = 16
 
 
 class Stretch(NamedTuple):
-    """A piece of a text, half-open: a sentence without the marks before it, or lines that are no prose."""
+    """A half-open range of a text: a sentence without leading marks, or lines that are not prose."""
 
     start: int
     end: int
@@ -41,8 +41,8 @@ class Stretch(NamedTuple):
 def stretches(text: str) -> Iterator[Stretch]:
     """Yield the sentences of a text and its blocks of code, in order.
 
-    A line break inside a paragraph ends nothing; an empty line, a bullet, a heading or a quotation mark at the
-    beginning of a line do. An unchecked box is a plan, not a fact, and counts as no prose.
+    A line break inside a paragraph ends no sentence; an empty line, a bullet, a heading or a quotation mark at the
+    beginning of a line does. An unchecked box is a plan, not a fact, and does not count as prose.
     """
     lines = text.split("\n")
     ends = list(accumulate((len(line) + 1 for line in lines), initial=-1))[1:]
@@ -55,7 +55,7 @@ def stretches(text: str) -> Iterator[Stretch]:
         is_fence = number in fenced
         number = last
         mark, plain = _MARK.match(line), line.strip()
-        # A statement of a programming language and a row of a table are no prose.
+        # Program statements and table rows are not prose.
         is_statement = plain.endswith(";") and any(sign in plain for sign in "=(){}")
         is_drawn = plain.startswith("|") or plain.endswith(("{", "}"))
         is_code = is_fence or is_drawn or is_statement or _CODE.match(plain) is not None
@@ -83,7 +83,7 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[Stretch]:
 
 
 def _goes_on(text: str, stop: re.Match[str]) -> bool:
-    """Return whether what looks like the end of a sentence is a full stop inside of it."""
+    """Return whether an apparent sentence end is a full stop inside the sentence."""
     behind = text[stop.end() : stop.end() + _BEFORE].split(maxsplit=1)[:1]
     if stop.group() != ".":
         return stop.group()[0] in ".…" and bool(behind) and behind[0][:1].islower()
@@ -101,7 +101,7 @@ def _goes_on(text: str, stop: re.Match[str]) -> bool:
 _BULLET: Final = lazy_pattern(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
 _HEADING: Final = lazy_pattern(r"#{1,6}[ \t]")
 _ASIDE: Final = f"(?:{'|'.join(entries(Path(__file__).with_name('asides.txt')))})"
-"""Words that tell nothing of what is spoken of, where commas, dashes or brackets set them off."""
+"""Words without content if commas, dashes or brackets set them off."""
 _ASIDE_BEFORE: Final = lazy_pattern(rf"^{_ASIDE} ?[,:] ")
 _ASIDE_BETWEEN: Final = lazy_pattern(rf",? \({_ASIDE}\)(?: |$)|, {_ASIDE}, | - {_ASIDE} - ")
 _ASIDE_BEHIND: Final = lazy_pattern(rf"(?:,| -) {_ASIDE}$")
@@ -109,13 +109,13 @@ _ASIDE_BEHIND: Final = lazy_pattern(rf"(?:,| -) {_ASIDE}$")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing that a text says.
+    """A sentence, or a block of code, of a text.
 
     Attributes:
         gap: the white space before it.
         text: as written, with the marks of an item or heading.
-        said: without them.
-        key: its normal form without asides; of code the code itself. Units with equal keys say the same.
+        said: `text` without these marks.
+        key: the normal form without asides, or the code itself. Units with equal keys say the same.
     """
 
     gap: str
@@ -126,7 +126,7 @@ class Unit:
 
     @property
     def is_item(self) -> bool:
-        """Return whether it is an item of a list, or quoted."""
+        """Whether the unit is a list item or a quotation."""
         return _BULLET.match(self.text) is not None
 
     @property
@@ -135,28 +135,28 @@ class Unit:
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Return whether two texts say the same things in the same order, asides left out."""
+    """Return whether two texts say the same things in the same order, without asides."""
     return [unit.key for unit in units_of(one)] == [unit.key for unit in units_of(other)]
 
 
 def units_of(text: str) -> list[Unit]:
-    """Return the units of a text, in order; a text of nothing but white space has none."""
-    found: list[Unit] = []
+    """Return the units of a text, in order; a blank text has none."""
+    units: list[Unit] = []
     end = 0
-    for each in (*stretches(text), Stretch(0, len(text), is_prose=False)):
-        start, stop = (max(end, place) for place in each[:2])
+    for piece in (*stretches(text), Stretch(0, len(text), is_prose=False)):
+        start, stop = (max(end, offset) for offset in piece[:2])
         said = text[start:stop].strip()
         if not said:
             continue
         stop = start + len(text[start:stop].rstrip())
         begin = end + len(text[end:stop]) - len(text[end:stop].lstrip())
         written = text[begin:stop]
-        if each.is_prose:
+        if piece.is_prose:
             form = normal_form(said)
             bare = _ASIDE_BETWEEN.sub(" ", _ASIDE_BEFORE.sub("", _ASIDE_BEHIND.sub("", form)))
             key = bare.strip() or form or said
         else:
             key = "\n".join(line.rstrip() for line in written.splitlines()) or said
-        found.append(Unit(text[end:begin], written, said, key, each.is_prose))
+        units.append(Unit(text[end:begin], written, said, key, piece.is_prose))
         end = stop
-    return found
+    return units

@@ -2,8 +2,8 @@
 
 A wrong "same" loses knowledge; a wrong "different" only keeps a memory twice.
 
-Everything that is written counts unless it is known not to: case, punctuation, contractions and a few words that carry
-nothing. So does the order: a word in another place may say another thing.
+Everything written counts except case, punctuation, contractions and a few words without content. The order counts
+too: a moved word can change the meaning.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SAME_SIGNS: Final = str.maketrans(
     {**dict.fromkeys("‘’‛ʼ＇", "'"), **dict.fromkeys("“”„‟", '"'), **dict.fromkeys("‐‑‒–—―−", "-")}
     | dict.fromkeys("\u200b\u2060\ufeff\u00ad", "")
 )
-# NFKC makes plain digits of these, and "10²" would read as "102".
+# NFKC turns these into plain digits: "10²" would become "102".
 _RAISED: Final = lazy_pattern("[²³¹¼-¾⁰-₉⅐-⅟↉①-⒛⓪-⓿❶-➓]")
-ACRONYMS: Final = frozenset({"IT", "US", "WHO"})  # words of another meaning when written small
+ACRONYMS: Final = frozenset({"IT", "US", "WHO"})  # words with another meaning in lower case
 _BULLET: Final = lazy_pattern(r"^[ \t]*(?:[-*+•]|#{1,6})[ \t]+", re.MULTILINE)
 OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
@@ -47,59 +47,59 @@ def unified(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text without case, again in NFKC."""
+    """Return the case-folded text in NFKC."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.casefold()).casefold())
 
 
 def spaced(text: str) -> str:
-    """Set the characters of scripts written without spaces apart, so that each is a word."""
+    """Separate the characters of scripts written without spaces, so that each is a word."""
     return text if text.isascii() else UNSPACED_RUN.sub(lambda run: f" {'  '.join(run[0])} ", text)
 
 
 def _content(text: str) -> list[str]:
-    """Return what counts of a text, in order: words, folded, and numbers, names and signs as written.
+    """Return the content of a text, in order: folded words, and numbers, names and signs as written.
 
-    Commas and the like are only looked at to find the ends of sentences.
+    Commas and other closing punctuation serve only to find the ends of sentences.
     """
-    found: list[str] = []
-    before, is_first = "", True
+    content: list[str] = []
+    previous, is_first = "", True
     for chunk in spaced(unified(_BULLET.sub("", text))).split():
         middle = chunk.lstrip(OPENING).rstrip(CLOSING)
         closing = chunk[len(chunk.rstrip(CLOSING)) :]
-        if not chunk.strip("-"):  # dashes between words, as commas, say nothing
-            words = ["-"] if before[-1:].isdigit() else []
+        if not chunk.strip("-"):  # dashes between words are like commas
+            words = ["-"] if previous[-1:].isdigit() else []
         elif not middle.strip("-"):
             words = [chunk] if set(chunk) & set("*[]{}") else []
-        elif (middle == "A" and not is_first) or middle in ACRONYMS or is_unit(middle, before):  # plan A
+        elif (middle == "A" and not is_first) or middle in ACRONYMS or is_unit(middle, previous):  # plan A
             words = [middle]
         elif _LETTERS.fullmatch(middle):
             words = [word for part in middle.split("-") for word in _spelt_out(part)]
         else:
-            # Quotes and brackets stay: of code and data they are a part, and 5" are inches.
+            # Keep quotes and brackets: they are part of code and data, and 5" means inches.
             words = [chunk.lstrip("(*`").rstrip("),;:!?….*`。、") or middle]
         for word in words:
-            if word in _COUNTED and before == "a":  # "few" are hardly any, "a few" are some
-                found.append("a")
-            elif word in _WEEKDAYS and found[-1:] == ["on"]:
-                found.pop()
-            found.append(word)
+            if word in _COUNTED and previous == "a":  # "few" means hardly any, "a few" means some
+                content.append("a")
+            elif word in _WEEKDAYS and content[-1:] == ["on"]:
+                content.pop()
+            content.append(word)
             is_first = False
-        before = fold(middle)
+        previous = fold(middle)
         if not _SENTENCE_ENDS.isdisjoint(closing):
-            found += ["?"] if "?" in closing else []
+            content += ["?"] if "?" in closing else []
             is_first = True
-    return found
+    return content
 
 
 def is_unit(word: str, before: str) -> bool:
-    """Return whether it may be a unit, of which capitals count: 5 MW is not 5 mW."""
+    """Return whether a word may be a unit, whose capitals count: 5 MW is not 5 mW."""
     return len(word) <= 3 and before[-1:].isdigit() and not word.islower()
 
 
 def _spelt_out(written: str) -> list[str]:
-    """Return the words of letters and perhaps an apostrophe: two for "don't", none for "the"."""
+    """Return the words that a written word stands for: two for "don't", none for "the"."""
     folded = fold(written)
     if folded in _EMPTY:
         return []
@@ -120,15 +120,15 @@ def _spelt_out(written: str) -> list[str]:
 BANDS: Final = 5
 ROWS: Final = 3
 MIN_STEMS: Final = 3
-"""Texts of fewer distinct content stems have no bands: there is too little in them to be nearly alike."""
-_PERSON: Final = b"commonplace/1"  # changing it, or how stems are made, makes stored bands worthless
+"""Minimum distinct content stems of a text with bands: shorter texts are too short to be near duplicates."""
+_PERSON: Final = b"commonplace/1"  # changing this, or the stems, invalidates stored bands
 _MINIMA: Final = struct.Struct("<16I")
 _BAND: Final = struct.Struct("<B3I")
 _GRAM: Final = 5
 _SHORT: Final = 8
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "‹": "›", "「": "」", "『": "』", "`": "`"}
 _FINAL: Final = ".,;:!…。、"
-# What is written so is a name in some code or a quantity with its unit, where capitals count: -D, /Data, 5MB, a_B.
+# Words of this form are names in code or quantities with units, whose capitals count: -D, /Data, 5MB, a_B.
 _VERBATIM: Final = lazy_pattern(r"^-|[\d/\\_$=@<>{}|(]")
 _HYPHEN: Final = lazy_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _CONTRACTED: Final = lazy_pattern(r"(?:\b(?:ca|wo|sha))?n't\b|\bcannot\b")  # never `\w+n't`: quadratic in a long word
@@ -138,11 +138,11 @@ _WORD: Final = lazy_pattern(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What is kept of a text to find those like it.
+    """The stored values of a text by which similar texts are found.
 
     Attributes:
         digest: see `digest`.
-        bands: 63-bit; texts whose content words nearly agree share one. Empty for very short texts.
+        bands: 63-bit numbers; texts with nearly the same content words share one. Empty for very short texts.
     """
 
     digest: str
@@ -150,10 +150,10 @@ class Signature:
 
 
 def normal_form(text: str) -> str:
-    """Return the text as it is compared for exact duplicates.
+    """Return the form of a text in which exact duplicates are equal.
 
-    NFKC, without case but in what looks like code, with single spaces and plain quotes and dashes, without quotes
-    around the whole and without final punctuation. A question mark stays: a question is no statement.
+    NFKC, case-folded except for words that look like code, with single spaces and plain quotes and dashes, without
+    enclosing quotes and final punctuation. A question mark stays: a question is no statement.
     """
     words = unified(text).split()
     form = " ".join(
@@ -181,9 +181,9 @@ def digest(text: str) -> str:
 
 
 def signature(text: str) -> Signature:
-    """Return what to store of a text: its digest, and bands by which near duplicates are looked up.
+    """Return the digest of a text and the bands by which near duplicates are looked up.
 
-    The values depend on the text alone, never on the process, the machine or a library's version of a hash.
+    The values depend only on the text, not on the process, the machine or a library's version of a hash.
     """
     folded = fold(unified(text))
     stems = set(analyse(_HYPHEN.sub(" ", _CONTRACTED.sub(" ", folded))))
@@ -198,15 +198,15 @@ def signature(text: str) -> Signature:
 
 
 def is_near_duplicate(new: str, old: str) -> bool:
-    """Return whether the words of both say the same; symmetric, and true of equal texts.
+    """Return whether two texts have the same content; symmetric, and true for equal texts.
 
-    Any number, name, path, unit, negation, preposition or tense that differs makes them different, as does any word
+    They differ if any number, name, path, unit, negation, preposition or tense differs, or if any word with content is
     added, left out, replaced or moved.
     """
     if normal_form(new) == normal_form(old):
         return True
     content = _content(new)
-    return bool(content) and content == _content(old)  # without a word or sign that counts nothing is said
+    return bool(content) and content == _content(old)  # two texts without content are not duplicates
 
 
 def contained_share(text: str, passage: str) -> float:
@@ -214,13 +214,13 @@ def contained_share(text: str, passage: str) -> float:
 
     A text of fewer than eight words is contained as a whole (1.0) or not at all.
     """
-    words, others = (_WORD.findall(fold(spaced(unified(each)))) for each in (text, passage))
+    words, targets = (_WORD.findall(fold(spaced(unified(each)))) for each in (text, passage))
     if not words:
         bare = normal_form(text)
         return 1.0 if bare and bare in normal_form(passage) else 0.0
     if len(words) < _SHORT:
-        return 1.0 if f" {' '.join(words)} " in f" {' '.join(others)} " else 0.0
-    grams, known = (list(zip(*(each[start:] for start in range(_GRAM)), strict=False)) for each in (words, others))
+        return 1.0 if f" {' '.join(words)} " in f" {' '.join(targets)} " else 0.0
+    grams, known = (list(zip(*(each[start:] for start in range(_GRAM)), strict=False)) for each in (words, targets))
     return sum(map(set(known).__contains__, grams)) / len(grams)
 
 

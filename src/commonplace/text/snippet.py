@@ -13,7 +13,7 @@ from commonplace.text.tokens import analyse
 
 SNIPPET_CHARACTERS = 300
 LEAD_CHARACTERS = 60
-"""How much text before the first matching word is shown, so that it is read in its sentence."""
+"""Maximum characters shown before the first matching word, so that it appears in its sentence."""
 ELLIPSIS = "…"
 _WORDS = lazy_pattern(r"\w+(?:[_.\-]\w+)*")
 _RULES = lazy_pattern(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
@@ -22,7 +22,7 @@ _HEADING = lazy_pattern(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _SPACE = lazy_pattern(r"\s+")
 _IDEOGRAPHS = lazy_pattern(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
 Layout = Literal["line", "text", "code"]
-"""How lines are treated: each run of space becomes one; blank lines and drawn rules go; blank lines alone go."""
+"""Line handling: "line" folds all white space, "text" drops blank lines and drawn rules, "code" only blank lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class _Match:
 
 
 def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: Layout = "line") -> Snippet:
-    """Return the window of at most `limit` characters with the most different words of the query, the first of equals.
+    """Return the window of at most `limit` characters with the most distinct query words, the first of equals.
 
     Args:
         limit: at least 2; an ellipsis at either end counts.
-        layout: what becomes of line breaks; of "code" the last line is shown whole where that leaves no match out.
+        layout: how lines are treated; in "code" the last line is cut off if incomplete, unless that loses a match.
     """
-    if layout == "line":  # a dot after a heading keeps it apart from what follows
+    if layout == "line":  # a dot separates a heading from the text after it
         clean = _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
     else:
-        kept = text if layout == "code" else _RULES.sub("", text)
-        lines = [line.expandtabs(4).rstrip() for line in kept.splitlines() if line.strip()]
+        source = text if layout == "code" else _RULES.sub("", text)
+        lines = [line.expandtabs(4).rstrip() for line in source.splitlines() if line.strip()]
         margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
         clean = "\n".join(line[margin:] for line in lines)
     language = natural_language(clean)
@@ -67,38 +67,38 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: L
         end = end if line_end < 0 else line_end
     before, after = ELLIPSIS if start > 0 else "", ELLIPSIS if end < len(clean) else ""
     if before and clean[start : start + 1] == " ":
-        start += 1  # the ellipsis takes a column of the indentation, so that the lines below stay in theirs
+        start += 1  # the ellipsis replaces a column of indentation, so that the lines below stay aligned
     end = start + len(clean[start:end].rstrip())
     offset = len(before) - start
-    inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
-    return Snippet(before + clean[start:end] + after, inside)
+    emphasis = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
+    return Snippet(before + clean[start:end] + after, emphasis)
 
 
-def _matches(text: str, wanted: frozenset[str], language: str) -> list[_Match]:
+def _matches(text: str, query_terms: frozenset[str], language: str) -> list[_Match]:
     matches: list[_Match] = []
-    for word in _WORDS.finditer(text) if wanted else ():
+    for word in _WORDS.finditer(text) if query_terms else ():
         start, end = word.span()
         spans = [(start, end)]
         if not word[0].isascii() and _IDEOGRAPHS.search(word[0]):
-            # The index knows pairs of such characters as terms; overlapping ones become one match.
-            spans = [(at, min(at + 2, end)) for at in range(start, max(end - 1, start + 1))]
+            # Pairs of such characters are terms of the index; overlapping ones become one match.
+            spans = [(index, min(index + 2, end)) for index in range(start, max(end - 1, start + 1))]
         for first, last in spans:
-            found = wanted.intersection(analyse(text[first:last], language))
-            if found and matches and first <= matches[-1].end:
-                matches[-1] = _Match(matches[-1].start, last, matches[-1].terms | found)
-            elif found:
-                matches.append(_Match(first, last, found))
+            terms = query_terms.intersection(analyse(text[first:last], language))
+            if terms and matches and first <= matches[-1].end:
+                matches[-1] = _Match(matches[-1].start, last, matches[-1].terms | terms)
+            elif terms:
+                matches.append(_Match(first, last, terms))
     return matches
 
 
 def _window(text: str, matches: list[_Match], limit: int) -> tuple[int, int]:
-    """Return start and end of the best window, on word borders where there are any."""
+    """Return start and end of the best window, on word borders if possible."""
     if len(text) <= limit:
         return 0, len(text)
     room = limit - 2 * len(ELLIPSIS)
     best, best_worth = 0, (0, 0)
     for first in matches:
-        # A word is read with what leads to it: its line or sentence, if that begins near.
+        # Start at the beginning of the match's line or sentence, if that is near.
         start = max(0, first.start - LEAD_CHARACTERS)
         if start:
             borders = [text.rfind(mark, start, first.start) + len(mark) for mark in ("\n", ". ", "。") if mark in text]

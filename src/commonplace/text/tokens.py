@@ -1,9 +1,9 @@
 """Tokenize text: terms of the lexical index, and WordPiece token ids.
 
-The rules are those of BERT's "uncased" tokenizers (Devlin et al. 2019; Wu et al. 2016 for the pieces): controls are
-dropped, accents stripped, letters lowered, Chinese characters and punctuation set apart, and each word is cut
-greedily into the longest pieces that the vocabulary holds, a piece inside a word being written `##piece`. One
-difference: every character that Python calls white space separates words, form feed and the like included.
+WordPiece follows BERT's "uncased" tokenizers (Devlin et al. 2019; Wu et al. 2016 for the pieces): drop control
+characters, strip accents, lower-case letters, separate Chinese characters and punctuation, and cut each word greedily
+into the longest pieces in the vocabulary; a piece inside a word is written `##piece`. One difference: all of Python's
+white space separates words, including form feeds.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 ANALYSIS = 1
-"""Rises with every change of the terms of a text, and of how they are counted: stored terms are then made again."""
+"""Version of the analysis; raise it with every change to a text's terms or their counts: stored terms are rebuilt."""
 MAX_TERM_LENGTH = 64
-"""Longer words are cut to this many characters, in texts and queries alike."""
+"""Maximum characters of a term; longer words are cut, in texts and queries alike."""
 _MAX_COMPOUND_LENGTH = 256
 _MAX_HUMPS = 8
 _CACHED_WORDS, _CACHED_IN_BULK = 4_096, 65_536
@@ -50,22 +50,22 @@ _MARKS = (
     "\u0f35\u0f37\u0f39\u0f71-\u0f87\u0f90-\u0fbc\u200c\u200d"
 )
 _LETTERS = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
-# A compound is one match, so that `login_service`, `two-stage` and `os.path` keep a term of their own.
+# A compound is one match, so that `login_service`, `two-stage` and `os.path` have their own term.
 _WORDS = lazy_pattern(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
-# Blanking ASCII punctuation makes more words alike before they are looked up; bytes.translate is the fastest way.
+# Blanking ASCII punctuation raises the hit rate of the word cache; bytes.translate is the fastest way.
 _BLANKED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
 _SEPARATORS = lazy_pattern(r"[_.\-]")
 _ASCII_WORDS = lazy_pattern(r"[A-Za-z0-9]+(?:[_.\-][A-Za-z0-9]+)*")
-"""What `_WORDS` finds in ASCII; classes of many thousand characters take milliseconds to compile."""
+"""`_WORDS` for ASCII: classes of many thousand characters take milliseconds to compile."""
 UNSPACED_RUN = lazy_pattern(rf"[{_UNSPACED}]+")
-"""Characters of scripts written without spaces, as long as they go."""
+"""A run of characters of scripts written without spaces."""
 _PLURAL_ACRONYM = lazy_pattern(r"[A-Z]{2,}s")
 _ASCII_HUMPS = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _LATIN_MARKS = lazy_pattern("[\u0300-\u036f]")
 
 
 class _Words(dict[str, tuple[str, ...]]):
-    """Terms of a string without spaces, worked out once and kept within bounds."""
+    """A bounded cache of the terms of strings without spaces."""
 
     most = _CACHED_WORDS
 
@@ -110,14 +110,14 @@ class _Words(dict[str, tuple[str, ...]]):
         return terms
 
     def _stem(self, word: str) -> str:
-        """Return the Snowball stem; the caller holds the lock, for a stemmer serves one thread at a time."""
+        """Return the Snowball stem; the caller holds the lock, since a stemmer is not thread-safe."""
         if self._stemmer is None:
             import Stemmer
 
             self._stemmer = Stemmer.Stemmer(self._language, 0)
         if self._language == ENGLISH:
             return str(self._stemmer.stemWord(_fold(word)[:MAX_TERM_LENGTH]))
-        # Endings of other languages have diacritics, which are only dropped after them.
+        # Endings of other languages have diacritics: stem before dropping them.
         lowered = unicodedata.normalize("NFC", word.casefold())
         return _fold(str(self._stemmer.stemWord(lowered[:MAX_TERM_LENGTH]))) or _fold(word)[:MAX_TERM_LENGTH]
 
@@ -126,23 +126,23 @@ _words: dict[tuple[str, str], _Words] = {}
 
 
 def words_in(language: str, stop_words_of: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the terms in a language of strings without spaces, less the stop words of one, of none for ""."""
-    known = _words.get((language, stop_words_of))
-    if known is None:
-        made = _Words(language, FUNCTION_WORDS.get(stop_words_of, frozenset()))
-        known = _words.setdefault((language, stop_words_of), made)
-    return known
+    """Return the map from strings without spaces to their terms, without stop words of `stop_words_of` ("": none)."""
+    words = _words.get((language, stop_words_of))
+    if words is None:
+        new_words = _Words(language, FUNCTION_WORDS.get(stop_words_of, frozenset()))
+        words = _words.setdefault((language, stop_words_of), new_words)
+    return words
 
 
 def analyse(text: str, language: str = ENGLISH) -> list[str]:
     """Return the terms of a text in order, repeats included.
 
-    Words are normalised (NFKC, case, diacritics), stemmed and freed of stop words, unless the text has no other words.
-    Identifiers give their whole and their parts. Scripts without spaces give overlapping pairs of characters, a lone
-    character itself. Any string is accepted; terms hold no whitespace and no lone surrogates.
+    Words are normalised (NFKC, case, diacritics) and stemmed; stop words are dropped unless the text has no others.
+    Identifiers give their whole and their parts. Scripts without spaces give overlapping pairs of characters, and a
+    lone character itself. Any string is accepted; terms hold no whitespace and no lone surrogates.
 
     Args:
-        language: one of `NATURAL_LANGUAGES`, in which words are stemmed and whose stop words are dropped.
+        language: one of `NATURAL_LANGUAGES`, for the stemmer and the stop words.
     """
     written = written_words(text)
     terms = list(chain.from_iterable(map(words_in(language, language).__getitem__, written)))
@@ -157,13 +157,13 @@ def written_words(text: str) -> list[str]:
 
 
 def passage_language(entry: IndexEntry) -> str:
-    """Return the language in which a passage is stemmed; see `natural_language`."""
+    """Return the language whose stemmer a passage uses; see `natural_language`."""
     text, title = entry.text, entry.title
     return natural_language(f"{title} {entry.heading} {text}" if title not in text else text)
 
 
 def possible_terms(text: str) -> set[str]:
-    """Return the terms that a text has as English and in its own language, of which a passage with it has either."""
+    """Return the terms of a text as English and in its own language; a passage with the text has one of the two."""
     return {*analyse(text), *analyse(text, natural_language(text))}
 
 
@@ -171,13 +171,13 @@ def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
     """Return the terms under which a passage can be found, by field, for every field of `SEARCH_FIELDS`.
 
     The title field holds the distinct words of title, heading and path, so that a file named after its title does not
-    count twice. A summary that the text itself contains is left out. Besides the pairs that `analyse` gives, each
-    character of a script without spaces is a term here, so that a query of one character finds it. All fields but the
-    path are stemmed in the language of title, heading and text. The name of the programming language stands among the
-    tags: who asks for a Python function is answered by every one in Python.
+    count twice. A summary that the text contains is left out. Besides the pairs of `analyse`, each character of a
+    script without spaces is a term, so that a one-character query finds it. All fields but the path are stemmed in the
+    language of title, heading and text. The programming language's name is added to the tags, so that a query for a
+    Python function matches all passages in Python.
 
     Args:
-        language: its `passage_language`, if known.
+        language: the entry's `passage_language`, if known.
     """
     language = language or passage_language(entry)
     named = (*_indexed(entry.title, language), *_indexed(entry.heading, language), *_indexed(entry.path, ENGLISH))
@@ -191,19 +191,19 @@ def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
 
 
 def without_unspaced(text: str) -> tuple[str, int]:
-    """Return a text with the characters of scripts written without spaces blanked, and how many these were."""
+    """Return a text with the characters of scripts written without spaces blanked, and their number."""
     runs = [] if text.isascii() else UNSPACED_RUN.findall(text)
     return UNSPACED_RUN.sub(" ", text) if runs else text, sum(map(len, runs))
 
 
 def without_other_scripts(text: str) -> tuple[str, int]:
-    """Return a text without its words in letters other than Latin, and how many these were."""
+    """Return a text without its words in scripts other than Latin, and their number."""
     return (text, 0) if text.isascii() else _OTHER_SCRIPTS.subn(" ", text)
 
 
 @contextmanager
 def many_words() -> Iterator[None]:
-    """Keep the terms of far more words inside the block, as analysing a large corpus wants, and of none after it."""
+    """Cache the terms of far more words inside the block, for a large corpus, and clear the cache after it."""
     _Words.most = _CACHED_IN_BULK
     try:
         yield
@@ -212,7 +212,7 @@ def many_words() -> Iterator[None]:
 
 
 def clear_cache() -> None:
-    """Give back the memory of the words seen so far: some 15 MB when a large corpus was analysed."""
+    """Free the memory of the cached words: about 15 MB after a large corpus."""
     _Words.most = _CACHED_WORDS
     for words in list(_words.values()):
         words.clear()
@@ -230,7 +230,7 @@ def _indexed(text: str, language: str) -> list[str]:
 
 
 def bigrams(run: str) -> list[str]:
-    """Return the overlapping pairs of characters; of a lone one, itself."""
+    """Return the overlapping pairs of characters, or a lone character itself."""
     return list(map("".join, pairwise(run))) or [run]
 
 
@@ -249,9 +249,9 @@ def _humps(word: str) -> list[str]:
     humps: list[str] = []
     start = 0
     for at in range(1, len(word)):
-        before, here = word[at - 1], word[at]
-        rises = here.isupper() and (before.islower() or (before.isupper() and word[at + 1 : at + 2].islower()))
-        if rises or before.isdigit() != here.isdigit():
+        before, current = word[at - 1], word[at]
+        rises = current.isupper() and (before.islower() or (before.isupper() and word[at + 1 : at + 2].islower()))
+        if rises or before.isdigit() != current.isdigit():
             humps.append(word[start:at])
             start = at
     return [*humps, word[start:]]
@@ -259,12 +259,12 @@ def _humps(word: str) -> list[str]:
 
 UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
-"""A longer word is one unknown token, as in the original."""
+"""Maximum characters of a word; a longer word is one unknown token, as in BERT."""
 _RUN = lazy_pattern(r"\S+")
 CACHED_RUNS, CACHED_IN_BULK = 1 << 12, 1 << 15
 CACHED_RUN_LENGTH = 40
 _DROPPED = frozenset({"Cc", "Cf", "Co"})
-# The blocks of CJK ideographs that the original sets apart.
+# The blocks of CJK ideographs that BERT separates.
 _IDEOGRAPH = lazy_pattern(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
@@ -292,10 +292,10 @@ class WordPiece:
         return b"".join(map(self._runs.__getitem__, text.split()))
 
     def count(self, text: str) -> int:
-        """Return how many pieces a text has, where `encode` has one unknown token for a whole word too.
+        """Return the number of pieces of a text; an unknown word counts by its parts, unlike in `encode`.
 
-        Of a word outside the vocabulary each known piece counts, and each other character. A word that is too long
-        counts by the pieces of its beginning: cutting all of a megabyte takes many seconds.
+        In a word outside the vocabulary each known piece counts, and each other character. The count of an overlong
+        word is extrapolated from its beginning: cutting a whole megabyte takes many seconds.
         """
         total = 0
         for run in text.split():
@@ -309,7 +309,7 @@ class WordPiece:
         return total
 
     def expect_many(self) -> None:
-        """Cache more from now on, until `forget`: many texts are to come."""
+        """Enlarge the cache for many texts, until `forget`."""
         self._runs.most = CACHED_IN_BULK
 
     def forget(self) -> None:
@@ -317,22 +317,22 @@ class WordPiece:
         self._runs.clear()
 
     def encode_run(self, run: str) -> bytes:
-        """Return the ids of a text without white space, past the cache."""
-        found = []
+        """Return the ids of a text without white space, bypassing the cache."""
+        encoded = []
         for word in _split_words(run):
             whole = self._vocabulary.get(word) if len(word) <= MAX_WORD_LENGTH else None
             if whole is not None:  # most words are
-                found.append(whole.to_bytes(2, "little"))
+                encoded.append(whole.to_bytes(2, "little"))
                 continue
             pieces = [piece for piece, _ in self._pieces(word)] if len(word) <= MAX_WORD_LENGTH else [None]
             ids = [piece for piece in pieces if piece is not None]
-            found.append(_packed(ids) if len(ids) == len(pieces) else self._unknown)
-        return b"".join(found)
+            encoded.append(_packed(ids) if len(ids) == len(pieces) else self._unknown)
+        return b"".join(encoded)
 
     def cut(self, text: str) -> Iterator[tuple[str, int]]:
-        """Yield a text in parts, each with the white space before it and its share of `count`: mostly one.
+        """Yield the parts of a text, each with the white space before it and its share of `count`, mostly 1.
 
-        A run whose characters are not those of its tokens, one for one, is one part.
+        A run whose characters do not map one to one to those of its tokens is one part.
         """
         end = 0
         for match in _RUN.finditer(text):
@@ -353,7 +353,7 @@ class WordPiece:
     def _pieces(self, word: str) -> Iterator[tuple[int | None, int]]:
         """Yield the longest pieces of a word, from its beginning, and their lengths.
 
-        None is a character with which none begins.
+        A character that begins no piece gives None.
         """
         start, mark = 0, ""
         while start < len(word):
@@ -370,7 +370,7 @@ def _split_words(run: str) -> list[str]:
 
 
 class _Runs(dict[str, bytes]):
-    """The cache: a missing run is encoded, and kept if short. Emptied when full: words follow Zipf's law."""
+    """The cache of runs: a missing run is encoded, and kept if short. Emptied when full: words follow Zipf's law."""
 
     def __init__(self, tokenizer: WordPiece) -> None:
         super().__init__()
@@ -387,7 +387,7 @@ class _Runs(dict[str, bytes]):
 
 
 class _Characters(dict[int, str]):
-    """What becomes of each character, filled as they are met, for `str.translate`; at most one entry a code point."""
+    """A translation table for `str.translate`, filled on demand; at most one entry per code point."""
 
     def __missing__(self, code: int) -> str:
         character, plain = chr(code), ""
@@ -406,32 +406,32 @@ def _packed(ids: list[int]) -> bytes:
 
 
 _CHARACTERS = _Characters()
-_BUCKETS = 32_749  # a prime, so that all bytes of a piece take part in its remainder
+_BUCKETS = 32_749  # a prime, so that all bytes of a piece affect its remainder
 
 
 class Vocabulary:
-    """Pieces by the number of their line, from 0. Safe to share between threads.
+    """A map from pieces to ids, which are their line numbers from 0. Safe to share between threads.
 
-    The pieces stand as they are in the text, and their ids by the pieces' remainders, read as numbers; most strings
-    that are no piece fall into an empty bucket. 30,522 pieces take 0.5 MB, and a look-up half a microsecond.
+    The pieces stay in one text; a hash table maps their bytes, as a number modulo a prime, to ids. Most other strings
+    fall into an empty bucket. 30,522 pieces take 0.5 MB, and a look-up half a microsecond.
 
     Attributes:
-        longest: no piece has more characters.
+        longest: length of the longest piece, in bytes.
     """
 
     def __init__(self, text: bytes) -> None:
-        """Take at most 65,536 different pieces: UTF-8, one a line."""
+        """Build the map of at most 65,536 different pieces, given as UTF-8, one per line."""
         import numpy as np
 
         self._text = text.removesuffix(b"\n") + b"\n" if text else b""
         ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord("\n"))
         lengths = np.diff(ends, prepend=-1) - 1
         self.longest = int(lengths.max(initial=0))
-        # Of each piece the remainder of its bytes, read as one little-endian number.
+        # The remainder of each piece, read as one little-endian number.
         starts = (ends - lengths).astype(np.int32)
-        places = np.arange(len(self._text), dtype=np.int32) - np.repeat(starts, lengths + 1)
-        worths = np.array([pow(256, place, _BUCKETS) for place in range(self.longest + 1)], np.int32)
-        parts = worths[places]
+        offsets = np.arange(len(self._text), dtype=np.int32) - np.repeat(starts, lengths + 1)
+        weights = np.array([pow(256, offset, _BUCKETS) for offset in range(self.longest + 1)], np.int32)
+        parts = weights[offsets]
         parts *= np.frombuffer(self._text, np.uint8)
         parts[ends] = 0
         buckets = (np.add.reduceat(parts, starts, dtype=np.int64) % _BUCKETS) if len(ends) else parts[:0]
@@ -449,18 +449,18 @@ class Vocabulary:
         return iter(self._text.decode().split("\n")[:-1])
 
     def __getitem__(self, piece: str) -> int:
-        known = self.get(piece)
-        if known is None:
+        token = self.get(piece)
+        if token is None:
             raise KeyError(piece)
-        return known
+        return token
 
     def get(self, piece: str) -> int | None:
         """Return the id of a piece, None for any other string."""
         data = piece.encode("utf-8", "surrogatepass")
         bucket = int.from_bytes(data, "little") % _BUCKETS
         ids, ends = self._ids, self._ends
-        for place in range(self._firsts[bucket], self._firsts[bucket + 1]):
-            known = ids[place]
-            if self._text[ends[known - 1] + 1 if known else 0 : ends[known]] == data:
-                return known
+        for index in range(self._firsts[bucket], self._firsts[bucket + 1]):
+            token = ids[index]
+            if self._text[ends[token - 1] + 1 if token else 0 : ends[token]] == data:
+                return token
         return None

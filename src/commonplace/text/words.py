@@ -9,12 +9,12 @@ from commonplace.lazy_regex import lazy_pattern
 
 
 def word_lists(path: Path) -> dict[str, frozenset[str]]:
-    """Return the lists of a file by name: one entry a line, `[name]` begins a list, `#` a comment."""
+    """Return the word lists of a file by name: one entry per line, `[name]` begins a list, `#` a comment."""
     return {name: frozenset(words) for name, words in _lists(path, "[").items()}
 
 
 def patterns(path: Path) -> dict[str, re.Pattern[str]]:
-    """Return the patterns of a file by name, which disregard case: `@name` begins one, each line is an alternative."""
+    """Return the case-insensitive patterns of a file by name: `@name` begins one, each line is an alternative."""
     return {name: lazy_pattern("|".join(ways), re.IGNORECASE) for name, ways in _lists(path, "@").items()}
 
 
@@ -29,5 +29,5 @@ def _lists(path: Path, mark: str) -> dict[str, list[str]]:
 
 
 def entries(path: Path) -> list[str]:
-    """Return the lines of a file that are not empty and no comment."""
+    """Return the lines of a file that are neither empty nor comments."""
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
