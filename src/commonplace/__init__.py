@@ -70,11 +70,11 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
         clock: returns seconds since the epoch; default: the system's clock.
 
     Raises:
-        EmbedderMismatchError: the store was built with another embedder than the one asked for.
+        EmbedderMismatchError: the store was built with an embedder other than the requested one.
         SettingsError: a settings file or variable is wrong.
-        StoreDamagedError: the store is damaged, or its database is gone while its index or its pages are there.
+        StoreDamagedError: the store is damaged, or its database is missing although its index or pages exist.
         StoreError: the store cannot be opened or created.
-        StoreMissingError: there is none, and `create` is False.
+        StoreMissingError: there is no store, and `create` is False.
     """
     from commonplace.engine.open import open_engine
 
@@ -82,16 +82,16 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
 
 
 def connect(url: str, token: str | None = None, *, namespace: str | None = None, timeout_s: float = 60.0) -> Client:
-    """Return a client of a server, which has the methods of the engine; nothing is sent before the first call.
+    """Return a client of a server, with the methods of the engine; nothing is sent before the first call.
 
     Args:
-        url: of the server, as `http://127.0.0.1:8765`.
-        token: as `commonplace token create` prints it; None where the server asks for none.
-        namespace: None is the token's first.
-        timeout_s: how long to wait for a connection, and for each part of an answer.
+        url: the server's address, such as `http://127.0.0.1:8765`.
+        token: an access token, as `commonplace token create` prints it; None if the server requires none.
+        namespace: default: the token's first.
+        timeout_s: seconds to wait for a connection, and for each part of a response.
 
     Raises:
-        UsageError: the address is none.
+        UsageError: `url` is not an address of a server.
     """
     from commonplace.client import Client
 
@@ -106,11 +106,11 @@ def restore(
     Args:
         path: the store's directory; default: as in `open`.
         replace: replace the store there, which is kept beside it.
-        progress: called with (what, bytes done, bytes in all).
+        progress: called with (what, bytes done, total bytes).
 
     Raises:
         NotFoundError: there is no such backup.
-        StoreError: the backup is damaged, or there is a store already.
+        StoreError: the backup is damaged, or a store exists and `replace` is False.
     """
     from commonplace.exchange.restore import restore as make_store
 
@@ -127,15 +127,15 @@ def run_spec(
     user: str | None = None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
-    """Run a task of an Open Agent Spec and return its envelope, of a result or of an error with a `code`.
+    """Run a task of an Open Agent Spec and return its envelope: a result, or an error with a `code`.
 
-    A result has `task, output, input, prompt, engine, model, raw_output`, with `chain` where tasks ran before it,
-    `delegated_to` where another spec implements it, `usage` where tokens were counted, and `degraded` where our own
-    re-ranker can stand in for a model. An error has `error, code, stage`, and usually `task`.
+    A result has `task, output, input, prompt, engine, model, raw_output`, with `chain` if tasks ran before it,
+    `delegated_to` if another spec implements it, `usage` if tokens were counted, and `degraded` if our own re-ranker
+    can stand in for a model. An error has `error, code, stage`, and usually `task`.
 
     Args:
         spec: a file, or a parsed document.
-        task: its name; default: the first that can be run.
+        task: the task's name; default: the first that can be run.
         generator: replaces models: an object with `generate`, a function of system and user prompt, or a mapping from
             task names to these.
         system: a system prompt instead of the task's; `user`: a user prompt instead of the task's.
@@ -154,10 +154,10 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-if not TYPE_CHECKING:  # a checker that saw it would take any name for one of ours
+if not TYPE_CHECKING:  # a type checker that sees it accepts any name
 
     def __getattr__(name: str) -> object:
-        """Load a type when it is asked for: making them all takes longer than to start Python."""
+        """Import an exported type on first access: importing them all takes longer than starting Python."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name == "Engine":

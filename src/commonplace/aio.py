@@ -1,4 +1,4 @@
-"""The same methods as coroutines, for code that runs in an event loop: each call runs in a thread.
+"""The engine's and the client's methods as coroutines, for code in an event loop; each call runs in a thread.
 
 import commonplace.aio
 
@@ -24,7 +24,7 @@ _SERVICES: Final = frozenset({"graph", "knowledge", "ledger", "specialist", "tok
 class Async:
     """An engine or a client whose methods are coroutines; its services, such as `graph`, have coroutines too.
 
-    It is opened by the first call, or by `async with`.
+    The first call or `async with` opens it.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -32,7 +32,7 @@ class Async:
         self._new, self._made = make, None
 
     def _make(self) -> Any:
-        with self._lock:  # the first calls may come together
+        with self._lock:  # the first calls may be concurrent
             if self._made is None:
                 self._made = self._new()
             return self._made
@@ -56,7 +56,7 @@ class Async:
         await self.close()
 
     async def close(self) -> None:
-        """Close what was opened."""
+        """Close the engine or the client."""
         await asyncio.to_thread(lambda: self._make().close())
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

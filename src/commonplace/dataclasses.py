@@ -1,10 +1,10 @@
-"""Dataclasses that are cheap to define and to make a few values of.
+"""Dataclasses that are cheap to define and to instantiate a few times.
 
-`dataclasses.dataclass` compiles six functions for each class, used or not: more than half of the time in which a
-command imports some 200 classes, of which it makes values of 80, most of them once. Here all classes share one
-`__repr__`, `__eq__` and `__hash__`, which read the fields; the first values of a class are filled field by field, and
-its initialiser is compiled for those that follow. Annotations must be strings, as `from __future__ import annotations`
-leaves them. What is not listed, such as `InitVar` and `order`, is not supported.
+`dataclasses.dataclass` compiles six functions for each class, used or not. That takes more than half of the import time
+of a command, which imports some 200 classes and instantiates 80 of them, most only once. Here all classes share one
+`__repr__`, `__eq__` and `__hash__`, which read the fields. The first instances of a class are filled field by field;
+its `__init__` is compiled only for later ones. Annotations must be strings, as `from __future__ import annotations`
+leaves them. Features that are not defined here, such as `InitVar` and `order`, are not supported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["MISSING", "asdict", "astuple", "dataclass", "field", "fields", "is_d
 _FIELDS, _PARAMS, _SPECS = "__dataclass_fields__", "__dataclass_params__", "__dataclass_specs__"
 _CLASS_VARIABLE = re.compile(r"(?:\w+\s*\.\s*)?ClassVar\b")
 _FILLED = 20
-"""How many values of a class are filled field by field: together they take as long as the compiler for one class."""
+"""Instances of a class that are filled field by field: together they take as long as compiling one class."""
 _making = RLock()
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ else:
     MISSING = object()
 
     def __getattr__(name):
-        """Return what is the library's, which takes as long to import as a server's list of tools should take."""
+        """Return a name of the standard module, whose import takes as long as a server's list of tools should take."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import dataclasses
@@ -41,7 +41,7 @@ else:
         return getattr(dataclasses, name)
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, repr=True):  # noqa: A002 - as there
-        """Make a dataclass of a class, as `dataclasses.dataclass` does."""
+        """Turn a class into a dataclass, as `dataclasses.dataclass` does."""
         options = {"frozen": frozen, "slots": slots, "eq": eq, "repr": repr}
         if cls is None:
             return partial(dataclass, **options)
@@ -66,11 +66,11 @@ else:
         return _with_slots(cls, specs, members) if slots else _with_members(cls, members)
 
     def field(*, default=MISSING, default_factory=MISSING, repr=True, compare=True, metadata=None, kw_only=False):  # noqa: A002
-        """Say more of a field, as `dataclasses.field` does."""
+        """Declare the options of a field, as `dataclasses.field` does."""
         return _Spec(default, default_factory, repr, compare, metadata or {}, kw_only)
 
     def fields(value):
-        """Return the fields of a class, or of a value's class: one of ours or of the library."""
+        """Return the fields of a class or of an instance's class, made here or by the standard `dataclasses`."""
         made = next((cls for cls in getattr(value, "__mro__", type(value).__mro__) if _PARAMS in cls.__dict__), type)
         if _SPECS in made.__dict__:
             return tuple(getattr(made, _SPECS).values())
@@ -82,7 +82,7 @@ else:
         return hasattr(value, _PARAMS)
 
     def replace(obj, /, **changes):
-        """Return another value of the same class in which some fields have other values."""
+        """Return a new instance of the same class with some fields changed."""
         kept = {each.name: getattr(obj, each.name) for each in fields(obj) if each.init and each.name not in changes}
         return type(obj)(**kept, **changes)
 
@@ -92,7 +92,7 @@ class _Spec:
     name: str
     type: str
     init = True
-    """Of every field of ours; one of the library's may have another."""
+    """Always True here; a field of the standard `dataclasses` may have False."""
 
     def __init__(self, *said: Any) -> None:
         self.default, self.default_factory, self.repr, self.compare, self.metadata, self.kw_only = said
@@ -100,35 +100,35 @@ class _Spec:
 
 
 def _specs(cls: type) -> dict[str, _Spec]:
-    """Return the fields of a class by their names, those of its bases first."""
-    known: dict[str, _Spec] = {}
+    """Return the fields of a class by name, those of its bases first."""
+    specs: dict[str, _Spec] = {}
     for base in cls.__mro__[:0:-1]:
-        known |= getattr(base, _SPECS, {})
+        specs |= getattr(base, _SPECS, {})
     for name, kind in cls.__annotations__.items():
         if not _CLASS_VARIABLE.match(kind):
             value = getattr(cls, name, MISSING)
-            known[name] = spec = value if type(value) is _Spec else _Spec(value, MISSING, True, True, {}, False)
+            specs[name] = spec = value if type(value) is _Spec else _Spec(value, MISSING, True, True, {}, False)
             spec.name, spec.type = name, kind
             if type(spec.default).__hash__ is None:
                 raise ValueError(f"mutable default {type(spec.default)} for field {name} is not allowed")
-    return known
+    return specs
 
 
-def _with_slots(cls: type, specs: Mapping[str, _Spec], more: Mapping[str, Any]) -> type:
-    """Return a new class with more members: slots cannot be added to an existing one."""
-    own = [name for name in cls.__annotations__ if name in specs]
+def _with_slots(cls: type, specs: Mapping[str, _Spec], members_added: Mapping[str, Any]) -> type:
+    """Return a new class with slots and more members: slots cannot be added to an existing class."""
+    names = [name for name in cls.__annotations__ if name in specs]
     inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
-    members = {name: value for name, value in cls.__dict__.items() if name not in {"__dict__", "__weakref__", *own}}
-    members["__slots__"] = tuple(name for name in own if name not in inherited)
-    return type(cls)(cls.__name__, cls.__bases__, {**more, **members, "__qualname__": cls.__qualname__})
+    members = {name: value for name, value in cls.__dict__.items() if name not in {"__dict__", "__weakref__", *names}}
+    members["__slots__"] = tuple(name for name in names if name not in inherited)
+    return type(cls)(cls.__name__, cls.__bases__, {**members_added, **members, "__qualname__": cls.__qualname__})
 
 
-def _with_members(cls: Any, more: Mapping[str, Any]) -> type:
-    """Return the class itself with more members, and with the defaults that fields give."""
+def _with_members(cls: Any, additions: Mapping[str, Any]) -> type:
+    """Add members and the defaults of fields to the class, and return it."""
     for name, value in list(cls.__dict__.items()):
         if type(value) is _Spec:
             delattr(cls, name) if value.default is MISSING else setattr(cls, name, value.default)
-    for name, member in more.items():
+    for name, member in additions.items():
         if name not in cls.__dict__:
             setattr(cls, name, member)
             if isinstance(member, _Late):
@@ -137,7 +137,7 @@ def _with_members(cls: Any, more: Mapping[str, Any]) -> type:
 
 
 class _Late:
-    """A member of a dataclass until it is first asked for, when it is made."""
+    """A placeholder for a member of a dataclass, which replaces it on first access."""
 
     def __init__(self, make: Callable[[type], Any]) -> None:
         self._make = make
@@ -154,7 +154,7 @@ class _Late:
 
 
 class _Initialiser(_Late):
-    """The initialiser of a dataclass, which fills the first values before it is compiled."""
+    """The `__init__` of a dataclass: fills the first instances field by field, and is compiled for later ones."""
 
     _uses = 0
 
@@ -166,14 +166,14 @@ class _Initialiser(_Late):
 
     def _fill(self, value: Any, /, *arguments: Any, **named: Any) -> Any:
         specs: Mapping[str, _Spec] = getattr(self._cls, _SPECS)
-        given = dict(zip(getattr(self._cls, "__match_args__"), arguments, strict=False)) | named  # noqa: B009 - mypy
-        needed = {name for name, each in specs.items() if not each.is_preset}
-        if len(given) < len(arguments) + len(named) or not needed <= given.keys() <= specs.keys():
-            return super().__get__(value)(*arguments, **named)  # which says what is wrong
-        for name, each in specs.items():
-            if name not in given:
-                given[name] = each.default if each.default_factory is MISSING else each.default_factory()
-            object.__setattr__(value, name, given[name])
+        values = dict(zip(getattr(self._cls, "__match_args__"), arguments, strict=False)) | named  # noqa: B009 - mypy
+        needed = {name for name, spec in specs.items() if not spec.is_preset}
+        if len(values) < len(arguments) + len(named) or not needed <= values.keys() <= specs.keys():
+            return super().__get__(value)(*arguments, **named)  # raises a TypeError that says what is wrong
+        for name, spec in specs.items():
+            if name not in values:
+                values[name] = spec.default if spec.default_factory is MISSING else spec.default_factory()
+            object.__setattr__(value, name, values[name])
         return value.__post_init__() if hasattr(value, "__post_init__") else None
 
 
@@ -186,45 +186,45 @@ _FACTORY = _FromFactory()
 
 
 def _compiled(cls: type) -> Callable[..., None]:
-    """Compile `__init__`, for which the library would compile two functions more where the class is frozen."""
+    """Compile `__init__` alone: the standard `dataclasses` compiles two more functions if the class is frozen."""
     is_frozen = cls.__dict__[_PARAMS].frozen
-    known: list[_Spec] = sorted(getattr(cls, _SPECS).values(), key=lambda each: each.kw_only)
+    specs: list[_Spec] = sorted(getattr(cls, _SPECS).values(), key=lambda spec: spec.kw_only)
     names: dict[str, Any] = {"_set_": object.__setattr__, "_FACTORY_": _FACTORY}
     parameters, lines = ["self"], ["pass"]
-    for each in known:
-        name, default = each.name, f"_default_{each.name}_"
-        names[default], value, preset = each.default, name, f"={default}" * each.is_preset
-        if each.default_factory is not MISSING:
-            names[default], preset = each.default_factory, "=_FACTORY_"
+    for spec in specs:
+        name, default = spec.name, f"_default_{spec.name}_"
+        names[default], value, preset = spec.default, name, f"={default}" * spec.is_preset
+        if spec.default_factory is not MISSING:
+            names[default], preset = spec.default_factory, "=_FACTORY_"
             value = f"{default}() if {name} is _FACTORY_ else {name}"
         lines.append(f"_set_(self, {name!r}, {value})" if is_frozen else f"self.{name} = {value}")
-        parameters += ["*"] if each.kw_only and "*" not in parameters else []
+        parameters += ["*"] if spec.kw_only and "*" not in parameters else []
         parameters.append(name + preset)
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     text = f" def __init__({', '.join(parameters)}):\n  " + "\n  ".join(lines) + "\n return __init__"
-    space: dict[str, Any] = {}
-    exec(f"def make({', '.join(names)}):\n{text}", getattr(sys.modules.get(cls.__module__), "__dict__", {}), space)  # noqa: S102 - names of fields
-    made: Callable[..., None] = space["make"](**names)
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    made.__annotations__ = {each.name: each.type for each in known} | {"return": None}
-    return made
+    namespace: dict[str, Any] = {}
+    exec(f"def make({', '.join(names)}):\n{text}", getattr(sys.modules.get(cls.__module__), "__dict__", {}), namespace)  # noqa: S102 - names of fields
+    initialiser: Callable[..., None] = namespace["make"](**names)
+    initialiser.__qualname__ = f"{cls.__qualname__}.__init__"
+    initialiser.__annotations__ = {spec.name: spec.type for spec in specs} | {"return": None}
+    return initialiser
 
 
 def _described(cls: type) -> Any:
-    """Return the fields as the library describes them."""
+    """Return the fields in the form of the standard `dataclasses`."""
     import dataclasses
 
     described = []
-    for each in getattr(cls, _SPECS).values():
+    for spec in getattr(cls, _SPECS).values():
         names = ("default", "default_factory", "repr", "compare", "metadata", "kw_only")
-        said = {name: value for name in names if (value := getattr(each, name)) is not MISSING}
-        described.append((each.name, each.type, dataclasses.field(**said)))
+        options = {name: value for name in names if (value := getattr(spec, name)) is not MISSING}
+        described.append((spec.name, spec.type, dataclasses.field(**options)))
     return getattr(dataclasses.make_dataclass(cls.__name__, described, init=False, repr=False, eq=False), _FIELDS)
 
 
 def _compared(self: Any) -> tuple[Any, ...]:
-    return tuple([getattr(self, name) for name, each in getattr(type(self), _SPECS).items() if each.compare])
+    return tuple([getattr(self, name) for name, spec in getattr(type(self), _SPECS).items() if spec.compare])
 
 
 def _equal(self: Any, other: object) -> Any:
@@ -236,12 +236,12 @@ def _hashed(self: Any) -> int:
 
 
 def _shown(self: Any) -> str:
-    names = [name for name, each in getattr(type(self), _SPECS).items() if each.repr]
+    names = [name for name, spec in getattr(type(self), _SPECS).items() if spec.repr]
     return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 def _refuse_change(value: object, name: str, act: str) -> None:
-    # A class that derives from one that is frozen, and is no dataclass, has attributes of its own.
+    # A subclass of a frozen dataclass that is not a dataclass itself may have attributes of its own.
     if _PARAMS in type(value).__dict__ or name in getattr(type(value), _SPECS):
         from dataclasses import FrozenInstanceError
 

@@ -22,7 +22,7 @@ class CommonplaceError(Exception):
         return f"{message}; {self.remedy}" if self.remedy else message
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Name arguments in the remedy as a surface does, `force=True` as `--force`; others keep their names."""
+        """Replace arguments in the remedy by a surface's names, such as `force=True` by `--force`; others stay."""
 
         def named(argument: re.Match[str]) -> str:
             name, value = argument.groups()
@@ -35,7 +35,7 @@ class UsageError(CommonplaceError):
     """Change the request: a value is out of range or of the wrong kind.
 
     Attributes:
-        parameters: those that the message names, as the library calls them; a surface calls them by its own names.
+        parameters: the library's names of parameters in the message; `rename` replaces them by a surface's names.
     """
 
     def __init__(self, message: str, *, remedy: str = "", parameters: tuple[str, ...] = ()) -> None:
@@ -46,10 +46,10 @@ class UsageError(CommonplaceError):
         super().rename(names)
         message = str(self.args[0])
         for name in self.parameters:
-            # Only the first: the given value follows it, and may contain the same word.
-            found = re.search(rf"\b{re.escape(name)}\b", message)
-            if found and name in names:
-                message = f"{message[: found.start()]}{names[name]}{message[found.end() :]}"
+            # Only the first occurrence: the given value follows it and may contain the same word.
+            match = re.search(rf"\b{re.escape(name)}\b", message)
+            if match and name in names:
+                message = f"{message[: match.start()]}{names[name]}{message[match.end() :]}"
         self.args = (message,)
         self.parameters = ()
 
@@ -62,7 +62,7 @@ class VersionConflictError(UsageError):
     """Read the memory again: it has another version than the change was meant for.
 
     Attributes:
-        version: the one it has.
+        version: the memory's version.
     """
 
     def __init__(self, message: str, *, version: int = 0, remedy: str = "") -> None:
@@ -74,7 +74,7 @@ class RemovalError(UsageError):
     """Check the directory and the globs, or allow it: more than half of what is indexed there would be removed.
 
     Attributes:
-        removed, indexed: how many of its files would go, and how many are indexed.
+        removed, indexed: number of files that would be removed, and number that are indexed there.
     """
 
     def __init__(self, message: str, *, removed: int = 0, indexed: int = 0, remedy: str = "") -> None:
@@ -98,7 +98,7 @@ class NotFoundError(CommonplaceError):
     """Check the id, path or name: nothing in this namespace has it."""
 
     def advise(self, remedy: str) -> None:
-        """Replace a remedy that is a command, for a caller without a command line."""
+        """Replace a remedy that names a `commonplace` command, for a caller without a command line."""
         if "`commonplace " in self.remedy:
             self.remedy = remedy
 
@@ -132,7 +132,7 @@ class StoreUnreachableError(StoreError):
 
 
 class IndexFaultError(StoreError):
-    """Rebuild the index from the store, which is whole; the message is a clause that continues "the index …"."""
+    """Rebuild the index from the store, which is intact; the message is a clause that continues "the index …"."""
 
 
 class EmbedderMismatchError(CommonplaceError):
@@ -147,7 +147,7 @@ class ProviderError(CommonplaceError):
     """Check address, key and model name: a remote model did not answer, or not as asked.
 
     Attributes:
-        status: of the HTTP response, or None where there was none.
+        status: HTTP status of the response, or None without a response.
     """
 
     def __init__(self, message: str, *, status: int | None = None, remedy: str = "") -> None:

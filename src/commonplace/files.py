@@ -13,11 +13,11 @@ def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
     """Return the bytes of a regular file.
 
     Args:
-        limit: the most bytes that it may have.
+        limit: maximum size in bytes.
         follow: whether the path may be a link.
 
     Raises:
-        OSError: it cannot be read, is a directory, a pipe or a device, or larger; `strerror` says which.
+        OSError: it cannot be read, is too large, or is a directory, a pipe or a device; `strerror` says which.
     """
     with open_file(path, follow=follow) as file:
         data = file.read(limit + 1)
@@ -27,16 +27,16 @@ def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
 
 
 def open_file(path: Path | str, *, follow: bool = True, place: int | None = None) -> BinaryIO:
-    """Open a regular file to be read; the caller closes it.
+    """Open a regular file for reading; the caller closes it.
 
     Args:
         follow: whether the path may be a link.
-        place: the descriptor of the directory that the path is relative to.
+        place: descriptor of the directory that the path is relative to.
 
     Raises:
-        OSError: it cannot be read, is a directory, a pipe or a device; `strerror` says which.
+        OSError: it cannot be read, or is a directory, a pipe or a device; `strerror` says which.
     """
-    # A named pipe would hold up the open until somebody writes to it; O_NONBLOCK lets it be seen for what it is.
+    # Without O_NONBLOCK, opening a named pipe blocks until somebody writes to it; with it, the pipe is refused below.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags, dir_fd=place)
     try:
@@ -53,7 +53,7 @@ def open_file(path: Path | str, *, follow: bool = True, place: int | None = None
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are on disk."""
+    """Flush a file, or the names in a directory, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -62,8 +62,8 @@ def sync(path: Path) -> None:
 
 
 def stays_inside(path_or_glob: str) -> bool:
-    """Return whether it is relative, on every system, and never climbs; a leading `!` of a glob is passed over."""
-    written = path_or_glob.lstrip("!")
-    windows = PureWindowsPath(written)
-    climbs = ".." in PurePosixPath(written).parts or ".." in windows.parts
-    return not (climbs or windows.drive or windows.root or written.startswith("~"))
+    """Return whether a path or glob is relative on every system and has no `..`; a leading `!` is ignored."""
+    path = path_or_glob.lstrip("!")
+    windows = PureWindowsPath(path)
+    climbs = ".." in PurePosixPath(path).parts or ".." in windows.parts
+    return not (climbs or windows.drive or windows.root or path.startswith("~"))

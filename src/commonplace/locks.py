@@ -23,17 +23,17 @@ _MAX_WAIT_S = 0.001
 
 
 def refuse_forked(process: int, path: Path) -> None:
-    """Refuse to go on with what another process opened: the parent of this one, whose locks and connections it has.
+    """Refuse to use what the parent of this process opened: a forked child inherits its locks and connections.
 
     Raises:
-        StoreError: this is another process than `process`.
+        StoreError: this process is not `process`, which opened `path`.
     """
     if process != os.getpid():
         raise StoreError(f"{path} was opened before this process forked", remedy="open it again")
 
 
 class Lock(ABC):
-    """Lets one holder at a time do something; `place` names it in messages."""
+    """A lock with one holder at a time; `place` names it in messages."""
 
     place: str
 
@@ -43,10 +43,10 @@ class Lock(ABC):
 
     @abstractmethod
     def release(self) -> None:
-        """Give the lock back; harmless when it is not held."""
+        """Release the lock; harmless if it is not held."""
 
     def is_held(self) -> bool:
-        """Return whether another one holds it."""
+        """Return whether another holder has the lock."""
         is_free = self.acquire(0.0)
         self.release()
         return not is_free
@@ -72,7 +72,7 @@ class Lock(ABC):
 class FileLock(Lock):
     """Exclude other processes, other threads and other `FileLock` objects on the same path. Not re-entrant.
 
-    In a forked child it cannot be taken, and releasing it leaves it to the parent.
+    A forked child cannot take it, and releasing it there leaves it to the parent.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,11 +117,11 @@ class FileLock(Lock):
         return True
 
     def release(self) -> None:
-        """Give the lock back; harmless when it is not held."""
+        """Release the lock; harmless if it is not held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        # Unlock before closing: a child forked meanwhile has the same open file, and must not unlock it.
+        # Unlock before closing: a child forked meanwhile shares the open file, and must not unlock it itself.
         if self._process == os.getpid():
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

@@ -1,9 +1,9 @@
 """Write log records and searches as JSON lines, shared by several processes.
 
-Two files grow in the directory it is given: `commonplace.jsonl`, fed by the standard `logging` module from our own
-loggers, and `retrieval/retrieval.jsonl`, one line a search, or a use of what one found. Each line is one `os.write`
-to a file opened for appending, so that lines of several processes never mix. Nothing is created before the first
-line. Queries are logged as a hash unless the settings ask for their text; settings, keys, addresses never are.
+The log directory holds `commonplace.jsonl`, with the records of our own loggers from the standard `logging` module, and
+`retrieval/retrieval.jsonl`, with one line for each search or use of a hit. Each line is one `os.write` to a file opened
+for appending, so that lines of several processes never mix. The first line creates its file. Queries are logged as a
+hash unless the settings ask for their text; settings, keys and addresses are never logged.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ HASH_CHARACTERS = 16
 
 
 MAX_BYTES = 1024 * 1024
-"""A log file of that size is put aside."""
+"""Size from which a log file is rotated."""
 KEPT = 3
-"""How many such files are kept."""
+"""Number of rotated files that are kept."""
 
 
 class LineFile:
-    """A file of JSON lines, opened at the first line and reopened when another process has put it aside."""
+    """A file of JSON lines; each write opens it by name, so that a rotation by another process is noticed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -63,9 +63,9 @@ class LineFile:
             os.close(handle)
         if size < MAX_BYTES:
             return
-        # Rename the file to `.1`, and older ones upward. Of several processes one does it, and the others find it small
-        # again. A line that another process writes meanwhile goes to the file under its new name: none is lost, but for
-        # those in a file that falls off the end.
+        # Rotate: rename the file to `.1`, and older ones upward. One of several processes does it, and the others then
+        # find a small file. A line that another process writes meanwhile goes to the renamed file, so no line is lost
+        # except those of the file that falls off the end.
         numbered = (self._path.with_name(f"{self._path.name}.{number + 1}") for number in range(KEPT))
         paths = [self._path, *numbered]
         with _guarded(self._path.parent), suppress(FileNotFoundError):
@@ -77,14 +77,14 @@ class LineFile:
 
 
 class JsonLinesHandler(logging.Handler):
-    """Feed the records of the standard `logging` module to a line file."""
+    """Write the records of the standard `logging` module to a line file."""
 
     def __init__(self, file: LineFile, level: int) -> None:
         super().__init__(level)
         self._file = file
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; a disk that is full must not stop the work that is logged."""
+        """Write one record; errors are ignored, since a full disk must not stop the work that is logged."""
         line: dict[str, object] = {
             "at": iso(record.created),
             "level": record.levelname.lower(),
@@ -102,12 +102,12 @@ class JsonLinesHandler(logging.Handler):
 
 
 def attach(directory: Path, *, level: str) -> logging.Handler:
-    """Send what our loggers say at `level` or above to `directory`; `detach` takes the handler off again."""
+    """Log our loggers' records at `level` or above to a file in `directory`; `detach` removes the returned handler."""
     return attached(JsonLinesHandler(LineFile(directory / "commonplace.jsonl"), LEVELS[level]))
 
 
 def attached(handler: logging.Handler) -> logging.Handler:
-    """Send what our loggers say to a handler, and nowhere else; return it."""
+    """Send our loggers' records to a handler instead of the program's own handlers; return it."""
     logger = logging.getLogger(LOGGER)
     logger.addHandler(handler)
     logger.setLevel(min(handler.level, logger.level or handler.level))
@@ -116,7 +116,7 @@ def attached(handler: logging.Handler) -> logging.Handler:
 
 
 def detach(handler: logging.Handler) -> None:
-    """Take off a handler; after the last one records reach the handlers of the program again. Twice is harmless."""
+    """Remove a handler; after the last one, records reach the program's handlers again. Removing twice is harmless."""
     logger = logging.getLogger(LOGGER)
     logger.removeHandler(handler)
     handler.close()
@@ -126,7 +126,7 @@ def detach(handler: logging.Handler) -> None:
 
 
 class RetrievalLog:
-    """One line for each search, naming its query by hash, by text, or not writing at all; and one for each use."""
+    """A log with a line for each search and each use; `queries` logs queries by "hash" or "text", or is "off"."""
 
     def __init__(self, directory: Path, *, queries: str) -> None:
         self._path = directory / "retrieval" / "retrieval.jsonl"
@@ -137,8 +137,8 @@ class RetrievalLog:
         """Write one line.
 
         Args:
-            query: None for a use of what was found, which `fields` then has as `used`.
-            fields: what the search did (method, hits, milliseconds), never a text that it found.
+            query: None for a use, whose object is `used` in `fields`.
+            fields: what the search did (method, hits, milliseconds), never the text of a hit.
             now: seconds since the epoch; None reads the clock.
         """
         if self._queries == "off":
@@ -150,7 +150,7 @@ class RetrievalLog:
             self._file.write({**line, **fields})
 
     def lines(self) -> Iterator[dict[str, object]]:
-        """Yield the lines there are, the oldest first, those put aside among them; what is no object of ours is not.
+        """Yield the logged lines, oldest first, rotated files included; lines that are no records of ours are skipped.
 
         Raises:
             OSError: a file cannot be read.
@@ -158,8 +158,8 @@ class RetrievalLog:
         if not self._path.parent.is_dir() or self._path.parent.is_symlink():
             return
         with _guarded(self._path.parent):
-            aside = [path for path in self._path.parent.glob(f"{self._path.name}.*") if path.suffix[1:].isdecimal()]
-            paths = [*sorted(aside, key=lambda path: -int(path.suffix[1:])), self._path]
+            rotated = [path for path in self._path.parent.glob(f"{self._path.name}.*") if path.suffix[1:].isdecimal()]
+            paths = [*sorted(rotated, key=lambda path: -int(path.suffix[1:])), self._path]
             texts = [path.read_bytes() for path in paths if path.is_file() and not path.is_symlink()]
         for line in b"".join(texts).splitlines():
             with suppress(ValueError, RecursionError):
@@ -169,23 +169,23 @@ class RetrievalLog:
 
 
 def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
-    """Write `{}` over the lines of every log below a directory that contain something; return their number.
+    """Overwrite matching lines of every log below a directory with `{}`; return their number.
 
-    They are overwritten where they are: no line that another process appends meanwhile is lost, and the old bytes are
-    not left in a file that has no name any more.
+    Lines are overwritten in place: no line that another process appends meanwhile is lost, and the old bytes do not
+    linger in a file without a name.
 
     Args:
-        places: returns the offsets of that something in a file's bytes.
+        places: returns the offsets of matches in a file's bytes.
         dry_run: only count.
 
     Raises:
         OSError: a log cannot be read or written.
     """
     blanked = 0
-    for place in (Path(name) for name, _, _ in ([] if directory.is_symlink() else os.walk(directory))):
-        # The guard keeps a file from being put aside, under a name that was passed already.
-        with _guarded(place):
-            for path in sorted(place.glob("*.jsonl*")):
+    for folder in (Path(name) for name, _, _ in ([] if directory.is_symlink() else os.walk(directory))):
+        # The guard keeps a file from being renamed to a name that was already passed.
+        with _guarded(folder):
+            for path in sorted(folder.glob("*.jsonl*")):
                 if not path.is_file() or path.is_symlink():
                     continue
                 data = path.read_bytes()
@@ -205,7 +205,7 @@ def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dr
 
 @contextmanager
 def _guarded(directory: Path) -> Iterator[None]:
-    """Keep every other process from renaming logs in a directory."""
+    """Keep other processes from rotating logs in a directory."""
     guard = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)
@@ -215,7 +215,7 @@ def _guarded(directory: Path) -> Iterator[None]:
 
 
 def query_hash(query: str) -> str:
-    """Return 16 hexadecimal digits that are the same for the same query; short ones can be guessed from them."""
+    """Return the hash of a query as 16 hexadecimal digits; a short query can be guessed from it."""
     from commonplace.text.hashes import blake2b  # not hashlib's, which loads OpenSSL
 
     return blake2b(query.encode("utf-8", "replace"), digest_size=HASH_CHARACTERS // 2).hexdigest()

@@ -28,7 +28,7 @@ TIMEOUT_S: Final = 60.0
 _JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
 _LISTED: Final = "memories"
-"""The member of a page of memories that `list` returns by itself, as the engine does."""
+"""Member of a page of memories, which alone `list` returns, as the engine does."""
 
 
 class Answer(dict[str, Any]):
@@ -42,7 +42,7 @@ class Answer(dict[str, Any]):
 
 
 class _Calls:
-    """Methods by name, one for each operation of a service of the engine; "" are those of the engine itself."""
+    """One method for each operation of a service of the engine; the service "" is the engine itself."""
 
     def __init__(self, send: Callable[[Operation, Mapping[str, Any]], Any], service: str) -> None:
         self._send, self._service = send, service
@@ -61,8 +61,8 @@ class _Calls:
             bound = inspect.signature(operation.function).bind(None, *args, **kwargs)
         except TypeError as error:
             raise UsageError(f"{name}: {error}", remedy="see the method of `commonplace.Engine`") from error
-        given = dict(list(bound.arguments.items())[1:])
-        answer = self._send(operation, given)
+        inputs = dict(list(bound.arguments.items())[1:])
+        answer = self._send(operation, inputs)
         member = operation.member or (_LISTED if name == "list" else "")
         return answer[member] if member else answer
 
@@ -121,7 +121,7 @@ class Client(_Calls):
         """Forget what an id, a list of ids, or one of `tag`, `source`, `session`, `path` and `agent` names.
 
         Args:
-            id: of a memory, an artifact, or anything else that has one.
+            id: one id or several, of memories, artifacts, or anything else that has one.
         """
         ids = {} if id is None else {"ids": [id] if isinstance(id, str) else list(id)}
         answer: Answer = self._request(OPERATIONS["forget"], {**ids, **filters})
@@ -131,12 +131,12 @@ class Client(_Calls):
         """Write what the namespace holds as JSON lines, and return the last line: their number and SHA-256.
 
         Args:
-            target: a file that does not exist yet, and is there only when it is complete.
-            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
+            target: a new file, which appears only when complete.
+            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; default: all.
 
         Raises:
             StoreError: the file exists already, or cannot be written.
-            ProviderError: the export did not come as a whole.
+            ProviderError: the export arrived incomplete.
         """
         path = Path(target)
         try:
@@ -158,7 +158,7 @@ class Client(_Calls):
         raise ProviderError("the export is cut off", remedy="export again")
 
     def import_(self, path: str | Path, **options: Any) -> Answer:
-        """Take in an export, or a file of another system.
+        """Import an export of Commonplace, or a file of another system.
 
         Args:
             options: `format`, `dry_run`, `on_conflict` and `skip_problems`, as for `Engine.import_`.
@@ -174,7 +174,7 @@ class Client(_Calls):
         return answer
 
     def close(self) -> None:
-        """Close the connections that are not in use; another call opens a new one."""
+        """Close the idle connections; a later call opens a new one."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -188,8 +188,8 @@ class Client(_Calls):
         file: BinaryIO | None = None,
         into: BinaryIO | None = None,
     ) -> Any:
-        """Send a request, with the lines of a file in place of a JSON object, and return its answer, or write it."""
-        places = {each.name: each.place for each in operation.parameters}
+        """Send a request, with a file's lines instead of JSON if given; return the answer, or write it to `into`."""
+        places = {parameter.name: parameter.place for parameter in operation.parameters}
         path = operation.path
         query: dict[str, Any] = {}
         body: dict[str, Any] = {}
@@ -201,7 +201,7 @@ class Client(_Calls):
                 path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
             elif places.get(name) == "query":
                 many = isinstance(value, list | tuple)
-                query |= {} if value is None else {name: [_plain(each) for each in value] if many else _plain(value)}
+                query |= {} if value is None else {name: [_plain(item) for item in value] if many else _plain(value)}
             elif name in places:
                 body[name] = value
             elif name != "if_version":
@@ -210,7 +210,7 @@ class Client(_Calls):
         query |= {"namespace": self.namespace} if self.namespace else {}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        if operation.takes_key:  # what was lost on the way back is not done twice
+        if operation.takes_key:  # a retry after a lost answer must not repeat the change
             headers["Idempotency-Key"] = str(uuid.uuid4())
         target = f"{self._parts.path.rstrip('/')}/v1{path}{'?' + urlencode(query, doseq=True) if query else ''}"
         content: bytes | BinaryIO | None = file
@@ -222,12 +222,12 @@ class Client(_Calls):
     def _exchange(
         self, verb: str, target: str, body: bytes | BinaryIO | None, headers: Mapping[str, str], into: BinaryIO | None
     ) -> tuple[int, str]:
-        """Send a request, once more where the server closed a connection that was idle."""
+        """Send a request; retry once on a new connection if the server closed an idle one."""
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        fresh = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
-        for connection in filter(None, (idle, fresh)):
+        opened = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
+        for connection in filter(None, (idle, opened)):
             try:
                 if body is not None and not isinstance(body, bytes):
                     body.seek(0)

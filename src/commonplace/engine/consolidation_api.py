@@ -46,8 +46,8 @@ class ConsolidationApi(Service):
         from commonplace.consolidation.undo import undo
 
         queries = self.golden_queries(file)
-        self._runtime.backlog.drain(self._runtime.progress)  # what has no vector would seem like nothing
-        before = golden.asked(queries, self._found)
+        self._runtime.backlog.drain(self._runtime.progress)  # a memory without a vector would be like no other
+        before = golden.asked(queries, self._names_found)
         try:
             report = run(self, options)
         except KeyboardInterrupt as stopped:
@@ -56,16 +56,16 @@ class ConsolidationApi(Service):
             raise
         if options.dry_run or not report.applied:
             return report
-        if gone := golden.lost(before, golden.asked(queries, self._found)):
+        if lost_queries := golden.lost(before, golden.asked(queries, self._names_found)):
             undo(self.consolidation_runtime(), options.run)
-        return replace(report, lost=gone) if gone else report
+        return replace(report, lost=lost_queries) if lost_queries else report
 
     def health(self, file: str | Path | None) -> Health:
         queries, runtime = self.golden_queries(file), self._runtime
         return examine(
             self._store,
             self._namespace,
-            golden.asked(queries, self._found),
+            golden.asked(queries, self._names_found),
             project=runtime.project,
             retention=runtime.retention,
             now=runtime.now(),
@@ -74,14 +74,14 @@ class ConsolidationApi(Service):
         )
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
-        runtime, ledger, chosen = self._runtime, self._engine.ledger, self._settings.consolidation
+        runtime, ledger, settings = self._runtime, self._engine.ledger, self._settings.consolidation
         return ConsolidationRuntime(
             store=self._store,
             namespace=self._namespace,
             directory=runtime.directory,
             vault=None if self._store.is_on_server else Vault(runtime.directory, self._namespace),
             retention=runtime.retention,
-            confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
+            confidence=ConfidenceConfig(settings.auto_threshold, settings.log_threshold),
             now=runtime.now,
             sleep=self._wait,
             write_of=lambda owner, record: writes_of(runtime.destination(), [(owner, record)])[0],
@@ -111,15 +111,15 @@ class ConsolidationApi(Service):
         self._runtime.before()
         return queries + golden.kept(self._store.ledger(self._namespace))
 
-    def _found(self, query: GoldenQuery) -> tuple[set[str], set[str]]:
-        """Return what the first hits of a query are, and which of them are shown where some must not be."""
+    def _names_found(self, query: GoldenQuery) -> tuple[set[str], set[str]]:
+        """Return ids and paths of a query's first hits, and those above the floor if it names irrelevant memories."""
         kinds: Sequence[Kind] | None = ("memory",) if query.issue else None
 
         def names(min_score: float | None) -> set[str]:
             hits = self._engine.search(query.query, golden.LOOKED_AT, kinds, min_score=min_score).hits
-            found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
-            memories = self._store.memories(self._namespace, Selection(ids=tuple(found))) if found else []
-            return found.union(*(memory.record.derived_from for memory in memories))
+            names_found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
+            memories = self._store.memories(self._namespace, Selection(ids=tuple(names_found))) if names_found else []
+            return names_found.union(*(memory.record.derived_from for memory in memories))
 
         return names(0.0), names(None) if query.irrelevant else set()
 

@@ -1,4 +1,4 @@
-"""Examine a store with its index, models and texts, and mend what can be mended."""
+"""Examine a store with its index, models and texts, and repair what can be repaired."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
 
 _MAX_TEXTS: Final = 20
-_UNREADABLE: Final = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
+_UNREADABLE: Final = (StoreDamagedError, ValueError)  # raised for UTF-8, JSON or our own packing with one byte changed
 _BACKUP: Final = "restore a backup"
 
 
@@ -44,7 +44,7 @@ class DoctorReport:
 
     @property
     def is_healthy(self) -> bool:
-        """True when nothing is wrong, or everything that was has been mended."""
+        """True if nothing is wrong, or every problem has been mended."""
         return all(finding.mended for finding in self.findings)
 
 
@@ -56,12 +56,12 @@ class Doctor(Service):
         self._engine = engine
 
     def examine(self, *, mend: bool, secrets: bool) -> DoctorReport:
-        """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
-        # Secrets first: to replace them writes rows and index anew, which are checked below.
+        """Check everything; with `mend`, rebuild a faulty index, and finish deletions that were left incomplete."""
+        # Secrets first: replacing them rewrites rows and index, which are checked below.
         is_wanted = secrets or (mend and interrupted_run(self._store) is not None)
         of_secrets = self._secrets(mend) if is_wanted else []
         findings = self._rows(mend)
-        # A text of another length than it had lets its bytes be counted wrong, too.
+        # A text whose length has changed makes the byte counts wrong, too: such findings do not rule out this check.
         if all(finding.mended or COUNTS in finding.problem for finding in findings):
             findings += self._texts()
         try:
@@ -72,12 +72,12 @@ class Doctor(Service):
         findings += [  # what killed backups, restores and exports left elsewhere
             Problem(
                 "drafts",
-                f"{each.path} was {LEFT_OF_DRAFT}; it {each.why or 'holds what the store held'}",
-                each.remedy or "run `commonplace doctor`",
-                each.state == "removed",
+                f"{draft.path} was {LEFT_OF_DRAFT}; it {draft.why or 'holds what the store held'}",
+                draft.remedy or "run `commonplace doctor`",
+                draft.state == "removed",
             )
-            for each in clear_drafts(self._runtime.directory, remove=mend)
-            if each.state != "live"
+            for draft in clear_drafts(self._runtime.directory, remove=mend)
+            if draft.state != "live"
         ]
         try:  # what an interrupted forgetting left, or could not reach
             findings += finish_waiting(self._engine._erasure_api.erasure_runtime(), mend=mend)
@@ -93,13 +93,13 @@ class Doctor(Service):
         def sync(namespace: str) -> None:
             if runtime.keeps_journal or (self._store.blocks(namespace) and not self._store.is_on_server):
                 options = {"settings": self._settings, "clock": runtime.clock}
-                with open_engine(engine.directory, namespace, runtime.embedder, **options) as beside:  # type: ignore[arg-type]
-                    beside.sync()
+                with open_engine(engine.directory, namespace, runtime.embedder, **options) as sidecar:  # type: ignore[arg-type]
+                    sidecar.sync()
 
         return Secrets(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
 
     def _rows(self, mend: bool) -> list[Problem]:
-        """Return what is wrong with the stored data; what a server's searches read is made anew, no more."""
+        """Return what is wrong with the stored data; only what a server's searches read is rebuilt, with `mend`."""
         problems = self._store.check()
         reader = self._store.postings
         stale = {problem for problem in problems if reader and any(claim in problem for claim, _ in reader.claims)}
@@ -116,33 +116,33 @@ class Doctor(Service):
         ]
 
     def _texts(self) -> list[Problem]:
-        """Return which memories and items of knowledge do not say what they said when they were written.
+        """Return the memories and knowledge items whose text differs from what was written.
 
-        A failing disk, or a program that is none of ours, changes a text but not its digest and its passages' tokens.
+        A failing disk, or a program other than ours, changes a text but not its digest and its passages' tokens.
         """
-        found: list[Problem] = []
+        problems: list[Problem] = []
         for namespace in self._store.namespaces():
-            place = "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
+            scope = "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
             with self._store.snapshot():
                 live = set(self._store.matching_owners(namespace, Filter(kinds=("memory",))))
                 for number, id_, digest in self._store.memory_digests(namespace):
                     if wrong := _read(partial(self._wrong_memory, namespace, number, digest)):
                         update = f"write it as it should be with `commonplace update {shlex.quote(id_)} TEXT`, or "
                         remedy = (update if number in live else "") + _BACKUP
-                        found.append(Problem("store", f"memory {id_!r:.80}{place} {wrong}", remedy))
+                        problems.append(Problem("store", f"memory {id_!r:.80}{scope} {wrong}", remedy))
                 for number in self._store.matching_owners(namespace, Filter(kinds=("knowledge",))):
                     if wrong := _read(partial(self._wrong_item, namespace, number)):
                         remedy = f"index the knowledge of that agent again, or {_BACKUP}"
-                        found.append(Problem("store", f"knowledge item {number}{place} {wrong}", remedy))
-        if len(found) > _MAX_TEXTS:
-            rest = len(found) - _MAX_TEXTS
-            found[_MAX_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", _BACKUP)]
-        return found
+                        problems.append(Problem("store", f"knowledge item {number}{scope} {wrong}", remedy))
+        if len(problems) > _MAX_TEXTS:
+            remaining = len(problems) - _MAX_TEXTS
+            problems[_MAX_TEXTS:] = [Problem("store", f"{remaining:,} more texts differ like these", _BACKUP)]
+        return problems
 
     def _wrong_memory(self, namespace: str, number: int, digest: str) -> str:
         """Return what is wrong with the text of a memory, or "".
 
-        Its passages are to be cut from its text, leave none of it out, and have their own tokens.
+        Its passages must be cut from its text, cover all of it, and have the tokens of their own text.
         """
         memory = self._store.memory_records(namespace, [number]).get(number)
         if memory is None:
@@ -153,10 +153,10 @@ class Doctor(Service):
         numbers = self._store.passages_of(namespace, [number])
         passages = self._store.passages(namespace, numbers).values()
         tokens, tokenize = self._store.tokens(namespace, numbers), self._runtime.tokens.tokenize
-        if not _is_cut_from(normalise(text), [each.chunk for each in passages]) or any(
-            tokenize(passage_text(title, each.chunk.heading, each.chunk.text)).astype("<u2", copy=False).tobytes()
-            != tokens[each.number].token_ids
-            for each in passages
+        if not _is_cut_from(normalise(text), [passage.chunk for passage in passages]) or any(
+            tokenize(passage_text(title, passage.chunk.heading, passage.chunk.text)).astype("<u2", copy=False).tobytes()
+            != tokens[passage.number].token_ids
+            for passage in passages
         ):
             return "is found by other words than it has"
         return ""
@@ -168,7 +168,7 @@ class Doctor(Service):
         return ""
 
     def _index(self, mend: bool) -> list[Problem]:
-        """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
+        """Return what is wrong with the index; failing to read or mend it is a finding too, not an error."""
         if self._store.is_on_server:
             return []
         remedy, is_mended = "rebuild it from the store", False
@@ -205,14 +205,14 @@ class Doctor(Service):
 
 def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
     lines = text.split("\n")
-    covered = {number for each in chunks for number in range(each.start_line, each.end_line + 1)}
+    covered = {number for chunk in chunks for number in range(chunk.start_line, chunk.end_line + 1)}
     return all(number in covered for number, line in enumerate(lines, 1) if line.strip()) and all(
-        each.text in "\n".join(lines[each.start_line - 1 : each.end_line]) for each in chunks
+        chunk.text in "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) for chunk in chunks
     )
 
 
 def _read(check: Callable[[], str]) -> str:
-    """Return what a check says, or why what it reads cannot be read."""
+    """Return the result of a check, or why its data cannot be read."""
     try:
         return check()
     except _UNREADABLE as error:

@@ -49,21 +49,21 @@ from commonplace.types import (
 from commonplace.types.ledger import AGENTS, VERDICTS, Verdict
 
 Memories = list[Memory]
-"""What lists of memories are called inside a class that has a method `list`."""
+"""Annotation for lists of memories inside a class whose method `list` shadows the builtin."""
 
 MIN_ABBREVIATION = 4
-"""Characters; fewer would be mistyped ids that happen to begin another."""
+"""Minimum characters of an abbreviated id: a shorter one may be a mistyped id that happens to begin another."""
 PROJECTED_AT_ONCE = 256
-"""So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
+"""Maximum memories in one call that wait for the next search or update to be indexed; more are indexed at once."""
 PAST_STEPS = 12
-"""Of the time between two uses, so many parts are shown."""
+"""Number of steps in which `memory_fading` shows the time between two uses."""
 MAX_LISTED = 10_000
 LIST_ORDERS = ("newest", "used", "idle", "stored", "changed", "archived")
 MAX_FADING_DAYS = 3_650
 MAX_OFFSET = 10**9
 MAX_USES = 1_000
 MAX_RATE_LIMIT = 1_000_000
-"""Operations a minute."""
+"""Highest rate limit, in operations a minute."""
 MAX_DAYS = 36_500.0
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ if TYPE_CHECKING:
 class Engine:
     """One store, seen from one namespace. Safe for threads; `commonplace.open` returns it.
 
-    Every call raises a `NotFoundError` where what an id or a path names is not there, and a `UsageError` where a value
-    is of the wrong kind or out of its range; then nothing was changed.
+    Every call raises a `NotFoundError` if an id or a path names nothing, and a `UsageError` if a value is of the wrong
+    type or out of range; in both cases nothing has changed.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -117,7 +117,7 @@ class Engine:
         self._runtime = runtime
         self._process = os.getpid()
 
-    # Made when they are first asked for, which a process that only recalls never does.
+    # Made on first use: a process that only recalls never needs them.
 
     @made_once
     def _retrievals(self) -> RetrievalHistory:
@@ -152,8 +152,8 @@ class Engine:
 
     def __repr__(self) -> str:
         state = " (closed)" if self._runtime.is_closed else ""
-        place = self._runtime.store.place or str(self.directory)
-        return f"<commonplace.Engine {place!r}, namespace {self.namespace!r}{state}>"
+        location = self._runtime.store.place or str(self.directory)
+        return f"<commonplace.Engine {location!r}, namespace {self.namespace!r}{state}>"
 
     def __enter__(self) -> Self:
         return self
@@ -164,12 +164,12 @@ class Engine:
     def is_local(self) -> bool:
         """Whether every embedder of the store runs in this process, so that a search sends nothing away."""
         stamp = self._runtime.follow().stamp
-        return not any(is_remote(each.name) for each in (stamp, *(other for _, other in stamp.others)))
+        return not any(is_remote(embedding.name) for embedding in (stamp, *(other for _, other in stamp.others)))
 
     def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Engine:
         """Return an engine for another namespace of this store; it shares connections, index and models.
 
-        It is closed by itself, and before this one.
+        Close it separately, before this one.
 
         Args:
             settings: other settings; models and embedders stay.
@@ -184,7 +184,7 @@ class Engine:
         """Close the engine; closing twice is harmless, and in a forked child all is left to the parent."""
         if self._process != os.getpid():
             return
-        if "graph" in self.__dict__:  # made when it is asked for
+        if "graph" in self.__dict__:  # made on first use
             self.graph.close()
         if "_knowledge_api" in self.__dict__:
             self._knowledge_api.close()
@@ -256,23 +256,23 @@ class Engine:
             AdmissionError: as for `remember`; the message says which one.
         """
         validate.boolean("force", force)
-        given, runtime = list(validate.series("items", items)), self._runtime
+        inputs, runtime = list(validate.series("items", items)), self._runtime
         runtime.before()
-        in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
+        in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in inputs]
         if any(in_process):
             if not all(in_process):
                 # All are stored or none is, and no transaction covers both stores.
                 remedy = "give those in a call of their own"
                 raise UsageError("some of the memories are of the tier ultra", remedy=remedy)
-            return runtime.ultra.remember(given, force=force)
-        kept = runtime.memory.remember(given, force=force)
-        if wait and len(given) > 1:  # one alone was embedded as it was stored
+            return runtime.ultra.remember(inputs, force=force)
+        memories = runtime.memory.remember(inputs, force=force)
+        if wait and len(inputs) > 1:  # one alone was embedded as it was stored
             runtime.backlog.drain(runtime.progress)
-        if len(given) > PROJECTED_AT_ONCE:
+        if len(inputs) > PROJECTED_AT_ONCE:
             runtime.maintenance.project()
             runtime.tokens.release()
         runtime.after()
-        return kept
+        return memories
 
     def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
         """Return a memory, live or archived. This counts as a use, at most once an hour.
@@ -306,7 +306,7 @@ class Engine:
             return abbreviation
         self._runtime.before()
         if any(store.owner_numbers(namespace, kind, [abbreviation]) for kind in KINDS):
-            # It is the whole id of something else, which must not be taken for the beginning of a memory's.
+            # It is the full id of something else, and must not be taken for the beginning of a memory's id.
             return abbreviation
         ids = sorted(id_ for _, id_, _ in store.memory_digests(namespace) if id_.startswith(abbreviation))
         if len(ids) > 1:
@@ -320,10 +320,10 @@ class Engine:
     def versions(self, id: str) -> Memories:  # noqa: A002
         """Return every version of a memory, oldest first."""
         validate.reject_invalid_id(id)
-        found = self._runtime.store.versions(self.namespace, id)
-        if not found:
+        stored_versions = self._runtime.store.versions(self.namespace, id)
+        if not stored_versions:
             raise self._runtime.absent(id)
-        return [self._runtime.seen(stored) for stored in found]
+        return [self._runtime.seen(stored) for stored in stored_versions]
 
     def update(  # noqa: PLR0913 - the options of a facade
         self,
@@ -350,7 +350,7 @@ class Engine:
         values: dict[str, Any] = {"content": content, "tags": tags, "tier": tier, "source": source, "at": at}
         values |= {"metadata": metadata, "category": category, "entities": entities}
         changed = {name: value for name, value in values.items() if value is not None}
-        # The tier is how long a memory is kept, not what it says: to change it alone makes no version.
+        # The tier is how long a memory is kept, not what it says: changing it alone makes no version.
         is_tier = changed.keys() == {"tier"} and if_version is None
         with self._runtime.writing():
             memories = self._runtime.memory
@@ -424,12 +424,12 @@ class Engine:
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
         """
         memory = self.get(id, touch=False)
-        chosen = NEXT_TIER.get(memory.tier) if tier is None else validate.one_of("tier", tier, TIERS)
-        if chosen is None or TIERS.index(chosen) <= TIERS.index(memory.tier):
+        target_tier = NEXT_TIER.get(memory.tier) if tier is None else validate.one_of("tier", tier, TIERS)
+        if target_tier is None or TIERS.index(target_tier) <= TIERS.index(memory.tier):
             raise UsageError(
                 f"memory {memory.id!r:.80} is {memory.tier} already"
-                if chosen in (None, memory.tier)
-                else f"memory {memory.id!r:.80} is {memory.tier}, which is above {chosen}",
+                if target_tier in (None, memory.tier)
+                else f"memory {memory.id!r:.80} is {memory.tier}, which is above {target_tier}",
                 remedy=f"tiers are, from low to high, {', '.join(TIERS)}; use `update` to lower one",
             )
         if memory.trust < MIN_TRUST_TO_PROMOTE:
@@ -439,8 +439,8 @@ class Engine:
                 remedy="let a person confirm it with `update`",
             )
         if memory.tier == "ultra":
-            return self._runtime.keep_risen(replace(memory, tier=chosen))  # type: ignore[arg-type] # one of them
-        return self.update(id, tier=chosen)
+            return self._runtime.keep_risen(replace(memory, tier=target_tier))  # type: ignore[arg-type] # one of them
+        return self.update(id, tier=target_tier)
 
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
         """Recompute the retention of one tier, and archive memories below a threshold.
@@ -487,7 +487,7 @@ class Engine:
         if validate.boolean("by_agent", by_agent) and validate.link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
             from commonplace.engine.review import refuse_agent
 
-            refuse_agent(self.get(each, touch=False).trust for each in (source, target))
+            refuse_agent(self.get(memory_id, touch=False).trust for memory_id in (source, target))
         with self._runtime.writing(source, target):
             return self._runtime.memory.link(source, target, type, strength)
 
@@ -570,7 +570,7 @@ class Engine:
         now = self._runtime.now()
         wishes = wishes_of(agent, self.settings.agents)
         wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
-        wanted = Filter(
+        filters = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type] # Request checks it
             types=chosen("types", wishes.types),
             phases=chosen("phases", wishes.phases),
@@ -583,7 +583,7 @@ class Engine:
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
-        return search(self._runtime, query, wishes, wanted, now, method, stage1_limit, per_owner, also, rerank)
+        return search(self._runtime, query, wishes, filters, now, method, stage1_limit, per_owner, also, rerank)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,
@@ -648,9 +648,9 @@ class Engine:
         """
         if not isinstance(getattr(result, "hits", None), tuple):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` or `context` returned")
-        found = result if isinstance(result, SearchResult) else result.found
-        if found is not None:
-            self._retrievals.add(found, result.hits, call, self._runtime.now())
+        search_result = result if isinstance(result, SearchResult) else result.found
+        if search_result is not None:
+            self._retrievals.add(search_result, result.hits, call, self._runtime.now())
 
     def log_use(self, name: str, kind: Used = "memory") -> None:
         """Log that something was opened or touched.
@@ -712,10 +712,10 @@ class Engine:
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).context(weak)
+        result = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).context(weak)
         if touch:
-            self._runtime.count_uses(injected_hits(made.hits))
-        return made
+            self._runtime.count_uses(injected_hits(result.hits))
+        return result
 
     def injection(  # noqa: PLR0913 - the options of a facade
         self,
@@ -746,13 +746,13 @@ class Engine:
         from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, ContextApi
 
         validate.text("conversation", conversation)
-        usual = PROMPT_TOKENS if validate.text("prompt", prompt).strip() else START_TOKENS
-        budget = min(usual, self.settings.context.max_tokens) if max_tokens is None else max_tokens
+        default_tokens = PROMPT_TOKENS if validate.text("prompt", prompt).strip() else START_TOKENS
+        budget = min(default_tokens, self.settings.context.max_tokens) if max_tokens is None else max_tokens
         task, wishes = prompt[:MAX_QUERY_CHARACTERS], wishes_of(agent, self.settings.agents)
-        made = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).injection(conversation)
+        result = ContextApi(self, task, budget, wishes, limit, kinds, tags, min_trust).injection(conversation)
         if touch:
-            self._runtime.count_uses(injected_hits(made.hits))
-        return made
+            self._runtime.count_uses(injected_hits(result.hits))
+        return result
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again in a conversation, as after a compaction."""
@@ -873,7 +873,7 @@ class Engine:
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Index texts that are not files, each under its own id; a known id is replaced.
 
-        Documents of one session are given in their order; a later call continues where the session ended.
+        Give the documents of one session in their order; a later call continues where the session ended.
         """
         return self._index_api.index_documents(documents)
 
@@ -915,7 +915,7 @@ class Engine:
 
     @made_once
     def knowledge(self) -> KnowledgeService:
-        """The knowledge service over this store, as the settings have it."""
+        """The knowledge service over this store, as the settings configure it."""
         return self.knowledge_service()
 
     def knowledge_service(
@@ -933,7 +933,7 @@ class Engine:
             reranker: an object with `rerank(query, candidates, top_k)`; default: the configured language model.
 
         Raises:
-            ConfigError: the configuration is none.
+            ConfigError: the configuration is invalid.
             StoreError: the other store cannot be opened.
         """
         return self._knowledge_api.service(config, embedder, reranker)
@@ -1053,9 +1053,9 @@ class Engine:
         self._runtime.before()
         return changes(self.consolidation_runtime(), run)
 
-    def _rate(self, given: int | None) -> int:
-        usual = self.settings.consolidation.rate_limit
-        return usual if given is None else validate.int_in("rate_limit", given, 0, MAX_RATE_LIMIT)
+    def _rate(self, rate_limit: int | None) -> int:
+        default_limit = self.settings.consolidation.rate_limit
+        return default_limit if rate_limit is None else validate.int_in("rate_limit", rate_limit, 0, MAX_RATE_LIMIT)
 
     def health(self, golden: str | Path | None = None) -> Health:
         """Count the memories of this namespace and list what needs attention. It changes nothing.
@@ -1087,10 +1087,10 @@ class Engine:
 
         validate.reject_invalid_id(id)
         validate.one_of("verdict", verdict, VERDICTS)
-        asked = validate.label("query", query)
+        query_text = validate.label("query", query)
         self._runtime.before()
         with self._runtime.store.change_memories(self.namespace) as change:
-            return mark(change, asked, id, verdict, Doer(_person(), self._runtime.now()))
+            return mark(change, query_text, id, verdict, Doer(_person(), self._runtime.now()))
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         """Return what a consolidation agent of your own works with."""
@@ -1184,8 +1184,8 @@ class Engine:
             StoreBusyError: another process held the store, or was deleting, for too long.
             UsageError: not exactly one of `id`, `tag`, `source`, `session`, `path`, `agent` is given, or one is empty.
         """
-        named = {"id": id, "tag": tag, "source": source, "session": session, "path": path, "agent": agent}
-        return self._erasure_api.forget(self._erasure_api.wanted(named), dry_run=dry_run)
+        selectors = {"id": id, "tag": tag, "source": source, "session": session, "path": path, "agent": agent}
+        return self._erasure_api.forget(self._erasure_api.wanted(selectors), dry_run=dry_run)
 
     def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
         """Delete a namespace with all it holds, and verify it.
@@ -1205,8 +1205,8 @@ class Engine:
             )
         receipt = forget_namespace(self._erasure_api.erasure_runtime(), name, dry_run=dry_run)
         if not dry_run and name == self.namespace and self._runtime.has_ultra:
-            ultra = self._runtime.ultra
-            ultra.erase([memory.owner.id for memory in ultra.all(Selection())])
+            in_process = self._runtime.ultra
+            in_process.erase([memory.owner.id for memory in in_process.all(Selection())])
         return receipt
 
     def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
@@ -1233,8 +1233,8 @@ class Engine:
         store = self._runtime.store
         # The receipt of a namespace's own deletion outlives it, among the notes of the store as a whole.
         notes = [*store.notes(self.namespace, RECEIPT), *store.notes(WHOLE_STORE, RECEIPT)]
-        found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self.namespace]
-        return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
+        matches = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self.namespace]
+        return sorted(matches, key=lambda receipt: (receipt.at, receipt.id))
 
     def backup(self, target: str | Path) -> BackupReport:
         """Write a complete, verified copy of the store to a new file while others use the store.
@@ -1279,11 +1279,11 @@ class Engine:
         from commonplace.exchange.export import export
         from commonplace.exchange.items import EXPORTED
 
-        chosen = [validate.one_of("kinds", kind, EXPORTED) for kind in validate.labels("kinds", kinds or ())]
-        to = target if callable(getattr(target, "write", None)) else validate.path_value("target", target)
+        owner_kinds = [validate.one_of("kinds", kind, EXPORTED) for kind in validate.labels("kinds", kinds or ())]
+        output = target if callable(getattr(target, "write", None)) else validate.path_value("target", target)
         self._runtime.before()
         store, progress = self._runtime.store, self._runtime.progress
-        return export(store, self.namespace, to, directory=self.directory, kinds=chosen, progress=progress)  # type: ignore[arg-type] # a stream, or else a path
+        return export(store, self.namespace, output, directory=self.directory, kinds=owner_kinds, progress=progress)  # type: ignore[arg-type] # a stream, or else a path
 
     def import_(
         self,
@@ -1354,13 +1354,13 @@ class Engine:
         from commonplace.store.drafts import draft
 
         def versions() -> dict[str, int]:
-            return {each.owner.id: each.number for each in self._runtime.store.memories(self.namespace, Selection())}
+            return {row.owner.id: row.number for row in self._runtime.store.memories(self.namespace, Selection())}
 
         before = versions()
         if not before:
             return 0
-        with draft(self.directory, to.directory / "moved") as base:
-            path = base.with_name(f"{base.name}.jsonl")
+        with draft(self.directory, to.directory / "moved") as temporary:
+            path = temporary.with_name(f"{temporary.name}.jsonl")
             self.export(path, kinds=["memory"])
             source = memory_api.source_of_import(path, "auto", to.settings, to._runtime.now())
             to._take_in(source, has_graph=False)
@@ -1421,22 +1421,22 @@ class Engine:
                 version), "archived" (latest archived).
             limit: 1–10,000.
         """
-        given = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
+        selection = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
         page = replace(
-            given,
+            selection,
             order=validate.one_of("order", order, LIST_ORDERS),  # type: ignore[arg-type]
             limit=validate.int_in("limit", limit, 1, MAX_LISTED),
             offset=validate.int_in("offset", offset, 0, MAX_OFFSET),
         )
         runtime = self._runtime
         runtime.before()
-        # The memories of this process are among them: to merge both, the pages before are read too.
+        # Memories of this process are merged in, so the pages before this one are read too.
         first = replace(page, offset=0, limit=page.offset + limit)
         ultra = runtime.ultra.all(first) if runtime.has_ultra else []
         if not ultra:
             return [runtime.seen(stored) for stored in runtime.store.memories(self.namespace, page)]
-        found = sorted([*runtime.store.memories(self.namespace, first), *ultra], key=first.key)
-        return [runtime.seen(stored) for stored in found[page.offset : first.limit]]
+        memories = sorted([*runtime.store.memories(self.namespace, first), *ultra], key=first.key)
+        return [runtime.seen(stored) for stored in memories[page.offset : first.limit]]
 
     def memory_facets(  # noqa: PLR0913 - the options of a facade
         self,
@@ -1456,14 +1456,14 @@ class Engine:
         Args:
             statuses, since, until: as in `list`.
         """
-        given = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
+        selection = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
         self._runtime.before()
         stores = [self._runtime.store, *([self._runtime.ultra.store] if self._runtime.has_ultra else [])]
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for store in stores:
-            for name, some in store.memory_facets(self.namespace, given).items():
-                counts[name].update(some)
-        by_field = {name: dict(sorted(some.items())) for name, some in counts.items()}
+            for name, values in store.memory_facets(self.namespace, selection).items():
+                counts[name].update(values)
+        by_field = {name: dict(sorted(values.items())) for name, values in counts.items()}
         return MemoryFacets(counts["status"].total(), by_field)
 
     def memory_fading(self, id: str, days: int = 30, past: bool = False) -> Sequence[Fading]:  # noqa: A002
@@ -1483,8 +1483,8 @@ class Engine:
             count = record.use_count - sum(use >= later for use in uses)
             then = replace(record, last_used=earlier, use_count=max(0, count))
             steps = (earlier + (later - earlier) * step / PAST_STEPS for step in range(PAST_STEPS + 1))
-            times = [*((then, at) for at in steps), *times]
-        return [Fading(moment_of(at), policy.retention(then, at)) for then, at in times]
+            times = [*((then, moment) for moment in steps), *times]
+        return [Fading(moment_of(moment), policy.retention(then, moment)) for then, moment in times]
 
     def memory_uses(self, id: str, limit: int = 50) -> Sequence[MemoryUse]:  # noqa: A002 - the name of the field
         """Return when a memory was found and used, newest first.

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 class ErasureApi(Service):
-    """Deletes what is named, with every copy of it in the store. Safe for threads."""
+    """Deletes what a caller names, with every copy of it in the store. Safe for threads."""
 
     def forget(self, wanted: Wanted, *, dry_run: bool) -> ForgetReceipt:
-        """Forget what is wanted: in another process where this one is to stay small, for every text is looked at."""
+        """Forget what is selected, in another process if this one must stay small: every text is scanned."""
         runtime, in_process = self._runtime, list[StoredMemory]()
         if runtime.has_ultra and wanted.path is None and wanted.archived_by is None and wanted.agent is None:
             in_process = runtime.ultra.all(selection(wanted))
         if runtime.worker is None or in_process:
             return self.forget_here(wanted, in_process, dry_run=dry_run)
-        here = partial(self.forget_here, wanted, dry_run=dry_run)
-        receipt = runtime.worker.run("forget", here, wanted=wanted, dry_run=dry_run)
+        in_this_process = partial(self.forget_here, wanted, dry_run=dry_run)
+        receipt = runtime.worker.run("forget", in_this_process, wanted=wanted, dry_run=dry_run)
         if not dry_run:
             runtime.forget_caches()
         return receipt
@@ -43,14 +43,14 @@ class ErasureApi(Service):
         if not dry_run:
             self._runtime.before()
         if not dry_run and wanted.archived_by is not None and feed is not None:
-            # Live memories that the graph knew only by sources which go now are taken into the graph themselves.
-            going = set(archived_by(store, namespace, wanted.archived_by))
-            memories = store.memories(namespace, Selection(order="id")) if going else []
-            live = [each for each in memories if each.expired_at is None]
-            made = [each.owner.id for each in live if not going.isdisjoint(each.record.derived_from)]
-            if made:
+            # Live memories that the graph knew only through sources that go now are added to the graph themselves.
+            leaving_ids = set(archived_by(store, namespace, wanted.archived_by))
+            memories = store.memories(namespace, Selection(order="id")) if leaving_ids else []
+            live = [stored for stored in memories if stored.expired_at is None]
+            orphan_ids = [stored.owner.id for stored in live if not leaving_ids.isdisjoint(stored.record.derived_from)]
+            if orphan_ids:
                 with store.change_memories(namespace) as change:
-                    feed.follow(change, made)
+                    feed.follow(change, orphan_ids)
         receipt = forget(self.erasure_runtime(), namespace, wanted, in_process=in_process, dry_run=dry_run)
         if not dry_run:
             if in_process:
@@ -59,18 +59,18 @@ class ErasureApi(Service):
         return receipt
 
     def wanted(self, given: Mapping[str, object]) -> Wanted:
-        """Return what is to be forgotten, by the one name that has a value."""
-        named = {name: value for name, value in given.items() if value is not None}
-        if len(named) != 1:
-            *others, last = named or ["nothing"]
-            many = f"{', '.join(others)} and {last} cannot be combined"
-            what = many if others else "nothing was selected"
-            raise UsageError(what, remedy=f"give exactly one of {', '.join(given)}")
-        [(name, value)] = named.items()
+        """Return the selection of what to forget, from the one name that has a value."""
+        selectors = {name: value for name, value in given.items() if value is not None}
+        if len(selectors) != 1:
+            *other_names, last = selectors or ["nothing"]
+            many = f"{', '.join(other_names)} and {last} cannot be combined"
+            message = many if other_names else "nothing was selected"
+            raise UsageError(message, remedy=f"give exactly one of {', '.join(given)}")
+        [(name, value)] = selectors.items()
         if name == "id":
             ids = [value] if isinstance(value, str) else list(series("id", value))  # type: ignore[arg-type]
-            for each in ids:
-                reject_invalid_id(each)
+            for id_ in ids:
+                reject_invalid_id(id_)
             if not ids:
                 raise UsageError("the list of ids is empty", remedy="name what is to be forgotten")
             return Wanted(ids=tuple(dict.fromkeys(ids)))
@@ -79,15 +79,15 @@ class ErasureApi(Service):
                 raise UsageError(f"path is {value!r:.80}", remedy="name an indexed file")
             path, project = Path(value).as_posix(), self._runtime.project
             if path not in {owner.path for _, owner in self._store.artifacts(self._namespace)}:
-                # Not as it is stored, so as people name a file.
+                # It is not a stored path, so take it as one that a person wrote.
                 absolute = Path(value).expanduser().absolute()
                 is_below = project is not None and absolute.is_relative_to(project)
                 path = (absolute.relative_to(project) if project and is_below else absolute).as_posix()
             return Wanted(path=path)
         if not isinstance(value, str) or not value.strip():
             raise UsageError(f"{name} is {value!r:.80}", remedy="give a text that is not empty")
-        chosen: dict[str, Any] = {name: value}
-        return Wanted(**chosen)
+        selector: dict[str, Any] = {name: value}
+        return Wanted(**selector)
 
     def erasure_runtime(self) -> ErasureRuntime:
         from commonplace.erasure.copies import ErasureRuntime

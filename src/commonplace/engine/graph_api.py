@@ -1,7 +1,7 @@
 """`engine.graph`: the temporal knowledge graph of a namespace; the rules are in `graph`.
 
-Where Graphiti is its backend, what is added is kept here and sent there, and Graphiti is asked first. The local graph
-stays whole: it answers where Graphiti does not, and what Graphiti's tools cannot.
+With the Graphiti backend, additions are stored here and sent there, and Graphiti is queried first. The local graph
+stays complete: it answers when Graphiti does not, and what Graphiti's tools cannot.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from commonplace.types import ORIGINS, Filter, Selection, StoredMemory
 from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
-    # What asks Graphiti loads an HTTP client, and few stores move a graph.
+    # The Graphiti backend loads an HTTP client, and few stores migrate a graph.
     from commonplace.graph.graphiti.backend import Backend, Left
     from commonplace.graph.graphiti.document import Migration
     from commonplace.settings.schema import GraphSettings
@@ -55,21 +55,21 @@ MAX_LISTED: Final = 10_000
 MIN_TOKENS, MAX_TOKENS = 64, 1_000_000
 DEFAULT_TOKENS: Final = 2_500
 READABLE: Final = 40
-"""So many entities a person can still take in."""
+"""Default maximum of entities in a drawing: as many as a person can still take in."""
 _LEAST_SCORE: Final = 0.3
-"""What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
+"""Score below which a text is unrelated to the question; texts of the graph are short, so few score high."""
 VERDICTS: Final = ("right", "both", "ended")
 SOURCES: Final = ("text", "message", "json")
 LOCK: Final = "graphiti.lock"
-_ITS_OWN: Final = "Graphiti reads it later: what it finds there is not counted here"
+_QUEUED: Final = "Graphiti reads it later: what it finds there is not counted here"
 
 
 class Graph:
     """Episodes, entities and facts through time. Safe for threads.
 
-    Entities are given by id or by one of their names. Every call raises a `NotFoundError` where an entity, a fact, an
-    episode or a centre is not there, or a name may mean several entities, and a `UsageError` where a value is of the
-    wrong kind or out of its range; then nothing was changed.
+    Entities are given by id or by one of their names. Every call raises a `NotFoundError` if an entity, a fact, an
+    episode or a centre does not exist or a name is ambiguous, and a `UsageError` if a value is of the wrong type or out
+    of range; in both cases nothing has changed.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -86,7 +86,7 @@ class Graph:
                 Outbox(runtime.store, namespace, runtime.now),
                 runtime.store.lock(runtime.directory / LOCK),
                 partial(runtime.store.graph, namespace),
-                self._words_of,
+                self._memory_text,
                 runtime.now,
                 namespace,
                 settings.group,
@@ -108,60 +108,60 @@ class Graph:
     ) -> views.Addition:
         """Store what was said or happened, with the entities and facts that it states.
 
-        All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
-        The language model of the setting graph.extractor, if any, is asked before that transaction; where it is of no
-        use, the rules read the text, and the answer is `degraded`.
-        A known `uuid` with another content replaces that episode and all that it had brought; with the same content
+        Everything is written in one transaction. Secrets are replaced by placeholders, and recalled blocks are cut out.
+        The language model of the setting graph.extractor, if any, is called before that transaction; if it is of no
+        use, the rules read the text, and the result is `degraded`.
+        A known `uuid` with other content replaces that episode and everything that it added; with the same content
         nothing changes.
 
         Args:
-            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes. JSON may be given as such.
-            reference_time: when it was said or happened; None is now. Dates in it are read as seen from then. Times are
-                given as for questions; of a month, or of words such as "last March", the beginning is meant.
+            content: at most 1 MiB of UTF-8 (setting memory.max_bytes), or a JSON value if `source` is "json".
+            reference_time: when it was said or happened: an ISO 8601 text, a datetime, seconds, or words such as "last
+                March" (its beginning); default: now. Dates in the content are relative to it.
             source: "text", "message" (lines of `speaker: text`) or "json".
             group_id: a label within the namespace; facts of all groups are one graph.
             origin: "user", "agent", "tool", "document" or "web".
-            trust: 0–1; None follows from the origin. What is trusted less never ends what is trusted more.
-            speaker: who says it, where the content does not tell: who `I` is.
+            trust: 0–1; default: by origin. A fact that is trusted less never ends one that is trusted more.
+            speaker: who says it, if the content does not tell: who `I` is.
 
         Raises:
-            AdmissionError: the content is nothing but what was recalled.
+            AdmissionError: the content holds only recalled blocks.
         """
         from commonplace.graph.model_extraction import Text, read
 
         runtime, now = self._runtime, self._runtime.now()
         kind = validate.one_of("source", source, SOURCES)
-        said, notices = _content(content, runtime.settings.memory.max_bytes, is_json=kind == "json")
+        body, notices = _content(content, runtime.settings.memory.max_bytes, is_json=kind == "json")
         if uuid is not None:
             validate.reject_invalid_id(uuid)
-        by, when = validate.one_of("origin", origin, ORIGINS), _beginning("reference_time", reference_time, now)
+        author, start = validate.one_of("origin", origin, ORIGINS), _start_of("reference_time", reference_time, now)
         episode = Episode(
             id=uuid or made_id(),
-            content=said,
-            reference_time=now if when is None else when,
+            content=body,
+            reference_time=now if start is None else start,
             created_at=now,
             name=_redacted("name", name),
             source=kind,  # type: ignore[arg-type] # one of the choices
             source_description=_redacted("source_description", source_description),
-            origin=by,  # type: ignore[arg-type] # likewise
-            trust=validate.TRUST[by] if trust is None else validate.fraction("trust", trust),  # type: ignore[index] # one of the origins
+            origin=author,  # type: ignore[arg-type] # likewise
+            trust=validate.TRUST[author] if trust is None else validate.fraction("trust", trust),  # type: ignore[index] # one of the origins
             group=validate.short_text("group_id", group_id),
         )
-        by_whom = _redacted("speaker", speaker)
+        speaker_name = _redacted("speaker", speaker)
         self._before()
-        known = runtime.graph_runtime(False).graph.episodes([uuid]).get(uuid) if uuid else None
-        if when is None and known is not None and known.content == said:
+        stored = runtime.graph_runtime(False).graph.episodes([uuid]).get(uuid) if uuid else None
+        if start is None and stored is not None and stored.content == body:
             # The same episode given again without a time is the same episode.
-            episode = replace(episode, reference_time=known.reference_time)
-        # Of what is known nothing is written, so no model need be paid for reading it.
-        is_known = known is not None and replace(known, created_at=now) == episode
-        text = Text(said, episode.reference_time, runtime.kinds, by_whom)
+            episode = replace(episode, reference_time=stored.reference_time)
+        # A known episode is not written again, so no model need be paid for reading it.
+        is_stored = stored is not None and replace(stored, created_at=now) == episode
+        text = Text(body, episode.reference_time, runtime.kinds, speaker_name)
         model = runtime.settings.graph.extractor
-        by_rules = is_known or model == "rules"
-        understood = read(text, episode.source, None if by_rules else lambda: runtime.generator(model))
-        added = self._service.add_episode(episode, understood, notices=notices)
+        by_rules = is_stored or model == "rules"
+        extraction = read(text, episode.source, None if by_rules else lambda: runtime.generator(model))
+        added = self._service.add_episode(episode, extraction, notices=notices)
         self._after()
-        return self._sent(added)
+        return self._delivered(added)
 
     def add_triplet(  # noqa: PLR0913 - the options of a facade
         self,
@@ -180,16 +180,16 @@ class Graph:
         """Store a fact; it may end or dispute others, like one that an episode states.
 
         Args:
-            source, target: names, or ids of entities; a name that is not known makes an entity.
-            relation_type: one of the types that there are, or of the setting graph.relation_types.
-            fact: a sentence that says it; None makes one of the names.
-            source_type, target_type: of entities that are made; None follows from the relation.
-            valid_from: since when it holds; None is from now on, or unknown where it has ended by now.
-            valid_to: up to when; None is open. Of a month or words the beginning is meant, as for `add_episode`.
+            source, target: names or ids of entities; an unknown name makes an entity.
+            relation_type: a built-in type, or one of the setting graph.relation_types.
+            fact: a sentence that states it; default: one made from the names.
+            source_type, target_type: types of new entities; default: by the relation.
+            valid_from: since when it holds; default: now, or unknown if it has already ended.
+            valid_to: until when it holds; default: open. A month or words mean its beginning, as in `add_episode`.
             reason: why, for `history`.
 
         Raises:
-            UsageError: source and target are one, it ends before it begins, or a value is out of its range.
+            UsageError: source and target are the same, it ends before it begins, or a value is out of range.
         """
         now, kinds = self._runtime.now(), self._runtime.kinds
         type_ = kinds.relation("relation_type", relation_type)
@@ -198,14 +198,14 @@ class Graph:
             raise itself(ends[0])
         types = (("source_type", source_type), ("target_type", target_type))
         of_source, of_target = ("" if value is None else kinds.entity(name, value) for name, value in types)
-        begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
-        if begins is not None and stops is not None and stops <= begins:
+        start, end = _start_of("valid_from", valid_from, now), _start_of("valid_to", valid_to, now)
+        if start is not None and end is not None and end <= start:
             raise UsageError(
                 f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
                 remedy="give the later",
                 parameters=("valid_to", "valid_from"),
             )
-        given = Assertion(
+        assertion = Assertion(
             "",
             ends[0],
             ends[1],
@@ -213,16 +213,16 @@ class Graph:
             "" if fact is None else _redacted("fact", fact).strip(),
             now,
             now,
-            valid_from=begins,
-            valid_to=stops,
+            valid_from=start,
+            valid_to=end,
             trust=validate.TRUST["agent"],
             group=validate.short_text("group_id", group_id),
             reason=_redacted("reason", reason),
             type=type_,
         )
         with self._writing() as service:
-            added = service.add_fact(given, (of_source, of_target))
-        return self._sent(added)
+            added = service.add_fact(assertion, (of_source, of_target))
+        return self._delivered(added)
 
     def delete_episode(self, uuid: str) -> views.Deletion:
         """Delete an episode with the facts, entities and names that only it supports.
@@ -230,11 +230,11 @@ class Graph:
         What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
         """
         with self._writing(uuid) as service:
-            gone = service.delete_episode(uuid)
+            deletion = service.delete_episode(uuid)
         if self._backend is None:
-            return gone
+            return deletion
         delivery = self._backend.deliver()
-        return replace(gone, degraded=bool(delivery.waiting), notices=_notices(delivery))
+        return replace(deletion, degraded=bool(delivery.waiting), notices=_notices(delivery))
 
     def merge(self, keep: str, other: str, *, reason: str = "") -> views.Merging:
         """Merge one entity into another; `split` undoes it.
@@ -243,28 +243,28 @@ class Graph:
             keep, other: ids or names.
 
         Raises:
-            UsageError: both are one.
+            UsageError: both are the same entity.
         """
-        why = _redacted("reason", reason)
+        checked_reason = _redacted("reason", reason)
         with self._writing(keep, other) as service:
-            return service.merge(keep, other, why)
+            return service.merge(keep, other, checked_reason)
 
     def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> views.Splitting:
         """Undo merges of an entity, or split off some of its names.
 
         Args:
             entity: its id or one of its names.
-            names: of those that were merged into it and are to be themselves again, exactly as they were; an empty list
-                is all of them. Names that were never another's make a new entity, with the mentions and facts of the
-                episodes that used only these.
+            names: names of entities that were merged into it and are restored exactly as they were; an empty list
+                restores all of them. Names that were never another entity's make a new entity, with the mentions and
+                facts of the episodes that used only these.
 
         Raises:
-            UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
+            UsageError: nothing was merged into it and no names are given, or it lacks these names or has no others.
         """
-        chosen = validate.labels("names", names)
-        why = _redacted("reason", reason)
+        checked_names = validate.labels("names", names)
+        checked_reason = _redacted("reason", reason)
         with self._writing(entity) as service:
-            return service.split(entity, chosen, why)
+            return service.split(entity, checked_names, checked_reason)
 
     def settle(self, relation_uuid: str, *, reason: str = "", verdict: str = "right") -> views.Settlement:
         """Resolve a dispute in favour of this fact.
@@ -272,15 +272,15 @@ class Graph:
         Others end where this one began; those that did not begin before it are retracted.
 
         Args:
-            verdict: "right"; "both" where all facts of its dispute hold beside each other; "ended" where it has ended
-                as was said, and not believed.
+            verdict: "right"; "both": all facts of its dispute hold beside each other; "ended": it has ended, as was
+                said but not believed.
 
         Raises:
             UsageError: it is not disputed.
         """
-        why = _redacted("reason", reason)
+        checked_reason = _redacted("reason", reason)
         with self._writing(relation_uuid) as service:
-            return service.settle(relation_uuid, why, validate.one_of("verdict", verdict, VERDICTS))
+            return service.settle(relation_uuid, checked_reason, validate.one_of("verdict", verdict, VERDICTS))
 
     def search_entities(
         self,
@@ -296,18 +296,18 @@ class Graph:
         """Find entities by their names and facts, best first.
 
         Args:
-            num_results: how many at most, 1–200.
+            num_results: maximum number, 1–200.
             group_ids: only entities of these groups.
             entity_types: only entities of these types.
             as_of: as the graph was known at that time; an ISO 8601 text, a datetime, seconds, or words.
-            valid_at: by the facts that were true in the world at that time; what is found by its name is found always.
-            center_node_uuid: the id or name of an entity; what is near to it comes first.
+            valid_at: by the facts that were true in the world at that time; an entity is always found by its name.
+            center_node_uuid: the id or name of an entity; results near it come first.
         """
-        limit, asked = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
+        limit, text = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.entity
-        types = [kind("entity_types", each) for each in validate.labels("entity_types", entity_types or ())]
-        wanted = self._wanted(as_of, valid_at, groups=group_ids or (), types=types)
-        return self._around(center_node_uuid, wanted).search_entities(asked, limit)
+        types = [kind("entity_types", name) for name in validate.labels("entity_types", entity_types or ())]
+        scope = self._scope(as_of, valid_at, groups=group_ids or (), types=types)
+        return self._near(center_node_uuid, scope).search_entities(text, limit)
 
     def search_edges(
         self,
@@ -324,19 +324,19 @@ class Graph:
         """Find facts, best first: those that hold now, or at the given time.
 
         Args:
-            num_results: how many at most, 1–200.
+            num_results: maximum number, 1–200.
             group_ids: only facts of these groups.
             relation_types: only facts of these types.
             as_of: as the graph was known at that time.
             valid_at: what was true in the world at that time, as it is known now, or was known at `as_of`.
             include_past: also facts that have ended or were retracted.
-            center_node_uuid: the id or name of an entity; what is near to it comes first.
+            center_node_uuid: the id or name of an entity; results near it come first.
         """
-        limit, asked = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
+        limit, text = validate.int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         kind = self._runtime.kinds.relation
-        types = [kind("relation_types", each) for each in validate.labels("relation_types", relation_types or ())]
-        wanted = self._wanted(as_of, valid_at, include_past, group_ids or (), types)
-        return self._around(center_node_uuid, wanted).search_relations(asked, limit)
+        types = [kind("relation_types", name) for name in validate.labels("relation_types", relation_types or ())]
+        scope = self._scope(as_of, valid_at, include_past, group_ids or (), types)
+        return self._near(center_node_uuid, scope).search_relations(text, limit)
 
     def build_context(
         self,
@@ -351,15 +351,15 @@ class Graph:
     ) -> views.GraphContext:
         """Return what is known about some entities as fenced, labelled text for a model.
 
-        Facts carry the time in which they hold, and `disputed` where they are. Those that answer the query come first,
+        Facts carry the time in which they hold, and `disputed` if they are. Those that answer the query come first,
         then the nearest.
 
         Args:
-            entity_names: names or ids; those that no entity has are told in `missing`.
+            entity_names: names or ids; those that no entity has are listed in `missing`.
             max_facts: 1–1,000.
             center_node_uuid: the id or name of one more entity.
             query: what it is for, in words.
-            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is 2,500.
+            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; default: 2,500.
             as_of, valid_at: as for `search_edges`.
         """
         names = validate.labels("entity_names", entity_names)
@@ -370,7 +370,7 @@ class Graph:
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
         validate.int_in("max_facts", max_facts, 1, MAX_FACTS)
-        reader, count = self._around(center_node_uuid, self._wanted(as_of, valid_at)), self._runtime.tokens.count_tokens
+        reader, count = self._near(center_node_uuid, self._scope(as_of, valid_at)), self._runtime.tokens.count_tokens
         return reader.context(names, query, max_facts=max_facts, max_tokens=budget, count=count)
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
@@ -408,7 +408,7 @@ class Graph:
         Args:
             entity: its id or one of its names.
             depth: how many facts away, 1–4.
-            limit: how many entities at most, 1–500. Of a hub the newest 100 facts are followed.
+            limit: maximum number of entities, 1–500. Of a hub only the newest 100 facts are followed.
             as_of, valid_at, include_past: as for `search_edges`.
         """
         validate.int_in("depth", depth, 1, MAX_DEPTH)
@@ -429,7 +429,7 @@ class Graph:
 
         Args:
             source, target: ids or names.
-            max_depth: how many facts it may have, 1–12.
+            max_depth: maximum number of facts in it, 1–12.
             as_of, valid_at: as for `search_edges`.
         """
         validate.int_in("max_depth", max_depth, 1, MAX_PATH)
@@ -443,7 +443,7 @@ class Graph:
             return reader.timeline(entity, limit)
 
     def history(self, uuid: str) -> views.History:
-        """Return what happened to an entity or fact: when it came, ended, was disputed, and why."""
+        """Return what happened to an entity or fact: when it was added, ended, was disputed, and why."""
         with self._reading(uuid) as reader:
             return reader.history(uuid)
 
@@ -482,7 +482,7 @@ class Graph:
         valid_at: Moment | None = None,
         include_past: bool = False,
     ) -> views.Drawing:
-        """Draw what lies about an entity.
+        """Draw the entities and facts around an entity.
 
         Args:
             entity: its id or one of its names.
@@ -494,21 +494,21 @@ class Graph:
         from commonplace.graph.drawing import DRAWINGS, draw
 
         validate.one_of("form", form, tuple(DRAWINGS))
-        wanted = self._wanted(as_of, valid_at)
-        found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
-        asked = wanted.as_of if wanted.valid_at is None else wanted.valid_at
-        at = None if asked is None else moment_of(asked)
-        text = draw(found, form, seen_at=at or moment_of(wanted.now), as_of=at)
-        name = next((each.name for each in found.entities if each.uuid == found.centre), "")
-        return views.Drawing(name, form, len(found.entities), len(found.relations), found.is_capped, text)
+        scope = self._scope(as_of, valid_at)
+        part = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
+        moment = scope.as_of if scope.valid_at is None else scope.valid_at
+        seen_at = None if moment is None else moment_of(moment)
+        text = draw(part, form, seen_at=seen_at or moment_of(scope.now), as_of=seen_at)
+        name = next((node.name for node in part.entities if node.uuid == part.centre), "")
+        return views.Drawing(name, form, len(part.entities), len(part.relations), part.is_capped, text)
 
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace, past facts included, as Graphiti's nodes and edges.
 
-        Graphiti has no field for other names, trust, disputes, merges, history: `commonplace export` brings over all.
+        Graphiti has no field for other names, trust, disputes, merges and history: `commonplace export` keeps all.
 
         Args:
-            target: a file that does not exist yet and is there only when it is complete, or a stream of text.
+            target: a new file, which appears only when complete, or a text stream.
 
         Raises:
             StoreError: the file exists already, or cannot be written.
@@ -517,23 +517,23 @@ class Graph:
         from commonplace.graph.graphiti.document import write_graphiti
 
         path = None if callable(getattr(target, "write", None)) else validate.path_value("target", target)
-        wanted = self._wanted()
+        scope = self._scope()
         self._before()
         with self._store.snapshot():
             graph = self._runtime.graph_runtime(False).graph
             if path is None:
                 assert not isinstance(target, str | Path)
-                written = target.write
-                return write_graphiti(graph, wanted, self._words_of, lambda some: written(some.decode()))
+                stream_write = target.write
+                return write_graphiti(graph, scope, self._memory_text, lambda chunk: stream_write(chunk.decode()))
             path = path.expanduser().absolute()
             with new_file(path, self._runtime.directory) as write:
-                return replace(write_graphiti(graph, wanted, self._words_of, write), path=path)
+                return replace(write_graphiti(graph, scope, self._memory_text, write), path=path)
 
     def import_graphiti(self, path: str | Path, *, dry_run: bool = False) -> Migration:
         """Import a document of Graphiti's nodes and edges in one transaction; ids are kept.
 
-        What is here already under the same id stays as it is; a second import changes nothing. Types are kept as they
-        are called there, also those that no setting names. Secrets are replaced by placeholders.
+        An item that exists here under the same id stays as it is; a second import changes nothing. Types keep their
+        names there, even if no setting names them. Secrets are replaced by placeholders.
 
         Args:
             dry_run: check everything and count, but write nothing.
@@ -546,10 +546,10 @@ class Graph:
         is_dry = validate.boolean("dry_run", dry_run)
         document = read_graphiti(validate.path_value("path", path), self._runtime.now())
         self._before()
-        done = import_document(self._runtime.graph_runtime(not is_dry), document, is_dry_run=is_dry)
+        migration = import_document(self._runtime.graph_runtime(not is_dry), document, is_dry_run=is_dry)
         if not is_dry:
             self._after()
-        return done
+        return migration
 
     def sync(self) -> Delivery:
         """Send queued episodes to the external backend (setting graph.backend)."""
@@ -569,31 +569,31 @@ class Graph:
             self._backend.deliver()
 
     def _after(self) -> None:
-        """Embed what was said at once, for it is asked for next, unless more waits."""
+        """Embed what was added at once, since it is likely to be asked for next, unless much more is pending."""
         self._runtime.backlog.catch_up()
         self._runtime.after()
 
-    def _sent(self, added: views.Addition) -> views.Addition:
-        """Tell Graphiti of what was added here, if it is the backend; what cannot be sent waits in a queue."""
+    def _delivered(self, added: views.Addition) -> views.Addition:
+        """Send what was added here to Graphiti, if it is the backend; what cannot be sent waits in a queue."""
         if self._backend is None:
             return added
-        own = () if added.outcome == "unchanged" else (_ITS_OWN,)
-        return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(self._backend.deliver())))
+        hint = () if added.outcome == "unchanged" else (_QUEUED,)
+        return replace(added, degraded=True, notices=(*added.notices, *hint, *_notices(self._backend.deliver())))
 
     @contextmanager
-    def _reading(self, *ids: str, **asked: Any) -> Iterator[GraphReader]:
-        """Give what reads from one state of the store, with what happens before a call; `asked`: see `_wanted`."""
-        for each in ids:
-            validate.reject_invalid_id(each)
-        wanted = self._wanted(**asked)
+    def _reading(self, *ids: str, **filters: Any) -> Iterator[GraphReader]:
+        """Validate ids, run `_before`, and yield a reader of one snapshot of the store; for `filters` see `_scope`."""
+        for id_ in ids:
+            validate.reject_invalid_id(id_)
+        scope = self._scope(**filters)
         self._before()
         with self._store.snapshot():
-            yield self._reader(wanted)
+            yield self._reader(scope)
 
     @contextmanager
     def _writing(self, *ids: str) -> Iterator[GraphService]:
-        for each in ids:
-            validate.reject_invalid_id(each)
+        for id_ in ids:
+            validate.reject_invalid_id(id_)
         self._before()
         yield self._service
         self._after()
@@ -604,30 +604,30 @@ class Graph:
 
         return StaticReranker(self._runtime.tokens).scores
 
-    def _reader(self, wanted: views.Wanted) -> GraphReader:
+    def _reader(self, scope: views.Wanted) -> GraphReader:
         runtime = self._runtime.graph_runtime(False)
-        given = runtime, self._search_graph, self._words_of, wanted, self._newer
+        inputs = runtime, self._search_graph, self._memory_text, scope, self._successors
         if self._backend is None:
-            return GraphReader(*given)
+            return GraphReader(*inputs)
         from commonplace.graph.graphiti.query import GraphitiReader
 
-        return GraphitiReader(*given, self._backend, self._scores)
+        return GraphitiReader(*inputs, self._backend, self._scores)
 
-    def _newer(self, ids: Sequence[str]) -> dict[str, StoredMemory]:
+    def _successors(self, ids: Sequence[str]) -> dict[str, StoredMemory]:
         """Return the newest live memory that may have replaced each of these, by a link that searches follow."""
         store, namespace = self._store, self._runtime.namespace
 
-        def live(some: Iterable[str]) -> list[StoredMemory]:
-            chosen = Selection(ids=tuple(some), statuses=("active", "promoted"))
-            return store.memories(namespace, chosen) if chosen.ids else []
+        def live(memory_ids: Iterable[str]) -> list[StoredMemory]:
+            selection = Selection(ids=tuple(memory_ids), statuses=("active", "promoted"))
+            return store.memories(namespace, selection) if selection.ids else []
 
-        known = store.statements(namespace, [each.number for each in live(ids)])
-        linked = {each.id: each.overtaken_by | each.judged for each in known.values()}
+        statements = store.statements(namespace, [memory.number for memory in live(ids)])
+        linked = {statement.id: statement.overtaken_by | statement.judged for statement in statements.values()}
         newest_first = live(set().union(*linked.values()))
-        found = {id_: [each for each in newest_first if each.owner.id in some] for id_, some in linked.items()}
-        return {id_: some[0] for id_, some in found.items() if some}
+        newer = {id_: [row for row in newest_first if row.owner.id in links] for id_, links in linked.items()}
+        return {id_: rows[0] for id_, rows in newer.items() if rows}
 
-    def _wanted(
+    def _scope(
         self,
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
@@ -645,14 +645,14 @@ class Graph:
             tuple(types),
         )
 
-    def _around(self, centre: str | None, wanted: views.Wanted) -> GraphReader:
-        """Return what searches near an entity, by its id or name; what happens before a call has happened then."""
+    def _near(self, centre: str | None, scope: views.Wanted) -> GraphReader:
+        """Run `_before`, and return a reader that ranks results near an entity first; None or "" for no centre."""
         self._before()
         if not centre:
-            return self._reader(wanted)
+            return self._reader(scope)
         validate.reject_invalid_id(centre)
         try:
-            id_ = self._reader(self._wanted()).entity(centre).uuid
+            id_ = self._reader(self._scope()).entity(centre).uuid
         except NotFoundError:
             if self._backend is None:
                 raise
@@ -660,8 +660,8 @@ class Graph:
 
             if not is_id(centre):
                 raise
-            id_ = centre  # Graphiti's own, which its searches take; none of its tools would find it
-        return self._reader(replace(wanted, centre=id_))
+            id_ = centre  # an id of Graphiti's own: its searches take it, though no tool looks it up
+        return self._reader(replace(scope, centre=id_))
 
     @property
     def _service(self) -> GraphService:
@@ -669,10 +669,10 @@ class Graph:
         return GraphService(self._runtime.graph_runtime(True), outbox)
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
-        """Find texts of the graph, with the score of each by itself.
+        """Find texts of the graph, each scored independently of the others.
 
-        What a graph holds is short and often alike: no text of it may be less likely because another is as near. So
-        each has its own score, which is never below what follows it.
+        Texts of a graph are short and often alike, and none may be less likely because another is as near. So each has
+        its own score, raised where a lower-ranked text scores higher.
         """
         request = Request(
             query=query,
@@ -683,45 +683,45 @@ class Graph:
             min_score=0.0,
             stage1_limit=max(limit, self._runtime.settings.search.stage1_limit),
         )
-        found = self._runtime.search(request)
+        result = self._runtime.search(request)
         coverage, words, dense = (
-            np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
+            np.array([hit.signals[name] for hit in result.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
         )
         embedder = self._runtime.embedder.stamp.of("entity").name if dense.any() else ""
-        alone = text_scores(embedder, coverage, words, dense, found.trace.passages)
+        alone = text_scores(embedder, coverage, words, dense, result.trace.passages)
         lifted = np.maximum.accumulate(alone[::-1])[::-1].tolist()
-        scores = {hit.owner_id: score for hit, score in zip(found.hits, lifted, strict=True) if score >= _LEAST_SCORE}
-        worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
-        return TextHits(scores, found.degraded, found.notices, worded)
+        scores = {hit.owner_id: score for hit, score in zip(result.hits, lifted, strict=True) if score >= _LEAST_SCORE}
+        worded = frozenset(hit.owner_id for hit in result.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
+        return TextHits(scores, result.degraded, result.notices, worded)
 
-    def _words_of(self, memory: str, version: int) -> str:
+    def _memory_text(self, memory: str, version: int) -> str:
         if not memory:
             return ""
-        found = self._store.versions(self._runtime.namespace, memory)
-        return next((each.record.content for each in found if each.record.version == version), "")
+        versions = self._store.versions(self._runtime.namespace, memory)
+        return next((stored.record.content for stored in versions if stored.record.version == version), "")
 
 
-def _query(given: object) -> str:
-    if not isinstance(given, str) or not given.strip():
+def _query(query: object) -> str:
+    if not isinstance(query, str) or not query.strip():
         raise UsageError("the query is empty", remedy="say in a few words what you look for")
-    return given
+    return query
 
 
 def leave_graphiti(store: Store, settings: GraphSettings, namespace: str, known: Set[str], is_rehearsal: bool) -> Left:
-    """Take a namespace of the store, with what has these ids, away from Graphiti, or only say that it would be."""
+    """Delete a namespace of the store, and what has these ids, from Graphiti; a rehearsal only reports the groups."""
     from commonplace.graph.graphiti import backend
     from commonplace.graph.graphiti.client import group_of
 
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
     if is_rehearsal:
-        where = backend.named_groups(groups)
-        return backend.Left(outside=(f"data of this namespace sent to Graphiti, in {where}: deletion is queued",))
+        names = backend.named_groups(groups)
+        return backend.Left(outside=(f"data of this namespace sent to Graphiti, in {names}: deletion is queued",))
     try:
         session = backend.session_of(settings, os.environ, time.monotonic, namespace)
     except UsageError as error:
         return backend.Left(outside=(backend.unreached(groups, str(error)),))
-    unsent = {each.id for each in outbox.errands() if each.what != "delete" and each.sent_at is None}
+    unsent = {errand.id for errand in outbox.errands() if errand.what != "delete" and errand.sent_at is None}
     with closing(session) as tools:
         return backend.leave(tools, store.graph(namespace), groups, known - unsent)
 
@@ -732,36 +732,36 @@ def _notices(delivery: Delivery) -> tuple[str, ...]:
     return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` sends everything")
 
 
-def _redacted(name: str, given: str) -> str:
-    return redact(validate.short_text(name, given)).text
+def _redacted(name: str, text: str) -> str:
+    return redact(validate.short_text(name, text)).text
 
 
-def _beginning(name: str, given: Moment | None, now: float) -> float | None:
-    return None if given is None else moment_in_words(name, given, now, is_start=True)
+def _start_of(name: str, moment: Moment | None, now: float) -> float | None:
+    return None if moment is None else moment_in_words(name, moment, now, is_start=True)
 
 
-def _content(given: object, max_bytes: int, *, is_json: bool) -> tuple[str, tuple[str, ...]]:
+def _content(content: object, max_bytes: int, *, is_json: bool) -> tuple[str, tuple[str, ...]]:
     notices, cleaner = list[str](), Cleaner()
     if is_json:
         try:
-            value = json.loads(given) if isinstance(given, str) else given
-            written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            value = json.loads(content) if isinstance(content, str) else content
+            cleaned = json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or keep it as text") from error
-        validate.reject_invalid(written, max_bytes=max_bytes)
-        text = json.dumps(cleaner.value(json.loads(written)), ensure_ascii=False)
+        validate.reject_invalid(cleaned, max_bytes=max_bytes)
+        text = json.dumps(cleaner.value(json.loads(cleaned)), ensure_ascii=False)
     else:
-        validate.reject_invalid(given, max_bytes=max_bytes)
-        assert isinstance(given, str)
-        written = storable(given)
-        if written != given:
+        validate.reject_invalid(content, max_bytes=max_bytes)
+        assert isinstance(content, str)
+        cleaned = storable(content)
+        if cleaned != content:
             notices.append(MENDED)
-        opened = unfence(written)
-        if opened.recalled:
-            if not opened.text.strip():
+        unfenced = unfence(cleaned)
+        if unfenced.recalled:
+            if not unfenced.text.strip():
                 raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
-            notices.append(f"what was recalled from memory was skipped: {len(opened.recalled)}")
-        text = cleaner.text(opened.text)
+            notices.append(f"what was recalled from memory was skipped: {len(unfenced.recalled)}")
+        text = cleaner.text(unfenced.text)
     if kinds := cleaner.taken():
         notices.append(f"what looks like a secret was replaced: {', '.join(dict.fromkeys(kinds))}")
     return text, tuple(notices)

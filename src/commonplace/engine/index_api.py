@@ -36,10 +36,10 @@ def refuse_missing(roots: Sequence[Path]) -> None:
 
 
 def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple[str, ...]) -> None:
-    """Refuse a run of which a root is missing, or a glob matches no file, before it removes what is indexed.
+    """Refuse an indexing run if a root is missing or a glob matches no file, before it removes what is indexed.
 
     Raises:
-        NotFoundError: there is no such file or directory.
+        NotFoundError: a root does not exist.
         UsageError: a glob is malformed, or matches no file.
     """
     from commonplace.ingest.discover import Selection, discover
@@ -49,9 +49,9 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
     places = [root.expanduser().absolute() for root in roots] if include else []
     unmatched = [discover(Selection(settings.project, place, include, limit, store)).unmatched for place in places]
     if unmatched and (missing := sorted(set.intersection(*unmatched))):
-        where = ", ".join(map(str, roots))
+        root_names = ", ".join(map(str, roots))
         raise UsageError(
-            f"no file below {where} that may be indexed matches {missing[0]!r}",
+            f"no file below {root_names} that may be indexed matches {missing[0]!r}",
             remedy="correct the glob, which is relative to that directory as in .gitignore",
         )
 
@@ -60,32 +60,32 @@ class IndexApi(Service):
     """Brings files and documents into the store. Safe for threads."""
 
     def index(self, root: Path, globs: tuple[str, ...], *, force: bool, keep_most: bool) -> IndexReport:
-        if off := self._off():
+        if off := self._why_off():
             return IndexReport(notices=(f"{off}: no file is indexed, and what was indexed stays as it is",))
         return self._index(self._selection(root, globs), self._runtime.progress, force=force, keep_most=keep_most)
 
-    def _off(self) -> str:
+    def _why_off(self) -> str:
         origin = self._settings.origins.get("index.enabled", "default")
         return f"index.enabled is off ({origin})" if self._settings.index.enabled == "off" else ""
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
-        given = series("documents", documents)
-        report = index_documents(self._runtime.destination(), given, progress=self._runtime.progress)
+        inputs = series("documents", documents)
+        report = index_documents(self._runtime.destination(), inputs, progress=self._runtime.progress)
         self._runtime.tokens.release()
         return replace(report, notices=self._runtime.maintenance.project())
 
     def _selection(self, root: Path, globs: tuple[str, ...]) -> Selection:
         from commonplace.ingest.discover import Selection
 
-        own = self._settings.index
-        include, excluded = globs or own.include or None, (self._runtime.directory,)
-        return Selection(self._runtime.project, root, include, own.max_file_bytes, excluded)
+        index_settings = self._settings.index
+        include, excluded = globs or index_settings.include or None, (self._runtime.directory,)
+        return Selection(self._runtime.project, root, include, index_settings.max_file_bytes, excluded)
 
     def _index(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
-        worker, here = self._runtime.worker, partial(self.index_here, selection, progress, **options)
+        worker, local_run = self._runtime.worker, partial(self.index_here, selection, progress, **options)
         if worker is None:
-            return here()
-        return replace(worker, progress=progress).run("index", here, selection=selection, **options)
+            return local_run()
+        return replace(worker, progress=progress).run("index", local_run, selection=selection, **options)
 
     def index_here(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
@@ -94,18 +94,18 @@ class IndexApi(Service):
         with maintenance.indexing(root, runtime.now()) as stored:
             report = index_root(runtime.destination(), selection, progress=progress, stored=stored, **options)
         maintenance.keep_left_out(root, report, runtime.now())
-        runtime.tokens.release()  # a server would keep what only the embedding of many texts needs
+        runtime.tokens.release()  # or a server keeps memory that only the embedding of many texts needs
         notices = maintenance.project()
         if report.removed and not report.added + report.changed + report.unchanged:
-            gone = f"no file of {root} was chosen, and the {report.removed} that were indexed are gone"
-            notices = (gone, *notices)
+            notice = f"no file of {root} was chosen, and the {report.removed} that were indexed are gone"
+            notices = (notice, *notices)
         return replace(report, notices=notices)
 
     def watch(self, root: Path, globs: tuple[str, ...], *, force: bool) -> Watch:
         from commonplace.ingest.discover import look
         from commonplace.ingest.watch import Alarm, Stopped, Watch
 
-        if off := self._off():
+        if off := self._why_off():
             raise UsageError(f"{off}, so there is nothing to watch", remedy="set it to on")
         selection = self._selection(root, globs)
         if selection.include:
@@ -115,14 +115,14 @@ class IndexApi(Service):
             raise StoreBusyError(f"{selection.root} is watched already", remedy="stop that first")
         alarm = Alarm(selection.root, selection.excluded)
 
-        def progress(what: str, done: int, total: int) -> None:
+        def progress(stage: str, done: int, total: int) -> None:
             if alarm.is_stopped:
                 raise Stopped
             if self._runtime.progress is not None:
-                self._runtime.progress(what, done, total)
+                self._runtime.progress(stage, done, total)
 
         def index(is_first: bool) -> IndexReport:
-            # Nobody looks on: a directory that is not mounted for a moment must not empty the store.
+            # Nobody is watching: a directory that is briefly not mounted must not empty the store.
             return self._index(selection, progress, force=force and is_first, spares_all=True)
 
         return Watch(lambda: look(selection), index, alarm, lock.release)
@@ -132,7 +132,7 @@ EXPORT_VERSION = "1.0.0"
 
 
 def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
-    """Return all artifacts of a namespace, by path, each with the unit mean of its passages' vectors."""
+    """Return all artifacts of a namespace, sorted by path, each with the unit mean of its passages' vectors."""
     embedding = store.embedding()
     sums: dict[int, NDArray[np.float32]] = {}
     change = store.change(namespace)

@@ -1,4 +1,4 @@
-"""Make `engine.knowledge`: what a service of agents' knowledge works with, and the stores that it opens."""
+"""Build `engine.knowledge`: the runtimes of knowledge services, and the other stores that they open."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeApi(Service):
-    """Makes knowledge services, and keeps the stores that they open. Safe for threads."""
+    """Builds knowledge services, and keeps the stores that they open. Safe for threads."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
@@ -33,27 +33,27 @@ class KnowledgeApi(Service):
     def service(
         self, config: MemoryConfig | None, embedder: str | Embedder | AnyEmbedder | None, reranker: Reranker | None
     ) -> KnowledgeService:
-        runtime, own = self._runtime, self._settings.knowledge
+        runtime, defaults = self._runtime, self._settings.knowledge
         if config is None:
             config = MemoryConfig(
-                vector_enabled=own.vector == "on",
-                rerank_enabled=own.rerank == "on",
-                rerank_model=own.rerank_model,
-                rerank_top_k=own.rerank_top_k,
-                retrieval_factor=own.retrieval_factor,
-                use_batch_rerank=own.batch_rerank == "on",
+                vector_enabled=defaults.vector == "on",
+                rerank_enabled=defaults.rerank == "on",
+                rerank_model=defaults.rerank_model,
+                rerank_top_k=defaults.rerank_top_k,
+                retrieval_factor=defaults.retrieval_factor,
+                use_batch_rerank=defaults.batch_rerank == "on",
             )
         elif not isinstance(config, MemoryConfig):
             raise UsageError(f"config is {config!r:.80}", remedy="give a MemoryConfig; it has `from_json`")
         directory = sqlite_directory(config.sqlite_path) if config.sqlite_enabled and config.sqlite_path else None
         if directory is not None and directory != runtime.directory:
             with runtime.lock:
-                beside = self._engines_beside.get(directory)
-                if beside is None:
+                other_engine = self._engines_beside.get(directory)
+                if other_engine is None:
                     options: dict[str, Any] = {"progress": runtime.progress, "clock": runtime.clock}
-                    beside = open_engine(directory, runtime.namespace, None, settings=self._settings, **options)
-                    self._engines_beside[directory] = beside
-            return beside.knowledge_service(replace(config, sqlite_path=""), embedder=embedder, reranker=reranker)
+                    other_engine = open_engine(directory, runtime.namespace, None, settings=self._settings, **options)
+                    self._engines_beside[directory] = other_engine
+            return other_engine.knowledge_service(replace(config, sqlite_path=""), embedder=embedder, reranker=reranker)
         service = KnowledgeService(self._with_models(self._stored(config), embedder, reranker))
         runtime.knowledge_services.add(service)
         return service
@@ -72,7 +72,7 @@ class KnowledgeApi(Service):
                 runtime.tokens.release()
                 runtime.maintenance.project()
 
-        here = KnowledgeRuntime(
+        runtime_here = KnowledgeRuntime(
             store=runtime.store,
             namespace=runtime.namespace,
             place=str(runtime.directory),
@@ -85,33 +85,33 @@ class KnowledgeApi(Service):
             config=config,
         )
         if config.sqlite_enabled:
-            return here
-        # It lives as long as this service, and keeps its embedder whatever becomes of that of the engine's store.
+            return runtime_here
+        # This store lives as long as the service, and keeps its embedder even if the engine's store changes its own.
         store, embedder = Store.in_memory(), runtime.embedder
         store.set_embedding(embedder.stamp)
-        own: dict[str, Any] = {"store": store, "embedder": embedder, "renew": None, "later_above": None}
+        replacements: dict[str, Any] = {"store": store, "embedder": embedder, "renew": None, "later_above": None}
         return replace(
-            here,
+            runtime_here,
             store=store,
             place="",
             stored_embedder=lambda: str(embedder.stamp.of("knowledge")),
-            destination=lambda: replace(runtime.destination(), after_batch=lambda: None, **own),
+            destination=lambda: replace(runtime.destination(), after_batch=lambda: None, **replacements),
             search=runtime.searcher_over(store).search,
             after=lambda _: None,
         )
 
-    def _with_models(self, given: KnowledgeRuntime, embedder: object, reranker: Reranker | None) -> KnowledgeRuntime:
-        config, own, why_not = given.config, for_kind(self._runtime.embedder, "knowledge"), ""
+    def _with_models(self, stored: KnowledgeRuntime, embedder: object, reranker: Reranker | None) -> KnowledgeRuntime:
+        config, engine_embedder, why_not = stored.config, for_kind(self._runtime.embedder, "knowledge"), ""
         if config.vector_enabled and isinstance(embedder, str):
             try:
-                is_own = embedder_name(embedder) == own.stamp.name
-                embedder = own if is_own else open_embedder(embedder, settings=self._settings.models)
+                is_own = embedder_name(embedder) == engine_embedder.stamp.name
+                embedder = engine_embedder if is_own else open_embedder(embedder, settings=self._settings.models)
             except UsageError:
                 raise
             except CommonplaceError as failure:
                 why_not = str(failure)
         elif config.vector_enabled and embedder is None:
-            error = why_absent(own, self._settings.models)
+            error = why_absent(engine_embedder, self._settings.models)
             why_not = "" if error is None else str(error)
         is_wanted = config.vector_enabled and not why_not and embedder is not None
         is_other = is_wanted and getattr(embedder, "stamp", None) != self._runtime.embedder.stamp.of("knowledge")
@@ -122,13 +122,13 @@ class KnowledgeApi(Service):
         mode: RerankMode = "batch" if config.use_batch_rerank else "single"
         own_name = str(getattr(reranker, "name", "") or type(reranker).__name__)
 
-        def opened() -> Reranker:
+        def open_reranker() -> Reranker:
             return self._runtime.reranker(mode, config.rerank_model) if reranker is None else reranker
 
         return replace(
-            given,
+            stored,
             vectors=vectors,
             no_vectors=why_not,
-            reranker=opened if config.rerank_enabled else None,
+            reranker=open_reranker if config.rerank_enabled else None,
             reranker_name=f"{config.rerank_model} ({mode})" if reranker is None else own_name,
         )

@@ -1,4 +1,4 @@
-"""Keep a store's index up to date, and tell how it stands."""
+"""Keep a store's index up to date, and report its status."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from commonplace.engine.runtime import Runtime
 
 PENDING_LIMIT = 2_000
-"""A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
+"""Maximum passages missing from the index, or wrongly in it, in a search; with more, the index is updated first."""
 
 MIN_FOR_WORKER = 300
-"""From so many passages on, a process that is to stay small leaves the index to another one."""
+"""Minimum of pending passages for which a process that must stay small leaves the index update to another one."""
 
 _MAX_PROBLEMS = 50
 INDEXING = "indexing"
-"""The kind of the notes that tell how far an indexing run has come, one for each root."""
+"""Kind of the notes that record the progress of an indexing run, one for each root."""
 
 LOCK_S = 0.1
-"""A search that asks whether somebody holds the lock holds it itself for an instant."""
+"""Seconds to wait for the indexing lock: a search that checks whether it is held holds it itself for an instant."""
 
 MAX_WAIT_S = 60.0
-"""How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
+"""Seconds that a writer, or a search that needs the index, waits for another process to finish with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class IndexStatus:
         waiting: passages of the namespace that are searched directly because the index lacks them.
         fault: why the stored index cannot be used, or "".
         store_bytes, index_bytes: size of the files on disk.
-        upgrade: a change of embedder that is under way, or was ended.
+        upgrade: a change of embedder that is under way, or was interrupted.
         unembedded: passages of the store that wait for their vectors, and are found by their words meanwhile.
-        notices: what people should know: which indexing is under way, or was interrupted.
-        left_out: of each root what its last indexing run left out, until something is forgotten.
+        notices: for people: which indexing runs are under way, or were interrupted.
+        left_out: what the last indexing run of each root left out; dropped when something is forgotten.
     """
 
     store: str
@@ -80,7 +80,7 @@ class IndexStatus:
 
 
 class IndexMaintenance:
-    """Projects a store into its index and looks after both, for one namespace. Safe for threads."""
+    """Updates and repairs the index of a store, for one namespace. Safe for threads."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime, self._store, self._index = runtime, runtime.store, runtime.index
@@ -96,26 +96,26 @@ class IndexMaintenance:
         return () if report else ("another process is writing the index; what was stored is found all the same",)
 
     def keep_up(self) -> None:
-        """During a long writing, bring the index up to date now and then, so that others have little to score directly.
+        """Update the index now and then during a long write, so that other processes have little to score directly.
 
-        The more the index holds, the more may be pending: each time costs a part of what it holds. A first build is
-        left alone: nobody has an index to lose, and doing it in parts would make it a third slower.
+        The larger the index, the more may be pending, since the cost of an update grows with its size. A first build is
+        left alone: there is no index to lose yet, and building it in parts would take a third longer.
         """
         if self._store.is_on_server:
             return
         generation = self.reader()
-        written, _ = self._store.pending(self._namespace, generation.head(self._namespace).change)
-        if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
-            self._bring_up_to_date(written, 0.0, None)
+        pending, _ = self._store.pending(self._namespace, generation.head(self._namespace).change)
+        if generation.documents and pending > max(PENDING_LIMIT, generation.documents // 8):
+            self._bring_up_to_date(pending, 0.0, None)
 
     def held(self, generation: Generation) -> int:
         """Return the last change of the namespace that a generation covers; on a server it covers all."""
         return UPTO_DATE if self._store.is_on_server else generation.head(self._namespace).change
 
     def is_fresh(self, generation: Generation) -> bool:
-        """Return whether a search may read a generation as it is; begin to catch up elsewhere with a long tail.
+        """Return whether a search may read a generation as it is; if much is pending, start a background update.
 
-        It asks the store nothing beyond what a snapshot of the namespace knows.
+        It reads nothing from the store beyond what a snapshot of the namespace holds.
         """
         pending = max(self._store.pending(self._namespace, self.held(generation)))
         if self._fault(generation) or pending > PENDING_LIMIT:
@@ -126,7 +126,7 @@ class IndexMaintenance:
 
         def catch_up() -> None:
             try:
-                with suppress(CommonplaceError):  # the next search that cannot do without says what is wrong
+                with suppress(CommonplaceError):  # the next search that needs the update reports the error
                     worker.run("project", lambda: None)
             finally:
                 self._ahead.release()
@@ -136,12 +136,12 @@ class IndexMaintenance:
         return True
 
     def freshen(self) -> tuple[tuple[str, ...], bool]:
-        """Rebuild an unusable index and catch up with a long tail.
+        """Rebuild an unusable index, and update one that has too much pending.
 
-        A search that must not wait gets its answer from the store directly: only a store too large for that waits.
+        While another process writes the index, a search reads the store directly; it waits only if too much is pending.
 
         Returns:
-            What a search should say of it, and whether its answer is degraded.
+            Notices for the search's result, and whether the result is degraded.
         """
         if self._store.is_on_server:
             return (), False
@@ -166,29 +166,29 @@ class IndexMaintenance:
 
     @contextmanager
     def indexing(self, root: Path, at: float) -> Iterator[Callable[[int, int], None]]:
-        """Give what notes how far an indexing run has come, for searches meanwhile and after it was interrupted.
+        """Yield a function that records an indexing run's progress, for searches during it and after an interruption.
 
         Raises:
-            KeyboardInterrupt: a note on it says what is kept and how to go on.
+            KeyboardInterrupt: a note on the exception says what is kept and how to continue.
         """
         lock = self._store.lock(self._directory / INDEXING_LOCK)
-        lock.acquire(LOCK_S)  # where another run has it, that one tells searches that somebody is at work
+        lock.acquire(LOCK_S)  # if another run holds it, searches see that one at work
         came = (0, 0)
 
-        def stored(done: int, total: int) -> None:
+        def stored(count: int, total: int) -> None:
             nonlocal came
-            came = done, total
-            if done < total:
+            came = count, total
+            if count < total:
                 with self._store.change_memories(self._namespace) as change:
-                    change.put(Note(INDEXING, self._named(root), at, json.dumps({"done": done, "total": total})))
+                    change.put(Note(INDEXING, self._named(root), at, json.dumps({"done": count, "total": total})))
 
         try:
             yield stored
             notes = self._store.notes(self._namespace, INDEXING)
-            if done := [note.id for note in notes if self._root(note).is_relative_to(root)]:
+            if finished := [note.id for note in notes if self._root(note).is_relative_to(root)]:
                 with self._store.change_memories(self._namespace) as change:
-                    for each in done:
-                        change.drop(Note, kind=INDEXING, id=each)
+                    for id_ in finished:
+                        change.drop(Note, kind=INDEXING, id=id_)
         except KeyboardInterrupt as stopped:
             command = self._build_command(root)
             stopped.add_note(
@@ -203,7 +203,7 @@ class IndexMaintenance:
     def keep_left_out(self, root: Path, report: IndexReport, at: float) -> None:
         """Record what an indexing run left out, in place of the previous record."""
         name = self._named(root)
-        problems = [(redact(each.path).text, redact(each.reason).text) for each in report.problems[:_MAX_PROBLEMS]]
+        problems = [(redact(file.path).text, redact(file.reason).text) for file in report.problems[:_MAX_PROBLEMS]]
         left_out = {"skipped": dict(report.skipped), "problems": problems}
         body = json.dumps(left_out) if any(left_out.values()) else ""
         if body != "".join(note.body for note in self._store.notes(self._namespace, LEFT_OUT, name)):
@@ -214,23 +214,23 @@ class IndexMaintenance:
                     change.drop(Note, kind=LEFT_OUT, id=name)
 
     def incomplete(self) -> tuple[str, ...]:
-        """Say of each indexing run that is under way, or was interrupted, which part of its files can be found.
+        """Return a notice for each indexing run that is under way or was interrupted, with how much of it can be found.
 
-        Where a root is gone, no run can go on.
+        Roots that no longer exist are left out: no run can continue there.
         """
         notes = [note for note in self._store.notes(self._namespace, INDEXING) if self._root(note).exists()]
         if not notes:
             return ()
         is_running = False
-        with suppress(StoreError):  # nobody runs one where no lock can be made
+        with suppress(StoreError):  # where no lock can be made, no run is under way
             is_running = self._store.lock(self._directory / INDEXING_LOCK).is_held()
-        found = []
+        notices = []
         for note in notes:
             state, root = json.loads(note.body), self._root(note)
-            rest = "the rest is being read" if is_running else f"{self._build_command(root)} reads the rest"
+            remainder = "the rest is being read" if is_running else f"{self._build_command(root)} reads the rest"
             files = f"{state['done']:,} of {state['total']:,} files of {root}"
-            found.append(f"the index is incomplete: it has {files}; {rest}")
-        return tuple(found)
+            notices.append(f"the index is incomplete: it has {files}; {remainder}")
+        return tuple(notices)
 
     def _named(self, root: Path) -> str:
         """Return a root's name in a note: inside a project it is relative, so that the project can be moved."""
@@ -242,8 +242,8 @@ class IndexMaintenance:
 
     def _build_command(self, root: Path) -> str:
         option = "" if self._namespace == DEFAULT else f" --namespace {shlex.quote(self._namespace)}"
-        place = "" if root == project_of(self._directory) else f" {shlex.quote(str(root))}"
-        return f"`commonplace index build{place}{option}`"
+        argument = "" if root == project_of(self._directory) else f" {shlex.quote(str(root))}"
+        return f"`commonplace index build{argument}{option}`"
 
     def reader(self) -> Generation:
         """Return the current generation of the index, for the store's current embedder."""
@@ -253,10 +253,10 @@ class IndexMaintenance:
         return self._index.reader()
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> IndexUpdate | None:
-        here = partial(bring_up_to_date, self._store, self._index, timeout_s=timeout_s, progress=progress)
+        in_process = partial(bring_up_to_date, self._store, self._index, timeout_s=timeout_s, progress=progress)
         if self._runtime.worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
-            return here()
-        return self._runtime.worker.run("project", here, timeout_s=timeout_s)
+            return in_process()
+        return self._runtime.worker.run("project", in_process, timeout_s=timeout_s)
 
     def is_first(self, generation: Generation) -> bool:
         """Return whether a missing index is normal: a store of memories alone is made without one."""
@@ -272,7 +272,7 @@ class IndexMaintenance:
             left_out = []
             for note in store.notes(namespace, LEFT_OUT):
                 recorded = json.loads(note.body)
-                problems = tuple(FileProblem(*each) for each in recorded["problems"])
+                problems = tuple(FileProblem(*fields) for fields in recorded["problems"])
                 left_out.append(LeftOut(str(self._root(note)), recorded["skipped"], problems))
             return IndexStatus(
                 store=store.place or str(self._directory),
@@ -299,13 +299,13 @@ class IndexMaintenance:
             return ""
         if generation.fault:
             return generation.fault if self._store.change(self._namespace) else ""
-        held = generation.head(self._namespace)
-        is_ours = self._store.token(self._namespace, held.change) == held.token
+        head = generation.head(self._namespace)
+        is_ours = self._store.token(self._namespace, head.change) == head.token
         return "" if is_ours else "belongs to another history of its store"
 
 
 def size(path: Path) -> int:
-    """Return the bytes of a file or of all files below a directory; files that vanish meanwhile count nothing."""
+    """Return the bytes of a file or of all files below a directory; files that vanish meanwhile count as 0."""
     try:
         if path.is_dir():
             return sum(size(child) for child in path.iterdir())

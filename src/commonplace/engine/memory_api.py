@@ -50,7 +50,7 @@ class MemoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacets:
-    """How many memories a list has, by the values of their fields."""
+    """Numbers of memories by the values of their fields."""
 
     total: int
     counts: Mapping[str, Mapping[str, int]]
@@ -75,10 +75,10 @@ class Neighbourhood:
 _REFERENCE = re.compile(r"@?(?P<path>.+?)(?::(?P<first>[1-9][0-9]{0,8})-[0-9]+)?", re.DOTALL)
 
 MEMORY_PREFIX = "memory:"
-"""`memory:ID` names a memory, or another owner without a file, that stands on no page."""
+"""Prefix of `memory:ID`, which names a memory that is on no page, or another owner without a file."""
 
 ARTIFACT_PREFIX = "./"
-"""`./MEMORY.md` names an artifact whose path is a page's name, too."""
+"""Prefix of `./MEMORY.md`, which names an artifact whose path is also a page's name."""
 
 LINES = 200
 MAX_LINES = 2_000
@@ -101,47 +101,47 @@ class Excerpt:
 
 
 def neighbourhood(runtime: Runtime, id_: str, depth: int, limit: int) -> Neighbourhood:
-    """Follow links from a memory; of equally near memories those with the stronger link come first, ties by id."""
+    """Follow links from a memory, nearest first; equally near memories by strongest link, ties by id."""
     store, namespace = runtime.store, runtime.namespace
 
     def live(ids: Sequence[str]) -> dict[str, StoredMemory]:
-        found = store.memories(namespace, Selection(ids=tuple(ids), statuses=LIVE, order="id"))
-        return {each.owner.id: each for each in found if each.expired_at is None}
+        memories = store.memories(namespace, Selection(ids=tuple(ids), statuses=LIVE, order="id"))
+        return {memory.owner.id: memory for memory in memories if memory.expired_at is None}
 
     reached = live([id_])
     if not reached:
         raise runtime.absent(id_)
     links: dict[tuple[str, str, str], Link] = {}
-    edge = [id_]
+    frontier = [id_]
     for _ in range(depth):
         strength: dict[str, float] = {}
-        for link in store.links(namespace, edge) if edge else ():
+        for link in store.links(namespace, frontier) if frontier else ():
             if link.origin == RULE:
-                continue  # alike, and not linked
+                continue  # judged by a rule, not linked by a caller
             links[link.source, link.target, link.type] = link
             for end in (link.source, link.target):
                 strength[end] = max(strength.get(end, 0.0), link.strength)
-        near = sorted(strength.keys() - reached.keys(), key=lambda end: (-strength[end], end))
-        edge = []
-        while near and len(reached) < limit:  # a hub may have any number of neighbours
-            some, near = near[:MAX_NEIGHBOURS], near[MAX_NEIGHBOURS:]
-            found = live(some)
-            new = [end for end in some if end in found][: limit - len(reached)]
-            reached |= {end: found[end] for end in new}
-            edge += new
-    among = [link for link in links.values() if link.source in reached and link.target in reached]
-    among.sort(key=lambda link: (-link.strength, link.source, link.target, link.type))
-    return Neighbourhood(tuple(map(runtime.seen, reached.values())), tuple(among))
+        candidates = sorted(strength.keys() - reached.keys(), key=lambda end: (-strength[end], end))
+        frontier = []
+        while candidates and len(reached) < limit:  # a hub may have any number of neighbours
+            nearest, candidates = candidates[:MAX_NEIGHBOURS], candidates[MAX_NEIGHBOURS:]
+            neighbours = live(nearest)
+            new_ids = [end for end in nearest if end in neighbours][: limit - len(reached)]
+            reached |= {end: neighbours[end] for end in new_ids}
+            frontier += new_ids
+    inner_links = [link for link in links.values() if link.source in reached and link.target in reached]
+    inner_links.sort(key=lambda link: (-link.strength, link.source, link.target, link.type))
+    return Neighbourhood(tuple(map(runtime.seen, reached.values())), tuple(inner_links))
 
 
 def read(runtime: Runtime, path: str, first: int, lines: int, *, touch: bool) -> Excerpt:
     """Return lines of a page, an artifact or a memory; see `Engine.read`."""
     text = _text(runtime, path)
-    found = _REFERENCE.fullmatch(path) if text is None else None
-    for named in (found["path"], f"{MEMORY_PREFIX}{found['path']}") if found else ():
-        text = _text(runtime, named)
-        if text is not None and found is not None:
-            path, first = named, max(first, int(found["first"] or 1))
+    match = _REFERENCE.fullmatch(path) if text is None else None
+    for candidate in (match["path"], f"{MEMORY_PREFIX}{match['path']}") if match else ():
+        text = _text(runtime, candidate)
+        if text is not None and match is not None:
+            path, first = candidate, max(first, int(match["first"] or 1))
             break
     if text is None:
         raise NotFoundError(
@@ -149,19 +149,19 @@ def read(runtime: Runtime, path: str, first: int, lines: int, *, touch: bool) ->
         )
     from commonplace.ingest.read import normalise
 
-    # As a whole: the middle of a key alone does not tell what it is. Placeholders keep the line breaks.
-    every = redact(normalise(text)).text.removesuffix("\n").split("\n")
-    if first > len(every):
+    # Redact the whole text: the middle of a key cannot be recognised alone. Placeholders keep the line breaks.
+    all_lines = redact(normalise(text)).text.removesuffix("\n").split("\n")
+    if first > len(all_lines):
         raise NotFoundError(
-            f"{path!r:.200} ends with line {len(every):,}, line {first:,} was asked for",
+            f"{path!r:.200} ends with line {len(all_lines):,}, line {first:,} was asked for",
             remedy="begin at a line that it has",
         )
     if touch:
         is_memory = path.startswith(MEMORY_PREFIX)
         id_ = path.removeprefix(MEMORY_PREFIX) if is_memory else runtime.pages.memory_at(path, first)
         runtime.count_uses([id_] if id_ else [])
-    chosen = every[first - 1 : first - 1 + lines]
-    return Excerpt(path, "\n".join(chosen), first, first - 1 + len(chosen), len(every))
+    excerpt = all_lines[first - 1 : first - 1 + lines]
+    return Excerpt(path, "\n".join(excerpt), first, first - 1 + len(excerpt), len(all_lines))
 
 
 def _text(runtime: Runtime, path: str) -> str | None:
@@ -170,20 +170,20 @@ def _text(runtime: Runtime, path: str) -> str | None:
         id_ = path.removeprefix(MEMORY_PREFIX)
         if (stored := runtime.find(id_)) is not None:
             return stored.record.content
-        others = store.owners(namespace, store.matching_owners(namespace, Filter(kinds=("knowledge", "artifact"))))
-        numbers = [number for number, owner in others.items() if owner.id == id_]
+        owners = store.owners(namespace, store.matching_owners(namespace, Filter(kinds=("knowledge", "artifact"))))
+        owner_numbers = [number for number, owner in owners.items() if owner.id == id_]
     else:
         page = None if path.startswith(ARTIFACT_PREFIX) else runtime.pages.text(path)
         if page is not None:
             return page
         path = path.removeprefix(ARTIFACT_PREFIX)
-        numbers = [number for number, owner in store.artifacts(namespace) if owner.path == path]
-    if not numbers:
+        owner_numbers = [number for number, owner in store.artifacts(namespace) if owner.path == path]
+    if not owner_numbers:
         return None
     lines: dict[int, str] = {}
-    for passage in store.passages(namespace, store.passages_of(namespace, numbers)).values():
-        for place, line in enumerate(passage.chunk.text.split("\n"), passage.chunk.start_line):
-            # A line that alone was too long for a passage goes on in the next one.
-            known = lines.get(place, "")
-            lines[place] = known if known.endswith(line) else known + line
-    return "\n".join(lines.get(place, "") for place in range(1, max(lines, default=0) + 1))
+    for passage in store.passages(namespace, store.passages_of(namespace, owner_numbers)).values():
+        for line_number, line in enumerate(passage.chunk.text.split("\n"), passage.chunk.start_line):
+            # A line that was too long for one passage continues in the next.
+            text = lines.get(line_number, "")
+            lines[line_number] = text if text.endswith(line) else text + line
+    return "\n".join(lines.get(line_number, "") for line_number in range(1, max(lines, default=0) + 1))

@@ -1,4 +1,4 @@
-"""Open a store with its index, embedder and settings as one engine. It decides what fits together, and does no work."""
+"""Open a store with its index, embedder and settings as one engine, and check that they fit together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding, Progres
 MAX_NAMESPACE_CHARACTERS = 200
 MAX_HIDDEN = 10_000
 DEFAULT = "default"
-"""Stands in the place of an embedder's name for those that the settings give to each kind of thing."""
+"""Name that stands for the embedders that the settings give to each kind of owner."""
 
 
 def open_engine(
@@ -44,16 +44,16 @@ def open_engine(
     """Return the engine of a store; see `commonplace.open`.
 
     Args:
-        low_memory: heavy work is done in processes of its own, as a server wants that is there all day.
+        low_memory: do heavy work in separate processes, as suits a server that runs all day.
     """
     check_namespace(namespace)
     settings = settings or load({"store.path": None if path is None else str(path)})
-    named = path or settings.store.path
-    if not named:
+    location = path or settings.store.path
+    if not location:
         remedy = "load them with commonplace.settings.load()"
         raise UsageError("neither `path` nor the settings name a store", remedy=remedy)
-    address = paths.address_of(named)
-    directory = paths.directory_of(named).expanduser().absolute()
+    address = paths.address_of(location)
+    directory = paths.directory_of(location).expanduser().absolute()
     paths.refuse_links(directory)
     is_there = address is not None or (directory / paths.DATABASE).exists()
     if address is None:
@@ -64,8 +64,8 @@ def open_engine(
         )
     tokens = StaticEmbedder.load()
     budget = Budget(settings.models.max_calls, settings.models.max_tokens)
-    # One that cannot be had leaves no empty store behind.
-    first = None if is_there and address is None else _embedder(embedder, settings, None, tokens, budget)
+    # Opened before the store is created: an embedder that is unavailable must leave no empty store behind.
+    first_embedder = None if is_there and address is None else _embedder(embedder, settings, None, tokens, budget)
     _make_directory(directory)
     if address is None:
         store = Store.open(directory / paths.DATABASE, create=True)
@@ -76,9 +76,9 @@ def open_engine(
         settings = replace(settings, memory=memory, log=log)
     try:
         stored = store.embedding()
-        usable = None if stored is not None else first
-        chosen = usable or _embedder(embedder, settings, stored, tokens, budget)
-        index = Index(directory / paths.INDEX, store_id=store.id, embedding=chosen.stamp)
+        reusable = None if stored is not None else first_embedder
+        usable_embedder = reusable or _embedder(embedder, settings, stored, tokens, budget)
+        index = Index(directory / paths.INDEX, store_id=store.id, embedding=usable_embedder.stamp)
     except BaseException:
         store.close()
         raise
@@ -94,20 +94,20 @@ def open_engine(
         namespace=namespace,
         store=store,
         index=index,
-        embedder=chosen,
+        embedder=usable_embedder,
         tokens=tokens,
         settings=settings,
         progress=progress,
         clock=clock or time.time,
         budget=budget,
-        open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
+        open_embedder=lambda model, stored: _embedder(model, settings, stored, tokens, budget),
         worker=worker,
     )
     return Engine(runtime)
 
 
 def make_anew(directory: Path) -> bool:
-    """Make an empty store where one has lost its database; return whether that was so.
+    """Create an empty store where one has lost its database; return whether it had.
 
     Raises:
         StoreError: a link is in the way.
@@ -131,29 +131,29 @@ def consolidation_lock(engine: Engine) -> Lock:
 
 
 def hidden_memories(settings: Settings) -> tuple[str, ...]:
-    """Return the texts of the memories of the user store, which a project's store hides; none elsewhere.
+    """Return the texts of the user store's memories, which a project's store hides; empty outside a project.
 
     Raises:
-        CommonplaceError: that store cannot be opened or read.
+        CommonplaceError: the user store cannot be opened or read.
     """
-    own = paths.user_store()
-    if settings.project is None or str(own) == settings.store.path or not (own / paths.DATABASE).is_file():
+    home = paths.user_store()
+    if settings.project is None or str(home) == settings.store.path or not (home / paths.DATABASE).is_file():
         return ()
-    with open_engine(own, settings.store.namespace, None, settings=settings) as engine:
-        return tuple(each.content for each in engine.list(statuses=(), limit=MAX_HIDDEN))
+    with open_engine(home, settings.store.namespace, None, settings=settings) as engine:
+        return tuple(memory.content for memory in engine.list(statuses=(), limit=MAX_HIDDEN))
 
 
 def move_hidden_memories(to: Engine, settings: Settings, progress: Progress | None) -> int:
     """Move the memories of the user store to an engine's; return how many were moved."""
-    with open_engine(paths.user_store(), settings.store.namespace, None, settings=settings, progress=progress) as own:
-        return own.move_memories(to)
+    with open_engine(paths.user_store(), settings.store.namespace, None, settings=settings, progress=progress) as home:
+        return home.move_memories(to)
 
 
 def check_namespace(namespace: str) -> None:
-    """Refuse what is no name of a namespace.
+    """Refuse an invalid name of a namespace.
 
     Raises:
-        UsageError: it is empty, too long, or holds characters that cannot be seen.
+        UsageError: it is empty, too long, or has characters that are not printable.
     """
     is_name = isinstance(namespace, str) and namespace.strip() and namespace.isprintable()
     if not is_name or len(namespace) > MAX_NAMESPACE_CHARACTERS:
@@ -165,7 +165,7 @@ def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if directory.name == paths.STORE_NAME and not (directory / paths.DATABASE).exists():
-            # The store of a project is never part of the project's own history, whoever makes it.
+            # A project's store is never committed to the project's repository, whoever creates it.
             with suppress(FileExistsError), (directory / ".gitignore").open("x", encoding="utf-8") as file:
                 file.write("*\n")
     except FileExistsError as error:
@@ -177,34 +177,34 @@ def _make_directory(directory: Path) -> None:
 
 
 def _embedder(
-    asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
+    model: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
 ) -> Embedder:
-    """Return the embedder asked for, else the one of the store, else that of the settings for each kind."""
-    found: dict[tuple[str | int, Embedding | None, bool], Embedder] = {}
+    """Return the requested embedder, else the store's, else the one of the settings for each kind."""
+    opened: dict[tuple[str | int, Embedding | None, bool], Embedder] = {}
     by_kind: dict[EmbeddedKind, Embedder] = {}
     for owner_kind, kind in EMBEDDED_KIND_OF.items():
-        own = None if stored is None else stored.of(owner_kind)
+        recorded = None if stored is None else stored.of(owner_kind)
         of_kind, of_all = settings.origins.get(f"embedder.{kind}"), settings.origins.get("embedder.name")
-        is_asked = asked is not None or own is None or "flag" in (of_all, of_kind)
-        wanted: str | Embedder
-        if asked is not None and asked != DEFAULT:
-            wanted = asked if isinstance(asked, str) else for_kind(asked, owner_kind)
-        elif is_asked or own is None:
-            # `embedder.<kind>` wins over `embedder.name`, unless this one alone is a flag.
-            wins = of_kind is not None and (of_kind == "flag" or of_all != "flag")
+        is_asked = model is not None or recorded is None or "flag" in (of_all, of_kind)
+        choice: str | Embedder
+        if model is not None and model != DEFAULT:
+            choice = model if isinstance(model, str) else for_kind(model, owner_kind)
+        elif is_asked or recorded is None:
+            # `embedder.<kind>` wins over `embedder.name`, unless only the latter is a flag.
+            kind_wins = of_kind is not None and (of_kind == "flag" or of_all != "flag")
             set_for_kind: str = getattr(settings.embedder, kind)
-            wanted = set_for_kind if wins else settings.embedder.name or set_for_kind
+            choice = set_for_kind if kind_wins else settings.embedder.name or set_for_kind
         else:
-            wanted = own.name
-        key = (wanted if isinstance(wanted, str) else id(wanted), own, is_asked)
-        if key not in found:
-            found[key] = _of_kind(wanted, settings, own, tokens, budget, is_asked=is_asked)
-        by_kind[kind] = found[key]
+            choice = recorded.name
+        key = (choice if isinstance(choice, str) else id(choice), recorded, is_asked)
+        if key not in opened:
+            opened[key] = _of_kind(choice, settings, recorded, tokens, budget, is_asked=is_asked)
+        by_kind[kind] = opened[key]
     return of_kinds(by_kind)
 
 
 def _of_kind(
-    asked: str | Embedder,
+    model: str | Embedder,
     settings: Settings,
     stored: Embedding | None,
     tokens: StaticEmbedder,
@@ -212,18 +212,18 @@ def _of_kind(
     *,
     is_asked: bool,
 ) -> Embedder:
-    """Return the embedder of one kind; a mismatch that nobody asked for gives an `AbsentEmbedder`."""
-    if isinstance(asked, str):
-        asked = embedder_name(asked) or asked
-    if stored is not None and isinstance(asked, str) and asked == stored.name and embedder_name(asked) is None:
+    """Return the embedder of one kind; a mismatch without a request gives an `AbsentEmbedder` instead of an error."""
+    if isinstance(model, str):
+        model = embedder_name(model) or model
+    if stored is not None and isinstance(model, str) and model == stored.name and embedder_name(model) is None:
         raise EmbedderMismatchError(
-            f"the store was built with an embedder {asked!r} of your own", remedy="pass it to `commonplace.open`"
+            f"the store was built with an embedder {model!r} of your own", remedy="pass it to `commonplace.open`"
         )
-    if isinstance(asked, str) and not (is_remote(asked) and stored is not None and asked != stored.name):
-        is_ours = asked == tokens.stamp.name
-        asked = tokens if is_ours else open_embedder(asked, stored=stored, settings=settings.models, budget=budget)
-    # A remote one that did not make the store's vectors is refused by its name: it need not be reached for that.
-    stamp = asked if isinstance(asked, str) else asked.stamp
+    if isinstance(model, str) and not (is_remote(model) and stored is not None and model != stored.name):
+        is_ours = model == tokens.stamp.name
+        model = tokens if is_ours else open_embedder(model, stored=stored, settings=settings.models, budget=budget)
+    # A remote embedder that did not make the store's vectors is refused by its name, without being contacted.
+    stamp = model if isinstance(model, str) else model.stamp
     if stored is not None and stamp != stored:
         name = stamp if isinstance(stamp, str) else stamp.name
         remedy = f"change its embedder with {upgrade_command(name)}"
@@ -233,5 +233,5 @@ def _of_kind(
         if not is_asked:
             return AbsentEmbedder(stored, error)
         raise error
-    assert not isinstance(asked, str)
-    return asked
+    assert not isinstance(model, str)
+    return model

@@ -1,4 +1,4 @@
-"""What the services of an engine share: its store, searcher, memories and models, and what happens around a call."""
+"""What the services of an engine share: its store, searcher, memories and models, and the work around each call."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from commonplace.memory.ultra import Ultra
     from commonplace.models.cross_encoder import CrossEncoder
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
-"""Where the settings name no model; the knowledge service's contract names this one."""
+"""Re-ranking model if the settings name none; it is the one that the knowledge service's contract names."""
 
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 else:
 
     class made_once(cached_property):  # noqa: N801 - named as the library's
-        """A cached property that threads make once: the library's has no lock since Python 3.12."""
+        """A cached property that is made once for all threads: `functools`' own has no lock since Python 3.12."""
 
         def __init__(self, func):
             super().__init__(func)
@@ -70,30 +70,30 @@ else:
 
 
 MAX_TRIES: Final = 4
-"""Attempts to search the store: the embedder may change twice meanwhile, and the index turn out damaged once."""
+"""Maximum attempts at a search: the embedder may change twice meanwhile, and the index turn out damaged once."""
 JUDGED_AT_ONCE = 32
-"""Of so many new passages a call judges what they overtake before it returns; more are left to a thread."""
+"""Maximum of new passages whose supersessions a call judges before it returns; more are left to a thread."""
 EMBEDDED_AT_ONCE = 64
-"""A memory of at most so many tokens is embedded before it is stored; a longer one takes a slow embedder too long."""
+"""Maximum tokens of a memory that is embedded before it is stored; a longer one takes a slow embedder too long."""
 
 
 @dataclass(eq=False, repr=False)
 class Runtime:
-    """What the services of an engine share: its store and settings, and what happens around every call.
+    """What the services of an engine share: its store and settings, and the work around every call.
 
     Safe for threads.
 
     Attributes:
         directory: the store's directory.
         project: the directory that artifact paths are relative to; None makes them absolute.
-        embedder: the one of the store's vectors; another process may change it, see `follow`.
+        embedder: the embedder of the store's vectors; another process may change it, see `follow`.
         tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
         clock: seconds since the epoch.
-        open_embedder: returns the embedder of a name, or without one those of the store with that stamp.
-        worker: where the process is to stay small, what does heavy work in another one.
+        open_embedder: returns the embedder with a name, or without a name the one with the store's stamp.
+        worker: does heavy work in another process if this one must stay small; else None.
         shares: the runtime whose store, index and models this one uses, and leaves open.
-        is_served: its answers go to a server's clients, who may not know of other namespaces.
-        knowledge_services: those that were made here; they keep answers too.
+        is_served: its answers go to a server's clients, who must not learn of other namespaces.
+        knowledge_services: the services that were made here, which have caches to clear.
     """
 
     directory: Path
@@ -123,10 +123,10 @@ class Runtime:
         self.lock = threading.Lock()
         self._following = threading.Lock()
         self.is_closed = False
-        # Whether Markdown and memories are brought together without being asked.
+        # Whether Markdown pages and memories are synchronized automatically.
         self.keeps_journal = self.settings.memory.mirror == "on" and not store.is_on_server
         if self.worker is not None and self.shares is None:
-            self.backlog.start()  # what a process that was killed left; a command has no time for it
+            self.backlog.start()  # finish what a killed process left; a command has no time for it
 
     def close(self) -> None:
         """Write what is pending and release files and connections; calling twice is harmless."""
@@ -155,7 +155,7 @@ class Runtime:
         """Return the embedder of the store's vectors, which another process may have changed.
 
         Raises:
-            EmbedderMismatchError: it cannot be had here.
+            EmbedderMismatchError: it is not available here.
         """
         stored = self.store.embedding()
         if stored is not None and stored != self.embedder.stamp:
@@ -165,7 +165,7 @@ class Runtime:
         return self.embedder
 
     def search(self, request: Request) -> SearchResult:
-        """Search the store; try again if its embedder changes meanwhile, or reading shows that the index is damaged."""
+        """Search the store; retry if its embedder changes meanwhile, or reading shows that the index is damaged."""
         tries, maintenance = 0, self.maintenance
         freshened: tuple[tuple[str, ...], bool] | None = None
         while True:
@@ -193,7 +193,7 @@ class Runtime:
         return self.maintenance.incomplete() if "artifact" in kinds_of(wanted) else ()
 
     def generator(self, name: str) -> Generator:
-        """Return the language model of a name, which is opened once: it keeps what it learned of its server.
+        """Return the language model with a name, which is opened once: it keeps what it learned about its server.
 
         Raises:
             ProviderError: it needs a key and there is none.
@@ -203,17 +203,17 @@ class Runtime:
 
         with self.lock:
             if name not in self._generators:
-                opened = open_generator(name, settings=self.settings.models, budget=self.budget)
-                self._generators[name] = opened
+                model = open_generator(name, settings=self.settings.models, budget=self.budget)
+                self._generators[name] = model
             return self._generators[name]
 
     @property
     def reranker_name(self) -> str:
-        """Which model re-ranks: the one that the settings name for it, else their language model, else the default."""
+        """The model that re-ranks: the setting models.reranker_model, else models.generator, else the default."""
         return self.settings.models.reranker_model or self.settings.models.generator or DEFAULT_RERANKER
 
     def reranker(self, mode: RerankMode, model: str = "") -> Reranker:
-        """Return the re-ranker of a mode, "single" or "batch", over a model; "" is the one of `reranker_name`."""
+        """Return the re-ranker of a mode, "single" or "batch", over a model; "" is `reranker_name`."""
         from commonplace.models.rerank import make_reranker
 
         model = model or self.reranker_name
@@ -223,13 +223,13 @@ class Runtime:
         """Use another embedder from now on."""
         self.embedder = embedder
         self.index.follow(embedder.stamp)
-        self.searcher = self.searcher_over(self.store, self.index)  # a search under way goes on with the old one
+        self.searcher = self.searcher_over(self.store, self.index)  # a search under way keeps the old one
 
     def now(self) -> float:
-        """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again.
+        """Return the time rounded to the microsecond, as a datetime holds it: a time that is shown can be queried.
 
         Raises:
-            UsageError: the clock that was given says no time of the years 1 to 9999.
+            UsageError: the clock's time is outside the years 1 to 9999.
         """
         return round(seconds("the clock's time", self.clock()), 6)
 
@@ -245,9 +245,9 @@ class Runtime:
 
     def after(self) -> None:
         """Start the background work after a write: pending vectors and Markdown pages."""
-        if self.backlog.may_wait or any(is_slow(each) or is_broken(each) for each in by_space(self.embedder)):
+        if self.backlog.may_wait or any(is_slow(model) or is_broken(model) for model in by_space(self.embedder)):
             self.backlog.start()
-        # Nobody waits for a server to find what is near.
+        # With a store on a server, judging runs in the background: finding similar memories there takes too long.
         if self.is_judging and (self.store.is_on_server or not self.rule.catch_up(JUDGED_AT_ONCE)):
             self.backlog.start(is_due=True)
         if self.keeps_journal:
@@ -256,8 +256,8 @@ class Runtime:
     @contextmanager
     def writing(self, *ids: str) -> Iterator[None]:
         """Validate ids, and run `before` and, unless the block fails, `after`."""
-        for each in ids:
-            reject_invalid_id(each)
+        for id_ in ids:
+            reject_invalid_id(id_)
         self.before()
         yield
         self.after()
@@ -287,12 +287,12 @@ class Runtime:
             self.journal.written()
         if self.has_ultra:
             write_uses(self.ultra.store, self.namespace, self.retention, uses)
-            for each in map(self.ultra.find, dict.fromkeys(use.id for use in uses)):
-                if each is not None:
-                    self.keep_risen(self.seen(each))
+            for memory in map(self.ultra.find, dict.fromkeys(use.id for use in uses)):
+                if memory is not None:
+                    self.keep_risen(self.seen(memory))
 
     def keep_risen(self, memory: Memory) -> Memory:
-        """Move a memory of this process to the store once its tier has risen; return it."""
+        """Move a memory of this process to the store if its tier has risen above `ultra`; return it."""
         if memory.tier == "ultra":
             return memory
         names = ("content", "tier", "tags", "source", "at", "metadata", "category", "id", "entities", "origin", "trust")
@@ -304,12 +304,12 @@ class Runtime:
 
     def find(self, id_: str, as_of: float | None = None) -> StoredMemory | None:
         """Return a memory, or the version of it that was known at a time."""
-        if self.has_ultra and (found := self.ultra.find(id_)) is not None:
-            return found
+        if self.has_ultra and (memory := self.ultra.find(id_)) is not None:
+            return memory
         if as_of is None:
             return self.store.memory(self.namespace, id_)
-        known = (each for each in self.store.versions(self.namespace, id_) if each.created_at <= as_of)
-        return next((each for each in known if each.expired_at is None or as_of < each.expired_at), None)
+        created = (version for version in self.store.versions(self.namespace, id_) if version.created_at <= as_of)
+        return next((version for version in created if version.expired_at is None or as_of < version.expired_at), None)
 
     def known(self, id_: str, as_of: Moment | None = None) -> StoredMemory:
         """Return the latest version of a memory, or the one that was known at a time.
@@ -326,9 +326,9 @@ class Runtime:
 
     def absent(self, id_: str, at: float | None = None) -> NotFoundError:
         """Return the error for a missing memory, or one that was not known at a time."""
-        shown = f"{id_!r:.80}"
-        what = f"there is no memory {shown}" if at is None else f"memory {shown} was not known at {iso(int(at))}"
-        return NotFoundError(f"{what} in this namespace", remedy="see `commonplace list`")
+        label = f"{id_!r:.80}"
+        message = f"there is no memory {label}" if at is None else f"memory {label} was not known at {iso(int(at))}"
+        return NotFoundError(f"{message} in this namespace", remedy="see `commonplace list`")
 
     @made_once
     def pages(self) -> PageReader:
@@ -349,15 +349,15 @@ class Runtime:
 
     @made_once
     def retention(self) -> RetentionPolicy:
-        chosen = self.settings.memory
+        memory_settings = self.settings.memory
         days = {
-            "preference": chosen.half_life_preference,
-            "decision": chosen.half_life_decision,
-            "context": chosen.half_life_context,
-            "fact": chosen.half_life_fact,
+            "preference": memory_settings.half_life_preference,
+            "decision": memory_settings.half_life_decision,
+            "context": memory_settings.half_life_context,
+            "fact": memory_settings.half_life_fact,
         }
         half_lives = {category: value * DAY_S for category, value in days.items()}
-        return RetentionPolicy(chosen.curve, half_lives)  # type: ignore[arg-type] # one of the choices
+        return RetentionPolicy(memory_settings.curve, half_lives)  # type: ignore[arg-type] # one of the choices
 
     @made_once
     def memory(self) -> MemoryService:
@@ -392,11 +392,11 @@ class Runtime:
 
     @property
     def is_judging(self) -> bool:
-        """Whether memories are judged: the cosines of an embedder that is not ours do not tell."""
+        """Whether new memories are judged for supersession; the cosines of an embedder not ours are no guide."""
         return not self.store.is_read_only and self.embedder.stamp.of("memory").name in COMPARABLE
 
     def _filled(self) -> None:
-        """Follow what got its vector: memories are judged when all have theirs, in the order of time."""
+        """Update the index after passages got vectors; once all have theirs, judge memories in order of time."""
         self.maintenance.keep_up()
         if self.is_judging and not self.store.count_pending():
             self.rule.catch_up(is_stopped=self.backlog.stopped.is_set)
@@ -425,14 +425,14 @@ class Runtime:
 
     @made_once
     def kinds(self) -> Kinds:
-        """The types of entities and facts that there are, ours and those of the settings."""
+        """The types of entities and facts, built-in and of the settings."""
         from commonplace.graph.kinds import kinds_of
 
         return kinds_of(self.settings.graph)
 
     @made_once
     def ultra(self) -> Ultra:
-        """The memories of this process; made when the first one comes."""
+        """The memories of this process; created for the first one."""
         from commonplace.memory.ultra import Ultra
 
         return Ultra(self.destination(), self.retention, self.now, self.searcher_over, self.tokens.count_tokens)
@@ -443,21 +443,21 @@ class Runtime:
 
     def searcher_over(self, store: Store, index: Index | None = None) -> Searcher:
         search, models = self.settings.search, self.settings.models
-        if index is None:  # of a store that is in no file: the index of a directory that nobody makes is an empty one
+        if index is None:  # for a store in memory: the index in a directory that nobody creates is empty
             index = Index(self.directory / INDEX / "ultra", store_id=store.id, embedding=self.embedder.stamp)
         queries = Bounds(models.embedding_cache, search.cache_bytes, models.embedding_cache_minutes * 60)
         rankings = Bounds(search.candidate_cache, search.cache_bytes, search.candidate_cache_minutes * 60)
         return Searcher(store, index, self.embedder, self.tokens, queries, rankings)
 
     def destination(self) -> Destination:
-        """Return where passages are written, for the store's embedder; an empty store takes ours for good."""
+        """Return where passages are written, with the store's embedder; an empty store gets ours for good."""
         self.follow()
         if self.store.embedding() is None:
             self.store.set_embedding(self.embedder.stamp)
         return self._open_destination()
 
     def _open_destination(self) -> Destination:
-        """Return the same, but leave open which embedder an empty store gets."""
+        """Return where passages are written, but leave open which embedder an empty store gets."""
         from commonplace.ingest.passages import Destination, Limits
 
         self.follow()
@@ -476,7 +476,7 @@ class Runtime:
 
 
 class Service:
-    """What an engine does of one kind, on the store of its runtime."""
+    """Base class of an engine's services, which work on the store of its runtime."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

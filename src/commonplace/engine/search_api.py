@@ -1,6 +1,6 @@
 """Answer searches from the store and from the memories of this process.
 
-A search does not log itself: only its caller knows whether a person or an agent asked it.
+A search does not log itself: only its caller knows whether a person or an agent asked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def search(  # noqa: PLR0913, PLR0917 - the options of a facade
     settings = runtime.settings.search
     if wishes.agent:
         wishes = wishes.fitted(runtime.store.artifact_types(runtime.namespace))
-        types, tags, untagged = (tuple(each or ()) for each in (wishes.types, wishes.tags, wishes.untagged_types))
+        types, tags, untagged = (tuple(names or ()) for names in (wishes.types, wishes.tags, wishes.untagged_types))
         wanted = replace(wanted, types=types, tags=tags, untagged_types=untagged)
     is_named = wanted.kinds or wishes.agent or wanted.types or wanted.paths
     if not is_named and runtime.settings.index.enabled == "off":
@@ -61,39 +61,39 @@ def search(  # noqa: PLR0913, PLR0917 - the options of a facade
         retention_weight=settings.retention_weight,
         policy=runtime.retention,
     )
-    # A long task is also searched for by what it is about.
+    # A long task is also searched by its subject.
     subject = subject_of(query) if also is None and request.method == "two-stage" else ""
     request = replace(request, also=(subject,) if subject else phrasings(query, also))
-    asked = runtime.settings.models.reranker if rerank is None else rerank
-    mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
+    mode_name = runtime.settings.models.reranker if rerank is None else rerank
+    mode: RerankMode = one_of("rerank", mode_name, RERANK_MODES)  # type: ignore[assignment] # one of the modes
     runtime.pick_up()
-    # Where a language model is to choose, it chooses among more hits.
-    wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
-    found = runtime.search(wider)
+    # A language model re-ranks more hits than were requested.
+    wider_request = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
+    result = runtime.search(wider_request)
     if runtime.has_ultra and wanted.as_of is None:  # memories of this process have no past
-        in_process = runtime.ultra.searcher.search(wider)
+        in_process = runtime.ultra.searcher.search(wider_request)
         if in_process.hits:
-            hits = merged([found.hits, in_process.hits])
-            found = replace(found, hits=hits[: wider.limit], in_process=in_process)
+            hits = merged([result.hits, in_process.hits])
+            result = replace(result, hits=hits[: wider_request.limit], in_process=in_process)
     if mode != "none":
         name = f"{runtime.reranker_name} ({mode})"
-        found = rerank_hits(found, request.limit, name, lambda: runtime.reranker(mode))
-    return _explained(runtime, found, wishes)
+        result = rerank_hits(result, request.limit, name, lambda: runtime.reranker(mode))
+    return _with_notices(runtime, result, wishes)
 
 
-def _explained(runtime: Runtime, found: SearchResult, wishes: Wishes) -> SearchResult:
+def _with_notices(runtime: Runtime, result: SearchResult, wishes: Wishes) -> SearchResult:
     """Add notices that say why nothing was found, unless one already says that files are not indexed yet."""
-    # A strategy's own filters are named below; whether there is any file at all, is asked here.
-    wanted = Filter(kinds=("artifact",)) if wishes.agent else found.wanted
+    # A strategy's own filters are named below; here, only check whether there is any file at all.
+    filters = Filter(kinds=("artifact",)) if wishes.agent else result.wanted
     why_none: tuple[str, ...] = ()
-    if not found.hits and not runtime.unindexed(wanted):
-        # Most searches find something, and need none of what compares misspelt names.
+    if not result.hits and not runtime.unindexed(filters):
+        # Most searches find something, and need no comparison of misspelt names.
         from commonplace.search.explain import diagnose
 
-        why_none = tuple(diagnose(runtime.store, replace(found, wanted=wanted), runtime.has_ultra, runtime.is_served))
+        why_none = tuple(diagnose(runtime.store, replace(result, wanted=filters), runtime.has_ultra, runtime.is_served))
     if not wishes.agent:
-        return replace(found, notices=(*found.notices, *why_none))
-    notices = (*found.notices, *wishes.notices, *why_none)
-    if not found.hits and not why_none and wishes.limits:
+        return replace(result, notices=(*result.notices, *why_none))
+    notices = (*result.notices, *wishes.notices, *why_none)
+    if not result.hits and not why_none and wishes.limits:
         notices = (*notices, f"agent {wishes.agent} finds only what is {wishes.limits}")
-    return replace(found, agent=wishes.agent, notices=notices)
+    return replace(result, agent=wishes.agent, notices=notices)

@@ -1,4 +1,4 @@
-"""Access tokens of a store: what a server lets whom do. Of a token only the SHA-256 is stored."""
+"""Access tokens of a store: who may do what on a server. Only the SHA-256 of a token is stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Token(View):
 
     Attributes:
         id: its public part, by which it is revoked.
-        namespaces: which it sees, at least one; where a request names none it is in the first.
+        namespaces: the namespaces that it may access, at least one; a request that names none uses the first.
         expires_at: None is never.
     """
 
@@ -66,10 +66,10 @@ class Tokens:
         """Make a token and return it with its secret, which is not stored.
 
         Args:
-            namespaces: which it sees; they need not be there yet.
+            namespaces: the namespaces that it may access; they need not exist yet.
             scopes: "read", "write", "forget" and "admin"; none includes another.
-            expires: a time to come, as an ISO 8601 text, a datetime, seconds or words, whose beginning is meant: a
-                token of "next month" is good until its first day. None is never.
+            expires: a future time: an ISO 8601 text, a datetime, seconds, or words, which mean their beginning: "next
+                month" is its first day; default: never.
 
         Raises:
             UsageError: no namespace or scope is named, a scope is unknown, or the time is past.
@@ -101,7 +101,7 @@ class Tokens:
         """Revoke a token, at once and in every process; return it.
 
         Raises:
-            NotFoundError: there is no token of that id.
+            NotFoundError: there is no token with that id.
         """
         token = next((token for token in self.all() if token.id == id), None)
         if token is None:
@@ -116,8 +116,8 @@ class Tokens:
         All are compared, each in constant time.
         """
         digest = _digest(text)
-        # A whole list, for a search that ends at the right one tells by its time how far it came.
-        return next(iter([token for token, known in self._read() if hmac.compare_digest(digest, known)]), None)
+        # Build the whole list: a loop that stops at the match would leak its position by the time it takes.
+        return next(iter([token for token, stored in self._read() if hmac.compare_digest(digest, stored)]), None)
 
     def is_expired(self, token: Token) -> bool:
         """Whether a token has expired."""
@@ -128,15 +128,15 @@ class Tokens:
         return bool(self._store.notes(WHOLE_STORE, _KIND))
 
     def _read(self) -> list[tuple[Token, str]]:
-        found = []
+        tokens = []
         for note in self._store.notes(WHOLE_STORE, _KIND):
             stored = json.loads(note.body)
             since, until = (
                 stored[name] and datetime.fromisoformat(stored[name]) for name in ("created_at", "expires_at")
             )
             token = Token(stored["id"], tuple(stored["namespaces"]), tuple(stored["scopes"]), since, until)
-            found.append((token, stored["sha256"]))
-        return found
+            tokens.append((token, stored["sha256"]))
+        return tokens
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The call of an engine that changes the store's embedder: when to switch, not how vectors are made or kept."""
+"""Change a store's embedder: when to switch, not how vectors are made or stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from commonplace.store.validate import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 INDEX_WAIT_S: Final = 60.0
-"""How long the switch waits for a process that writes the index, before it looks again for passages to embed."""
+"""Seconds that the switch waits for a process that writes the index, before it looks again for passages to embed."""
 MAX_TRIES: Final = 10
 
 
@@ -30,10 +30,10 @@ class UpgradeReport:
     """The result of a change of embedder.
 
     Attributes:
-        before, embedder: the stamps of the old and the new vectors; `before` is "none yet" of a store without any.
-        passages: got their new vector now.
-        resumed: had it from an earlier run.
-        given_up: the stamp of the change under way that ended with this one, "" for none.
+        before, embedder: the stamps of the old and the new vectors; `before` is "none yet" for a store without any.
+        passages: number of passages that got their new vector in this run.
+        resumed: number of passages that had it from an earlier run.
+        given_up: the stamp of an unfinished change that this one replaced, or "".
     """
 
     before: str
@@ -48,21 +48,21 @@ class EmbedderApi(Service):
     """Changes the embedder of the store, and examines it. Safe for threads."""
 
     def upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> UpgradeReport:
-        begun, store = time.perf_counter(), self._store
+        started, store = time.perf_counter(), self._store
         target = self._target(embedder, kinds)
         passages = resumed = 0
-        with self._alone():
-            before, under_way = store.embedding(), store.reembedding()
-            is_other = under_way is not None and under_way.embedding != target.stamp
-            given_up = under_way.embedding.described() if under_way is not None and is_other else ""
-            if before == target.stamp:
+        with self._exclusive():
+            stored_stamp, unfinished = store.embedding(), store.reembedding()
+            is_other = unfinished is not None and unfinished.embedding != target.stamp
+            abandoned = unfinished.embedding.described() if unfinished is not None and is_other else ""
+            if stored_stamp == target.stamp:
                 store.drop_reembedding()
             else:
-                passages, resumed = self._embedded_and_switched(target)
+                passages, resumed = self._embed_and_switch(target)
                 self._runtime.adopt(target)
                 self._runtime.maintenance.project()
-        was, now = ("none yet" if each is None else each.described() for each in (before, target.stamp))
-        return UpgradeReport(was, now, passages, resumed, time.perf_counter() - begun, given_up)
+        old, new = ("none yet" if stamp is None else stamp.described() for stamp in (stored_stamp, target.stamp))
+        return UpgradeReport(old, new, passages, resumed, time.perf_counter() - started, abandoned)
 
     def examine_embedder(self, *, mend: bool) -> list[Problem]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
@@ -83,30 +83,30 @@ class EmbedderApi(Service):
         if under_way is None:
             return findings
         try:
-            with self._alone():
+            with self._exclusive():
                 pass
         except StoreError:
-            return findings  # somebody is at it, or nobody can be
+            return findings  # a change is running, or none can
         goal, present = under_way.embedding, self._runtime.embedder.stamp
         changed = {kind: owner for owner, kind in EMBEDDED_KIND_OF.items() if goal.of(owner) != present.of(owner)}
         is_part = len(changed) < len(set(EMBEDDED_KIND_OF.values()))
-        some, owner = "".join(f" --for {kind}" for kind in changed) if is_part else "", next(iter(changed.values()))
-        go_on, give_up = (upgrade_command(f"{each.of(owner).name}{some}") for each in (goal, present))
+        options, owner = "".join(f" --for {kind}" for kind in changed) if is_part else "", next(iter(changed.values()))
+        go_on, give_up = (upgrade_command(f"{stamp.of(owner).name}{options}") for stamp in (goal, present))
         interrupted = (
             f"the change of the embedder to {goal.described()} was interrupted: {under_way.done:,} of"
             f" {under_way.total:,} passages have their new vector; searches use the old ones"
         )
         return [*findings, Problem("embedder", interrupted, f"continue with {go_on}, or cancel with {give_up}")]
 
-    def _target(self, asked: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> Embedder:
-        """Return the new embedders: the one asked for, and the present ones for kinds that are not named."""
-        embedder: Any = asked
-        if isinstance(asked, str):
+    def _target(self, model: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> Embedder:
+        """Return the new embedders: the requested one, and the current ones for kinds that are not named."""
+        embedder: Any = model
+        if isinstance(model, str):
             try:
-                embedder = self._runtime.open_embedder(asked, None)
+                embedder = self._runtime.open_embedder(model, None)
             except (ModelError, ProviderError):
-                # The present one embeds nothing here; what is under way can be given up for it all the same.
-                if embedder_name(asked) != self._runtime.embedder.stamp.name:
+                # The current embedder is unusable here, but an unfinished change can still be abandoned for it.
+                if embedder_name(model) != self._runtime.embedder.stamp.name:
                     raise
                 embedder = self._runtime.embedder
         if not isinstance(getattr(embedder, "stamp", None), Embedding) or not callable(embedder.embed):
@@ -114,16 +114,16 @@ class EmbedderApi(Service):
             raise UsageError(f"the embedder is {embedder!r:.80}", remedy=remedy)
         if kinds is None:
             return embedder  # type: ignore[no-any-return] # it has what an embedder has
-        known = tuple(dict.fromkeys(EMBEDDED_KIND_OF.values()))
-        if isinstance(kinds, str) or not set(known).issuperset(kinds):
-            raise UsageError(f"kinds is {kinds!r:.80}", remedy=f"name some of {', '.join(known)}")
+        known_kinds = tuple(dict.fromkeys(EMBEDDED_KIND_OF.values()))
+        if isinstance(kinds, str) or not set(known_kinds).issuperset(kinds):
+            raise UsageError(f"kinds is {kinds!r:.80}", remedy=f"name some of {', '.join(known_kinds)}")
         present = self._runtime.follow()
         return of_kinds(
             {kind: for_kind(embedder if kind in kinds else present, owner) for owner, kind in EMBEDDED_KIND_OF.items()}
         )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         lock = self._store.lock(self._runtime.directory / UPGRADE_LOCK)
         if not lock.acquire(0):
             raise StoreBusyError(
@@ -135,17 +135,17 @@ class EmbedderApi(Service):
         finally:
             lock.release()
 
-    def _embedded_and_switched(self, target: Embedder) -> tuple[int, int]:
-        """Embed until nothing is left, and switch; return how many got vectors now, and how many before."""
+    def _embed_and_switch(self, target: Embedder) -> tuple[int, int]:
+        """Embed until nothing is left, then switch; return how many got vectors in this run, and how many before."""
         store, index = self._store, self._runtime.index
         try:
-            (made, resumed), tries = reembed(store, target, self._runtime.progress), 0
+            (count, resumed), tries = reembed(store, target, self._runtime.progress), 0
             while True:
-                # Nobody may write an index of the old vectors while they become new ones.
+                # No process may write an index of the old vectors during the switch.
                 if index.claim(INDEX_WAIT_S):
                     try:
                         if store.finish_reembedding(target.stamp):
-                            return made, resumed
+                            return count, resumed
                     finally:
                         index.release()
                 elif (tries := tries + 1) == MAX_TRIES:
@@ -153,10 +153,10 @@ class EmbedderApi(Service):
                         f"the index was being written for {MAX_TRIES * INDEX_WAIT_S:g} s",
                         remedy="run it again: what was embedded is kept",
                     )
-                made += reembed(store, target, self._runtime.progress)[0]
+                count += reembed(store, target, self._runtime.progress)[0]
         except ProviderError as error:
-            now = store.reembedding()
-            how_far = f", {now.done:,} of {now.total:,} passages have their new vector" if now is not None else ""
+            state = store.reembedding()
+            how_far = f", {state.done:,} of {state.total:,} passages have their new vector" if state is not None else ""
             remedy = f"{error.remedy}; " if error.remedy else ""
             raise ProviderError(
                 f"the embedder was not changed{how_far}: {error.args[0]}",

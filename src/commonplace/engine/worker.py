@@ -1,8 +1,8 @@
-"""Do heavy work on a store in a process of its own, which gives back all the memory it took.
+"""Do heavy work on a store in a separate process, which returns all its memory to the system when it ends.
 
-The process is started anew, not forked, for a forked thread may hold any lock. It reads its task from standard input
-and answers on a pipe of its own, which nothing else prints on: pickles, a line each, which only a process and its own
-child exchange. Either may be killed at any time: what is done to a store is whole or finished by whoever comes next.
+The process is started anew, not forked: at a fork, some thread may hold any lock. It reads its task from standard input
+and answers on a pipe of its own, to which nothing else prints: one pickle per line, exchanged only between a process
+and its own child. Either may be killed at any time: a change to a store is atomic, or the next process finishes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _CODE: Final = "from commonplace.engine.worker import main; main()"
 _STARTED: Final = ("started",)
 SILENCE_S: Final = 600.0
-"""A process that says nothing for so long is ended: the longest step of its work, on a large store, takes less."""
+"""Seconds of silence after which a process is killed: the longest step of its work, on a large store, takes less."""
 
 _T = TypeVar("_T")
 
@@ -48,10 +48,10 @@ _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], objec
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Starts a process for each piece of work on one store, and waits for it. Safe for threads.
+    """Starts a process for each task on one store, and waits for it. Safe for threads.
 
     Attributes:
-        settings: those of the engine: they name the store and the namespace.
+        settings: the engine's settings, which name the store and the namespace.
     """
 
     settings: Settings
@@ -61,16 +61,16 @@ class Worker:
         """Return what a task returns, and raise what it raises.
 
         Args:
-            here: does the same in this process, where no other can be started, or one does not begin.
+            here: does the same in this process, if no other can be started, or one does not begin.
 
         Raises:
-            StoreError: the process failed, or ended before it could tell what became of it.
+            StoreError: the process failed, or ended without a result.
         """
         with ExitStack() as stack:
             answers = _answers_of_child(stack, (self.settings, task, arguments))
             if answers is None:
                 return here()
-            silent = ""
+            silence = ""
             try:
                 for kind, *values in answers:
                     if kind == "progress":
@@ -81,16 +81,16 @@ class Worker:
                     elif kind == "refused":
                         raise values[0]
                     else:
-                        what, traceback = values
+                        message, traceback = values
                         _log.error("the process that was to %s failed:\n%s", task, traceback)
                         raise StoreError(
-                            f"the process that was to {task} failed: {what}",
+                            f"the process that was to {task} failed: {message}",
                             remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
                         )
             except TimeoutError:
-                silent = f"did not respond for {SILENCE_S:g} s and "
+                silence = f"did not respond for {SILENCE_S:g} s and "
             raise StoreError(
-                f"the process that was to {task} {silent}was stopped",
+                f"the process that was to {task} {silence}was stopped",
                 remedy="run `commonplace doctor`, which finishes what it left",
             )
 
@@ -99,12 +99,12 @@ def _answers_of_child(stack: ExitStack, task: object) -> Iterator[tuple[Any, ...
     """Start a process with a task; return its answers, or None if it does not start. The stack ends it."""
     import subprocess  # 3 ms, of a server's first answer
 
-    if not sys.executable or getattr(sys, "frozen", False):  # a program of its own has no interpreter to start
+    if not sys.executable or getattr(sys, "frozen", False):  # a frozen program has no interpreter to start
         return None
     incoming, outgoing = os.pipe()
     stack.callback(os.close, incoming)
-    # The working directory, where anybody's modules may lie, is no place to import from; and whatever prints, at a
-    # start too, must neither speak in between nor to our own client.
+    # Do not import from the working directory, which may hold anybody's modules. Discard what anything prints, at start
+    # too: it must reach neither the answers nor our own client.
     command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", _CODE, str(outgoing)]
     options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "pass_fds": (outgoing,)}
     try:
@@ -127,18 +127,18 @@ def _answers_of_child(stack: ExitStack, task: object) -> Iterator[tuple[Any, ...
 
 
 def _answers(pipe: int) -> Iterator[tuple[Any, ...]]:
-    """Yield what a process says until it ends; raise a TimeoutError if it says nothing for `SILENCE_S`."""
+    """Yield the answers of a process until it ends; raise a `TimeoutError` after `SILENCE_S` without one."""
     import select
 
-    poll, rest = select.poll(), b""
+    poll, buffer = select.poll(), b""
     poll.register(pipe, select.POLLIN)
     while True:
         if not poll.poll(SILENCE_S * 1000):
             raise TimeoutError
-        some = os.read(pipe, 65_536)
-        if not some:
+        chunk = os.read(pipe, 65_536)
+        if not chunk:
             return
-        *lines, rest = (rest + some).split(b"\n")
+        *lines, buffer = (buffer + chunk).split(b"\n")
         for line in lines:
             yield pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 - of a process that we started
 
@@ -149,11 +149,11 @@ def _line(*answer: object) -> bytes:
 
 def main() -> None:
     """Run the task on standard input."""
-    # It is closed by the end of the process, which whoever started it waits for.
+    # Closed only by the end of the process, for which the parent waits.
     answers = os.fdopen(int(sys.argv[1]), "wb", closefd=False)
 
     def tell(*answer: object) -> None:
-        with suppress(OSError):  # nobody waits any more: the work is done all the same
+        with suppress(OSError):  # nobody waits any more: finish the work all the same
             answers.write(_line(*answer))
             answers.flush()
 
@@ -163,8 +163,8 @@ def main() -> None:
     progress: Progress = partial(tell, "progress")
     try:
         if not Path(path, DATABASE).is_file():
-            what = f"the store at {path} was deleted while it was open"
-            raise StoreError(what, remedy="open it again")  # noqa: TRY301 - reported as any refusal is
+            message = f"the store at {path} was deleted while it was open"
+            raise StoreError(message, remedy="open it again")  # noqa: TRY301 - reported as any refusal is
         with open_engine(path, namespace, None, settings=settings, progress=progress) as engine:
             result = _TASKS[task](engine, progress, arguments)
     except CommonplaceError as error:

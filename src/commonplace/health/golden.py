@@ -1,6 +1,6 @@
-"""Golden queries: those of a file, and those that a person made by saying of hits that they are right or wrong.
+"""Golden queries: from a file, or made by a person who marked hits as right or wrong.
 
-The latter are issues of the ledger that name the memories: what erases, exports, imports and cleans these does it.
+The latter are issues of the ledger that name the memories: what erases, exports, imports and cleans issues covers them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from commonplace.store.memories import MemoryChange
 from commonplace.types.ledger import Issue, IssueSelection, Verdict
 
 LOOKED_AT: Final = 10
-"""So many of the first hits count."""
+"""Number of first hits that count."""
 MAX_QUERIES: Final = 10_000
 _MAX_BYTES: Final = 16 * 1024 * 1024
 
@@ -33,8 +33,8 @@ class GoldenQuery(View):
 
     Attributes:
         relevant: ids of memories or paths of artifacts.
-        irrelevant: ids of memories that are not to be shown.
-        issue: of the ledger, by which it is kept; "" for one of a file. One that is kept is asked of memories alone.
+        irrelevant: ids of memories that must not be shown.
+        issue: id of the ledger issue that stores it, or "" for one of a file. A stored one searches memories alone.
     """
 
     query: str
@@ -44,13 +44,13 @@ class GoldenQuery(View):
 
 
 Ask = Callable[[GoldenQuery], tuple[Collection[str], Collection[str]]]
-"""Returns what the first hits of a query are, and those that are above the floor, where that matters: ids of memories
-and of what they were made from, and paths."""
+"""Returns the names of a query's first hits, and of those above the minimum score if it has irrelevant memories. Names
+are paths, ids of memories, and ids of what these were made from."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenAnswer(GoldenQuery):
-    """What a golden query finds of what it must find, and shows of what it must not."""
+    """A golden query with the relevant results that it found, and the irrelevant memories that it showed."""
 
     found: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
@@ -65,29 +65,29 @@ def read_golden(path: Path) -> list[GoldenQuery]:
 
     Raises:
         NotFoundError: there is no such file.
-        UsageError: it is too large, or a line of it is not as it should be.
+        UsageError: it cannot be read, is too large, has an invalid line, or has no query or too many.
     """
     try:
         lines = read_file(path, _MAX_BYTES).decode("utf-8-sig").split("\n")
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {path}", remedy="name a file of golden queries") from error
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path} cannot be read: {why}", remedy="give a text in UTF-8") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be read: {reason}", remedy="give a text in UTF-8") from error
     remedy = 'write lines like {"query": "which database", "relevant": ["an id or a path"]}'
     queries = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            given = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UsageError(f"line {number} of {path} is not JSON: {error}", remedy=remedy) from error
-        query, relevant = (given.get("query"), given.get("relevant")) if isinstance(given, dict) else (None, None)
+        query, relevant = (record.get("query"), record.get("relevant")) if isinstance(record, dict) else (None, None)
         if not isinstance(query, str) or not query.strip():
             raise UsageError(f"line {number} of {path} has no query", remedy=remedy)
         names = relevant if isinstance(relevant, list) else []
-        if not names or not all(isinstance(each, str) and each for each in names):
+        if not names or not all(isinstance(item, str) and item for item in names):
             raise UsageError(f"line {number} of {path} does not name what is relevant", remedy=remedy)
         queries.append(GoldenQuery(query, tuple(dict.fromkeys(names))))
     if not 0 < len(queries) <= MAX_QUERIES:
@@ -98,35 +98,35 @@ def read_golden(path: Path) -> list[GoldenQuery]:
 def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
     """Return what each query finds now."""
     answers = []
-    for each in queries:
-        found, shown = ask(each)
-        right = tuple(name for name in each.relevant if name in found)
-        wrong = tuple(name for name in each.irrelevant if name in shown)
-        answers.append(GoldenAnswer(each.query, each.relevant, each.irrelevant, each.issue, right, wrong))
+    for query in queries:
+        names, shown = ask(query)
+        right = tuple(name for name in query.relevant if name in names)
+        wrong = tuple(name for name in query.irrelevant if name in shown)
+        answers.append(GoldenAnswer(query.query, query.relevant, query.irrelevant, query.issue, right, wrong))
     return answers
 
 
 def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple[str, ...]:
-    """Return the queries that do not find any more what they had found, in their order."""
-    return tuple(old.query for old, new in zip(before, after, strict=True) if not set(old.found) <= set(new.found))
+    """Return the queries that no longer find something that they found before, in order."""
+    return tuple(old.query for old, now in zip(before, after, strict=True) if not set(old.found) <= set(now.found))
 
 
 def kept(ledger: LedgerReading) -> list[GoldenQuery]:
-    """Return the golden queries that are kept, the oldest first."""
+    """Return the golden queries that the ledger stores, oldest first."""
     queries = []
     for issue in ledger.issues(IssueSelection(statuses=("open",))):
         if issue.issue_type != GOLDEN:
             continue
         notes = split_notes(issue.notes)[0]
         query, relevant, irrelevant = (notes.get(name) for name in ("query", "relevant", "irrelevant"))
-        # One is left without its query when a memory of it was forgotten.
+        # Forgetting a memory of a golden query leaves its issue without the query.
         if isinstance(query, str) and isinstance(relevant, list) and isinstance(irrelevant, list):
             queries.append(GoldenQuery(query, tuple(map(str, relevant)), tuple(map(str, irrelevant)), issue.id))
     return queries
 
 
 def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doer) -> GoldenQuery:
-    """Say that a query must find a memory, or must not show it, or neither; return what it must now.
+    """Mark a memory as right or wrong for a query, or remove its mark; return the golden query as it is then.
 
     Raises:
         NotFoundError: there is no such memory.
@@ -134,9 +134,9 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
     if change.find(id_) is None:
         raise NotFoundError(f"there is no memory {id_!r:.80}", remedy="name one that a search has found")
     ledger, asked_for = change.ledger, rules.said("query", query)
-    before = next((each for each in kept(ledger) if each.query == asked_for), GoldenQuery(asked_for, ()))
+    before = next((golden for golden in kept(ledger) if golden.query == asked_for), GoldenQuery(asked_for, ()))
     sides = {
-        name: [*(each for each in ids if each != id_), *([id_] if verdict == word else [])]
+        name: [*(memory_id for memory_id in ids if memory_id != id_), *([id_] if verdict == word else [])]
         for name, ids, word in (("relevant", before.relevant, "right"), ("irrelevant", before.irrelevant, "wrong"))
     }
     is_named = any(sides.values())
@@ -147,7 +147,7 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
         issue = Issue(rules.new_id(ledger), "", issue_type=GOLDEN, priority=3, created_at=doer.now)
         rules.record_act(ledger, issue.id, doer, "created")
     if is_named:
-        # The query may quote what is not marked any more: to forget that erases it as well.
+        # Memories whose mark was removed stay named: the query may quote one, and forgetting that erases it too.
         named = tuple(sorted({*issue.memory_ids, id_}))
         notes = rules.new_notes("", named, GOLDEN, {"query": asked_for, **sides})
         title = f"Golden query: {asked_for}"

@@ -45,7 +45,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 
 
 def agent_name(written: str) -> str:
-    """Return the name of an agent in the spelling that we use: `test_engineer` is `test-engineer`."""
+    """Return the name of an agent in our spelling: `test_engineer` becomes `test-engineer`."""
     return written.strip().replace("_", "-")
 
 
@@ -83,12 +83,12 @@ def strategies(given: Mapping[str, Mapping[str, object]]) -> dict[str, Strategy]
     """Return the strategy of every agent, by name.
 
     Args:
-        given: what is set, by agent and option. A user's own agent has the options of `default` that it leaves out.
+        given: the values that are set, by agent and option. A user's own agent takes missing options from `default`.
     """
-    changed: dict[str, Any] = {name: dict(options) for name, options in given.items()}
-    default = replace(STRATEGIES[DEFAULT_AGENT], **changed.get(DEFAULT_AGENT, {}))
-    names = dict.fromkeys([*STRATEGIES, *sorted(changed)])
+    overridden: dict[str, Any] = {name: dict(options) for name, options in given.items()}
+    default = replace(STRATEGIES[DEFAULT_AGENT], **overridden.get(DEFAULT_AGENT, {}))
+    names = dict.fromkeys([*STRATEGIES, *sorted(overridden)])
     return {
-        name: default if name == DEFAULT_AGENT else replace(STRATEGIES.get(name, default), **changed.get(name, {}))
+        name: default if name == DEFAULT_AGENT else replace(STRATEGIES.get(name, default), **overridden.get(name, {}))
         for name in names
     }

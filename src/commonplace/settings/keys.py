@@ -22,17 +22,17 @@ _KINDS: Final[Mapping[type, Kind]] = {int: "integer", float: "number", str: "tex
 """The kind of a setting by the type of its default, unless its declaration names one."""
 
 AUTO: Final = "auto"
-"""Written for a score to ask for the calibrated default."""
+"""Value of a score that asks for the calibrated default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a setting promises to its reader.
+    """What a setting means, and which values it takes.
 
     Attributes:
-        minimum, maximum: of a number, both included.
-        choices: the only values of a `choice`, and of what a list of names holds.
-        prefixes: what else a `choice` may begin with, outside a project's own file.
+        minimum, maximum: bounds of a number, both included.
+        choices: the only values of a `choice`, and of the items of a list of names.
+        prefixes: prefixes of further values of a `choice`, except in a project's own file.
         project: whether a project's own file may set it; such a file arrives with someone else's clone.
         environment: the variable's name if it is not COMMONPLACE_<SECTION>_<KEY>.
     """
@@ -67,7 +67,7 @@ class Key:
 
     @property
     def range(self) -> str:
-        """Say which values are allowed, for messages and for the manual."""
+        """The allowed values in words, for messages and the manual."""
         rule = self.rule
         if rule.choices and rule.kind == "names":
             return "a list of " + ", ".join(rule.choices)
@@ -83,7 +83,7 @@ class Key:
 def setting(
     default: T, description: str, minimum: float = 0.0, maximum: float = 0.0, *, kind: Kind | None = None, **rule: Any
 ) -> T:
-    """Declare the field of a setting; the bounds are included, and `rule` holds further attributes of its `Rule`."""
+    """Declare the field of a setting; bounds are inclusive, and `rule` holds further attributes of its `Rule`."""
     kind = kind or ("choice" if "choices" in rule and isinstance(default, str) else _KINDS[type(default)])
     declared: Any = field(default=default, metadata={"rule": Rule(description, kind, minimum, maximum, **rule)})
     value: T = declared
@@ -109,7 +109,7 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
         textual: whether `raw` is the text of a number or a list, as in an environment variable.
 
     Raises:
-        SettingsError: the value is of the wrong kind or out of range; names value, limit, remedy and origin.
+        SettingsError: the value is of the wrong type or out of range; it names value, limit, remedy and origin.
     """
     rule = key.rule
     try:
@@ -118,7 +118,7 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
         is_allowed = False
     else:
         texts = value if isinstance(value, tuple) else (value,)
-        is_allowed = not rule.choices or all(each in rule.choices or _goes_on(each, rule.prefixes) for each in texts)
+        is_allowed = not rule.choices or all(item in rule.choices or _has_prefix(item, rule.prefixes) for item in texts)
         if isinstance(value, int | float):
             is_allowed = rule.minimum <= value <= rule.maximum
     if not is_allowed:
@@ -129,7 +129,7 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
     return value
 
 
-def _goes_on(value: object, prefixes: tuple[str, ...]) -> bool:
+def _has_prefix(value: object, prefixes: tuple[str, ...]) -> bool:
     return any(str(value).startswith(prefix) and value != prefix for prefix in prefixes)
 
 
@@ -137,7 +137,7 @@ def _value(kind: Kind, raw: object, textual: bool) -> object:
     text = str(raw).strip()
     if kind in ("globs", "names"):
         items = [part.strip() for part in text.split(",") if part.strip()] if textual else raw
-        if not isinstance(items, list | tuple) or not all(isinstance(each, str) and each.strip() for each in items):
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) and item.strip() for item in items):
             raise TypeError
         return tuple(items)
     if kind in ("text", "choice", "path"):

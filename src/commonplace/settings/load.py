@@ -28,15 +28,15 @@ _MAX_KEY_DOTS = 100
 RESERVED = frozenset({"COMMONPLACE_DATA", "COMMONPLACE_GRAPH_PASSWORD"})
 """Variables with our prefix that are not settings: where the tests and benchmarks find their data, and a password."""
 _SECRET = {"graph.graph_password": "COMMONPLACE_GRAPH_PASSWORD"}
-"""What is no setting since no file may hold it, and the variable to set instead."""
+"""Names that are no settings, since no file may hold them, with the variable to set instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What to take in place of the settings that a store keeps.
+    """Values that replace the settings in a store's own file.
 
     Attributes:
-        values: by dotted key, held to what a project's own file may set.
+        values: by dotted key; they may set only what a project's own file may.
         origin: where they come from, for messages and for `settings show`.
     """
 
@@ -45,13 +45,13 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _Value:
     key: Key
     value: object
     origin: str
 
 
-_Layer = dict[str, _Given]
+_Layer = dict[str, _Value]
 """By dotted key."""
 
 
@@ -67,34 +67,34 @@ def load(
 
     Args:
         flags: by dotted key; None values count as not given.
-        overrides: taken in place of what the store's own file says; None reads that file.
+        overrides: replace the store's own file; None reads that file.
         environment: None reads the process's own.
         start: the directory in which the search for a project begins; None is the working directory.
         user_file: None is the one in the user's configuration directory.
 
     Raises:
         SettingsError: a file is broken, a key is unknown, a value is refused, or a project sets what it may not.
-        StoreError: the store that was found is a link, or it holds one.
+        StoreError: the store that was found is a link, or contains one.
     """
-    given = _from_file(user_file or paths.user_settings_file())
+    layer = _from_file(user_file or paths.user_settings_file())
     variables = os.environ if environment is None else environment
-    ours = sorted(name for name in variables if name.startswith(PREFIX) and name not in RESERVED)
+    variable_names = sorted(name for name in variables if name.startswith(PREFIX) and name not in RESERVED)
     by_variable, by_name = {key.environment: key for key in keys()}, {key.dotted: key for key in keys()}
-    set_there = ((name, variables[name], f"environment variable {name}") for name in ours)
-    outer = _layer(set_there, by_variable, "the environment", textual=True)
-    asked = ((dotted, raw, "flag") for dotted, raw in (flags or {}).items() if raw is not None)
-    outer |= _layer(asked, by_name, "the flags", textual=True)
-    named, origin, project = _place((given | outer).get("store.path"), start or Path.cwd())
-    store = paths.directory_of(named)
+    variable_items = ((name, variables[name], f"environment variable {name}") for name in variable_names)
+    override_layer = _layer(variable_items, by_variable, "the environment", textual=True)
+    flag_items = ((dotted, raw, "flag") for dotted, raw in (flags or {}).items() if raw is not None)
+    override_layer |= _layer(flag_items, by_name, "the flags", textual=True)
+    store_name, origin, project = _find_store((layer | override_layer).get("store.path"), start or Path.cwd())
+    store = paths.directory_of(store_name)
     paths.refuse_links(store)
     if project is not None:
-        given |= _from_file(project / paths.PROJECT_FILE, trusted=False)
+        layer |= _from_file(project / paths.PROJECT_FILE, trusted=False)
     if overrides is None:
-        given |= _from_store(store / paths.STORE_FILE)
+        layer |= _from_store(store / paths.STORE_FILE)
     else:
-        given |= _from_document(overrides.values, overrides.origin, trusted=False)
-    place = _Given(by_name["store.path"], named, origin)
-    settings = _assemble(given | outer | {"store.path": place}, project)
+        layer |= _from_document(overrides.values, overrides.origin, trusted=False)
+    store_path = _Value(by_name["store.path"], store_name, origin)
+    settings = _assemble(layer | override_layer | {"store.path": store_path}, project)
     size, overlap = settings.index.chunk_tokens, settings.index.chunk_overlap
     if overlap * 2 >= size:  # a chunk could make no progress
         origin = settings.origins.get("index.chunk_overlap") or settings.origins["index.chunk_tokens"]
@@ -106,7 +106,7 @@ def load(
 
 
 def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield (dotted key, value) of a settings document; top-level keys that are no tables keep their bare names."""
+    """Yield (dotted key, value) of a settings document; top-level keys that are not tables keep their bare names."""
     for section, content in document.items():
         if section == AGENTS and isinstance(content, Mapping):
             yield from flat({f"{AGENTS}.{agent}": strategy for agent, strategy in content.items()})
@@ -117,7 +117,7 @@ def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
-    """Write settings into the store's own settings file, in place of those that were there; none removes the file."""
+    """Write the store's own settings file, replacing what it held; without overrides, remove it."""
     target = store / paths.STORE_FILE
     if not overrides:
         target.unlink(missing_ok=True)
@@ -126,25 +126,25 @@ def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
     for dotted, value in sorted(overrides.items()):
         section, _, name = dotted.rpartition(".")
         sections.setdefault(section, {})[name] = list(value) if isinstance(value, tuple) else value
-    fresh = target.with_name(f"{target.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)  # of a process that was killed, and had the same number
-    fresh.write_text(json.dumps(sections, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    fresh.replace(target)
+    draft = target.with_name(f"{target.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)  # left by a killed process with the same process id
+    draft.write_text(json.dumps(sections, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(target)
 
 
-def _place(chosen: _Given | None, start: Path) -> tuple[str, str, Path | None]:
-    """Return the store's path or address, why it is that one, and the project it belongs to."""
-    if chosen is not None and chosen.value:
-        if address := paths.address_of(chosen.value):
-            return address, chosen.origin, paths.find_project(start)
-        scheme, separator, _ = str(chosen.value).partition("://")
+def _find_store(setting: _Value | None, start: Path) -> tuple[str, str, Path | None]:
+    """Return the store's path or address, the origin of that choice, and the project the store belongs to."""
+    if setting is not None and setting.value:
+        if address := paths.address_of(setting.value):
+            return address, setting.origin, paths.find_project(start)
+        scheme, separator, _ = str(setting.value).partition("://")
         if separator and scheme.isalnum():
             raise SettingsError(
-                f"store.path begins with {scheme}:// ({chosen.origin}), and no store has such an address",
+                f"store.path begins with {scheme}:// ({setting.origin}), and no store has such an address",
                 remedy=f"name a directory, or {paths.WRITE_ADDRESS}",
             )
-        store = (start / Path(str(chosen.value)).expanduser()).absolute()
-        return str(store), chosen.origin, paths.project_of(store)
+        store = (start / Path(str(setting.value)).expanduser()).absolute()
+        return str(store), setting.origin, paths.project_of(store)
     if (project := paths.find_project(start)) is not None:
         store = project / paths.STORE_NAME
         if store.is_symlink():
@@ -168,7 +168,7 @@ def _from_file(path: Path, *, trusted: bool = True) -> _Layer:
     import tomllib
 
     too_deep = SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
-    # What tomllib needs grows with the square of a key's parts: a short file could take all memory.
+    # The memory that tomllib needs grows with the square of a key's parts: a short file could take all of it.
     if any(line.partition(b"=")[0].count(b".") > _MAX_KEY_DOTS for line in data.split(b"\n")):
         raise too_deep
     try:
@@ -194,26 +194,26 @@ def _from_store(path: Path) -> _Layer:
 
 def _from_document(document: Mapping[str, Any], origin: str, *, trusted: bool) -> _Layer:
     items = ((dotted, raw, origin) for dotted, raw in flat(document))
-    given = _layer(items, {key.dotted: key for key in keys()}, origin)
-    for item in () if trusted else given.values():
+    layer = _layer(items, {key.dotted: key for key in keys()}, origin)
+    for item in () if trusted else layer.values():
         _check_project_may(item.key, item.value, origin)
-    return given
+    return layer
 
 
 def _layer(
-    items: Iterable[tuple[str, object, str]], named: Mapping[str, Key], place: str, *, textual: bool = False
+    items: Iterable[tuple[str, object, str]], by_name: Mapping[str, Key], source_name: str, *, textual: bool = False
 ) -> _Layer:
-    """Parse the settings of one layer from names as they are written there, values and origins."""
-    given: _Layer = {}
-    for written, raw, origin in items:
-        key = named.get(written) or strategy_key(written)
+    """Parse the settings of one layer from (name as written there, value, origin)."""
+    layer: _Layer = {}
+    for name, raw, origin in items:
+        key = by_name.get(name) or strategy_key(name)
         if key is None:
-            raise _unknown(written, place, [*named, *SECTIONS])
-        if key.dotted in given:
-            remedy = f"leave out {written} or the other"
-            raise SettingsError(f"{place} sets {key.dotted} twice, in two spellings", remedy=remedy)
-        given[key.dotted] = _Given(key, parse(key, raw, origin, textual=textual and isinstance(raw, str)), origin)
-    return given
+            raise _unknown(name, source_name, [*by_name, *SECTIONS])
+        if key.dotted in layer:
+            remedy = f"leave out {name} or the other"
+            raise SettingsError(f"{source_name} sets {key.dotted} twice, in two spellings", remedy=remedy)
+        layer[key.dotted] = _Value(key, parse(key, raw, origin, textual=textual and isinstance(raw, str)), origin)
+    return layer
 
 
 def _check_project_may(key: Key, value: object, path: str) -> None:
@@ -224,8 +224,8 @@ def _check_project_may(key: Key, value: object, path: str) -> None:
             f"{path} sets {key.dotted}{to}, which a project's own file may not",
             remedy=f"set it in {paths.user_settings_file()} or as {key.environment}",
         )
-    written = value if isinstance(value, tuple) else (value,)
-    for path_or_glob in written if key.rule.kind in ("globs", "path") else ():
+    texts = value if isinstance(value, tuple) else (value,)
+    for path_or_glob in texts if key.rule.kind in ("globs", "path") else ():
         if not stays_inside(str(path_or_glob)):
             raise SettingsError(
                 f"{path} sets {key.dotted} to {path_or_glob!r}, which lies outside the project",
@@ -233,21 +233,21 @@ def _check_project_may(key: Key, value: object, path: str) -> None:
             )
 
 
-def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
+def _unknown(name: str, source_name: str, names: list[str]) -> SettingsError:
     import difflib
 
     if name in _SECRET:
-        return SettingsError(f"{name} is set in {place}", remedy=f"remove it there, and set {_SECRET[name]}")
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
-    return SettingsError(f"{name} in {place} is not a setting", remedy=remedy)
+        return SettingsError(f"{name} is set in {source_name}", remedy=f"remove it there, and set {_SECRET[name]}")
+    suggestions = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    remedy = f"did you mean {suggestions[0]}?" if suggestions else "`commonplace settings show` lists the settings"
+    return SettingsError(f"{name} in {source_name} is not a setting", remedy=remedy)
 
 
-def _assemble(given: Mapping[str, _Given], project: Path | None) -> Settings:
+def _assemble(layer: Mapping[str, _Value], project: Path | None) -> Settings:
     sections: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
-    for item in given.values():
+    for item in layer.values():
         sections.setdefault(item.key.section, {})[item.key.name] = item.value
     built: dict[str, Any] = {section: kind(**sections.pop(section)) for section, kind in SECTIONS.items()}
     agents = strategies({section.removeprefix(f"{AGENTS}."): options for section, options in sections.items()})
-    origins = {item.key.dotted: item.origin for item in given.values()}
+    origins = {item.key.dotted: item.origin for item in layer.values()}
     return Settings(**built, agents=agents, origins=origins, project=project)

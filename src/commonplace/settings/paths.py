@@ -18,7 +18,7 @@ VECTORS_FILE = "embeddings.jsonl"
 
 LONG_TERM_PAGE = "MEMORY.md"
 PAGE_DRAFT = ".commonplace-draft"
-"""How the name of a file ends that is to be a page when it is complete."""
+"""Suffix of the name of a file that becomes a page when it is complete."""
 PAGES_LOCK = "memory.lock"
 """The file in a store's directory that is locked while pages are written."""
 
@@ -27,15 +27,15 @@ _EXPORT = lazy_pattern(
     rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
 )
 _START_BYTES = 1 << 16
-"""More than the longest path takes when each of its characters is an escape."""
+"""Bytes read to recognise an export: more than the longest path takes if each of its characters is an escape."""
 _MARKDOWN = lazy_pattern(r"memory|vault|MEMORY.*")
 _DAY_PAGE = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 
 
 def find_project(start: Path) -> Path | None:
     """Return the nearest directory, from `start` upward, that holds a store or a project file; None if none does."""
-    here = start.absolute()
-    for directory in (here, *here.parents):
+    base = start.absolute()
+    for directory in (base, *base.parents):
         if (directory / STORE_NAME).is_dir() or (directory / PROJECT_FILE).is_file():
             return directory
     return None
@@ -80,18 +80,18 @@ def user_store() -> Path:
 
 
 def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
-    """Return our directory of one kind.
+    """Return our directory of one kind: configuration, data or cache.
 
-    On Linux the XDG base directory specification gives it; platformdirs would give the same, and load a megabyte of
-    modules into every process. What is not plain is left to it.
+    On Linux it follows the XDG base directory specification: platformdirs would give the same, but load a megabyte of
+    modules into every process. All other cases are left to platformdirs.
 
     Args:
         elsewhere: the function of platformdirs.
     """
-    named, home = os.environ.get(variable, ""), os.environ.get("HOME", "")
-    if sys.platform == "linux" and named.startswith("/"):
-        return Path(named, "commonplace")
-    if sys.platform == "linux" and not named and home.startswith("/"):
+    configured, home = os.environ.get(variable, ""), os.environ.get("HOME", "")
+    if sys.platform == "linux" and configured.startswith("/"):
+        return Path(configured, "commonplace")
+    if sys.platform == "linux" and not configured and home.startswith("/"):
         return Path(home, below_home, "commonplace")
     import platformdirs
 
@@ -111,7 +111,7 @@ class Address(str):
     password: str
 
     def __new__(cls, given: str, password: str = "") -> Address:
-        """Return an address, of which the password is taken out."""
+        """Return an address, with its password split off."""
         from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
         try:
@@ -120,11 +120,11 @@ class Address(str):
             raise UsageError("the address of the store cannot be read", remedy=WRITE_ADDRESS) from None
         user, _, hosts = parts.netloc.rpartition("@")
         name, _, secret = user.partition(":")
-        query = dict(parse_qsl(parts.query.replace("+", "%2B")))  # libpq takes a plus sign as one
+        query = dict(parse_qsl(parts.query.replace("+", "%2B")))  # libpq takes a plus sign literally
         secret = query.pop("password", "") or unquote(secret)
         netloc = f"{name}@{hosts}" if name else hosts
         rest = parts._replace(scheme="", netloc="", query=urlencode(query, quote_via=quote)).geturl()
-        address = super().__new__(cls, f"{parts.scheme}://{netloc}{rest}")  # `geturl` has no // where no host is named
+        address = super().__new__(cls, f"{parts.scheme}://{netloc}{rest}")  # `geturl` omits // without a host
         address.password = password or secret
         return address
 
@@ -140,14 +140,14 @@ def address_of(named: object) -> Address | None:
 
 
 def directory_of(named: str | Path) -> Path:
-    """Return the directory of a store; for one on a server, that of this machine's locks and settings for it."""
+    """Return the directory of a store; for a store on a server, that of its locks and settings on this machine."""
     address = address_of(named)
     if address is None:
         return Path(named)
     from commonplace.text.hashes import sha256
 
-    own = _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_dir")
-    return own / "postgres" / sha256(address.encode()).hexdigest()[:16]
+    cache = _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_dir")
+    return cache / "postgres" / sha256(address.encode()).hexdigest()[:16]
 
 
 DATABASE = "store.db"
@@ -164,48 +164,48 @@ _SQLITE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 def sqlite_directory(path: str) -> Path:
     """Return the directory of the store that a `sqlitePath` names.
 
-    A store is a directory. `memory.db`, as a single database is called, names the store `memory` beside it, unless it
-    is a directory itself; `store.db` names the store that contains it.
+    A store is a directory. `memory.db`, a usual name of a single database, names the store `memory` beside it, unless
+    it is a directory itself; `store.db` names the store that contains it.
 
     Raises:
         UsageError: the path is a file and no store.
     """
-    given = Path(path)
-    with suppress(RuntimeError):  # the home of a user that there is not is a directory like any other
-        given = given.expanduser()
-    given = given.absolute()
-    if given.name == DATABASE:
-        return given.parent
-    if given.is_file():
+    target = Path(path)
+    with suppress(RuntimeError):  # `~name` of an unknown user stays a plain directory name
+        target = target.expanduser()
+    target = target.absolute()
+    if target.name == DATABASE:
+        return target.parent
+    if target.is_file():
         raise UsageError(
             f"sqlitePath is {path!r}, which is a file and no store", remedy=f"name a directory, or {DATABASE} in one"
         )
-    if given.suffix.lower() in _SQLITE_SUFFIXES and given.stem and not given.is_dir():
-        return given.with_suffix("")
-    return given
+    if target.suffix.lower() in _SQLITE_SUFFIXES and target.stem and not target.is_dir():
+        return target.with_suffix("")
+    return target
 
 
 def index_watch_lock(root: Path, namespace: str) -> str:
     """Return the name of the lock that is held while a directory is watched for a namespace."""
     from commonplace.text.hashes import sha256
 
-    whose = f"{root}\n{namespace}".encode(errors="surrogateescape")
-    return f"watch-{sha256(whose).hexdigest()[:16]}.lock"
+    digest = f"{root}\n{namespace}".encode(errors="surrogateescape")
+    return f"watch-{sha256(digest).hexdigest()[:16]}.lock"
 
 
 def export_target(project: Path, store: Path, written: str, *, setting: str, origin: str) -> Path:
     """Return the file that a setting names below a project, with all links followed.
 
-    A settings file or a link may come with somebody else's clone: neither may lead out of the project, into
-    a store or a repository's own files, or to a file that anybody but an export wrote.
+    A settings file or a link may come with somebody else's clone: neither may lead out of the project, into a store or
+    a repository's own files, or to a file that no export wrote.
 
     Raises:
         SettingsError: the path leads elsewhere.
     """
     target = (project / written).resolve()
-    if where := _forbidden(target, project.resolve(), store.resolve()):
+    if reason := _forbidden(target, project.resolve(), store.resolve()):
         raise SettingsError(
-            f"{setting} is {written!r} ({origin}), which leads to {target}, {where}",
+            f"{setting} is {written!r} ({origin}), which leads to {target}, {reason}",
             remedy="name a new file below the project, or write elsewhere with --output",
         )
     return target
@@ -215,10 +215,10 @@ def _forbidden(target: Path, project: Path, store: Path) -> str:
     if not target.is_relative_to(project):
         return f"outside the project {project}"
     # In lower case, for file systems on which .GIT is .git.
-    below = {part.lower() for part in target.relative_to(project).parts}
-    if target.is_relative_to(store) or STORE_NAME in below:
+    relative = {part.lower() for part in target.relative_to(project).parts}
+    if target.is_relative_to(store) or STORE_NAME in relative:
         return "inside the store"
-    if ".git" in below:
+    if ".git" in relative:
         return "which belongs to git"
     if target.name.lower() == PROJECT_FILE:
         return "which holds settings"
@@ -254,5 +254,5 @@ def day_of(name: str) -> date | None:
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file of this name is read as a page; a conflict copy, a README, a person's own notes are not."""
+    """Return whether a file of this name is read as a page; conflict copies, a README and personal notes are not."""
     return name == LONG_TERM_PAGE or day_of(name) is not None

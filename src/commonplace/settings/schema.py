@@ -220,7 +220,7 @@ class Settings:
     Attributes:
         origins: by dotted key, where the value came from: a file's path, "environment variable X", "flag", or how the
             store was found; a key that is absent has its default.
-        agents: the strategy of each agent, by name, those that there are without any setting among them.
+        agents: the strategy of each agent, by name, including the built-in ones.
         project: the directory whose `commonplace.toml` was or would be read, None outside a project.
     """
 
@@ -245,16 +245,16 @@ class Settings:
         """Return the value of a setting."""
         section, _, agent = key.section.partition(".")
         holder = self.agents[agent] if agent else getattr(self, section)
-        found: object = getattr(holder, key.name)
-        return found
+        setting_value: object = getattr(holder, key.name)
+        return setting_value
 
     def all_keys(self) -> tuple[Key, ...]:
-        """Return every setting, those of the strategies of the user's own agents among them."""
-        own = [key for agent in self.agents if agent not in STRATEGIES for key in strategy_keys(agent)]
-        return (*keys(), *own)
+        """Return every setting, including the strategies of the user's own agents."""
+        agent_keys = [key for agent in self.agents if agent not in STRATEGIES for key in strategy_keys(agent)]
+        return (*keys(), *agent_keys)
 
     def origin(self, key: Key) -> str:
-        """Say where the value of a setting came from."""
+        """Return where the value of a setting came from."""
         return self.origins.get(key.dotted, "default")
 
 
@@ -265,7 +265,7 @@ SECTIONS: Final[Mapping[str, type]] = {
 
 
 def keys() -> tuple[Key, ...]:
-    """Return every setting, section by section, in the order of their declaration; of agents those that we name."""
+    """Return every setting by section, in order of declaration; of agents only the built-in ones."""
     declared = [
         Key(section, item.name, item.default, item.metadata["rule"])
         for section, kind in SECTIONS.items()
@@ -275,6 +275,6 @@ def keys() -> tuple[Key, ...]:
 
 
 def section_description(section: str) -> str:
-    """Return the sentence that says what a section is about."""
+    """Return the sentence that describes a section."""
     kind = Strategy if section.startswith(f"{SECTION}.") else SECTIONS[section]
     return (kind.__doc__ or "").strip()

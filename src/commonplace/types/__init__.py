@@ -1,7 +1,7 @@
 """Core values shared by all packages: owners, passages, memories, filters, hits. Frozen dataclasses, light to import.
 
-Vectors and token ids travel as `bytes` here, so that this module needs no NumPy: a vector is int8, one byte a
-dimension; token ids are uint16, little-endian.
+Vectors and token ids are `bytes` here, so that this module needs no NumPy: a vector is int8, one byte a dimension;
+token ids are uint16, little-endian.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EMBEDDED_KIND_OF: dict[str, EmbeddedKind] = {
     "relation": "graph",
     "artifact": "artifacts",
 }
-"""Under which name each kind of owner has an embedder."""
+"""Name under which each kind of owner has an embedder."""
 
 ArtifactType = Literal["requirement", "architecture", "test", "code", "documentation", "research"]
 ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
@@ -51,7 +51,7 @@ ORIGIN_OF_ROLE: Mapping[str, Origin] = {
     "tool": "tool",
     "function": "tool",
 }
-"""Who says a chat message of a role; what a system or developer says is an instruction, and no memory."""
+"""Origin of a chat message by its role; system and developer messages are instructions, and no memories."""
 TEXT_PARTS: tuple[str, ...] = ("text", "input_text", "output_text")
 """The types of the parts of a chat message that are text."""
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -62,7 +62,7 @@ Confidence = Literal["sure", "likely", "weak"]
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What is known of a file without reading its text, to tell whether its passages are still right.
+    """The state of a file when it was indexed, by which a later run sees whether its passages are still right.
 
     Attributes:
         recipe: how its text was cut and embedded; another recipe would make other passages of the same bytes.
@@ -76,12 +76,12 @@ class FileStamp:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whatever is split into passages: an artifact, a memory, a knowledge item.
+    """Something that is split into passages: an artifact, a memory, a knowledge item.
 
     Attributes:
         id: given by the caller and kept verbatim, or a UUID that we made; unique within namespace and kind.
         path: for an artifact, posix path relative to the project, or absolute outside it; else "".
-        root: the directory whose indexing brought the artifact, in the same form as `path`; else "".
+        root: the directory whose indexing added the artifact, in the same form as `path`; else "".
         session, position: place in a conversation; neighbours are the positions before and after; session "" is none.
         at: when it happened or was last modified, seconds since the epoch, or None.
     """
@@ -132,18 +132,18 @@ class OwnerWrite:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """What is kept of one version of a memory besides its owner and passages. Times are seconds since the epoch.
+    """The data of one version of a memory besides its owner and passages. Times are seconds since the epoch.
 
     Attributes:
-        content: the text as it was taken in, secrets replaced.
+        content: the text as it is stored, secrets replaced.
         category: a word that chooses the half-life: "decision", "preference", "fact", …; "" is none.
         source: who or what it came from, in the caller's words.
-        trust: 0–1; of a derived memory the least of its sources'.
+        trust: 0–1; for a derived memory, the least trust of its sources.
         metadata: a JSON object as text, keys sorted.
         born_at: when its first version was stored.
-        last_used, use_count, strength, uses: what retention is made of; `uses` are the latest accesses, newest last.
+        last_used, use_count, strength, uses: the inputs of retention; `uses` are the latest accesses, newest last.
         derived_from: ids of the memories it was made from.
-        is_forced: taken in although admission would not have.
+        is_forced: stored although admission would have refused it.
     """
 
     content: str
@@ -173,10 +173,10 @@ class MemoryWrite:
     """One version of a memory, ready to be written.
 
     Attributes:
-        owner: its `position` counts only where `is_placed`; else the store gives the next one of the session.
-        digest: hexadecimal sum of the content's normal form; equal for texts that differ in nothing that matters.
-        bands: what texts that nearly agree have in common, 63-bit; memories that share one are worth comparing.
-        dates: times that the text speaks of: seconds since the epoch, half-open, an end may be infinite.
+        owner: its `position` counts only if `is_placed`; otherwise the store assigns the next one of the session.
+        digest: hexadecimal digest of the content's normal form; equal for texts that differ in nothing relevant.
+        bands: 63-bit values of which near duplicates share some; memories that share one are worth comparing.
+        dates: time spans that the text mentions: seconds since the epoch, half-open, an end may be infinite.
     """
 
     owner: Owner
@@ -194,7 +194,7 @@ class StoredMemory:
 
     Attributes:
         number: the owner number of this version; every version has its own.
-        created_at, expired_at: when this version was what we knew; None is until now.
+        created_at, expired_at: when this version was the current one, half-open; None: it still is.
     """
 
     number: int
@@ -210,17 +210,17 @@ class StoredMemory:
 
 
 SUPERSEDES, CONFLICTS, HOLDS_BESIDE = "supersedes", "conflicts", "holds beside"
-"""Types of links from a memory to an older one: it takes its place; it may, and a person has to say; it does not."""
+"""Types of links from a memory to an older one: it replaces the older, it may (a person decides), or both hold."""
 RULE: Final = "rule"
-"""The origin of a link that was judged; see `commonplace.memory.supersession`."""
+"""Origin of a link that a rule judged; see `commonplace.memory.supersession`."""
 DOUBT: Final = 0.25
-"""The strength of a rule's link of the type `CONFLICTS` whose newer memory is itself not sure: it is a question, and
+"""Strength of a rule's link of the type `CONFLICTS` if the newer memory is itself unsure: it raises a question, and
 searches do not follow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A directed link between two memories; at most one of each type. What a rule takes back has `expired_at`."""
+    """A directed link between two memories; at most one of each type. A link that a rule withdrew has `expired_at`."""
 
     source: str
     target: str
@@ -234,7 +234,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class JournalBlock:
-    """The block of one memory in Markdown: the page it stands on and the digest of what both sides last agreed on."""
+    """The Markdown block of one memory: its page, and the digest of what store and page last agreed on."""
 
     id: str
     page: str
@@ -243,7 +243,7 @@ class JournalBlock:
 
 @dataclass(frozen=True, slots=True)
 class JournalPage:
-    """A Markdown page as it was when it was last written or read: unchanged while size and time are."""
+    """A Markdown page as it was last written or read; it counts as unchanged while size and time are the same."""
 
     page: str
     size: int
@@ -263,13 +263,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which memories a list holds. Empty means no restriction; values of one field are alternatives, fields add up.
+    """Which memories a list holds. Empty means no restriction; values of one field are alternatives, all must match.
 
     Attributes:
         ids: these ids.
-        since, until: half-open, over the memory's own time or else its birth; by it "newest" comes first, ties by id.
-        order: "used" has the most used first, "idle" those that were used longest ago, "stored" those that came first,
-            "changed" those whose version was written last, "archived" those alone that were archived, the last first.
+        since, until: half-open, over the memory's own time, else its birth; "newest" sorts by this time, ties by id.
+        order: "used": most used first; "idle": longest unused first; "stored": first stored first; "changed": latest
+            version first; "archived": only archived ones, latest archived first.
     """
 
     ids: tuple[str, ...] = ()
@@ -287,7 +287,7 @@ class Selection:
     offset: int = 0
 
     def key(self, stored: StoredMemory) -> tuple[float, str]:
-        """Return what memories are sorted by."""
+        """Return the sort key of a memory."""
         owner, record = stored.owner, stored.record
         keys = {
             "newest": -stored.at,
@@ -306,7 +306,7 @@ class Passage:
     """A stored passage.
 
     Attributes:
-        number: the store's own ascending integer, never used twice; what the index speaks of.
+        number: the store's own ascending integer, never reused, by which the index refers to it.
         owner_number: likewise for the owner.
     """
 
@@ -319,7 +319,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """All that the index needs of one passage."""
+    """Everything that the index needs of one passage."""
 
     number: int
     owner_number: int
@@ -347,7 +347,7 @@ class Head(NamedTuple):
 class TokenEntry(NamedTuple):
     """What late interaction and dense scoring need of one passage.
 
-    A tuple, since each search makes two hundred: a frozen dataclass takes three times as long.
+    A tuple, since each search makes two hundred: making a frozen dataclass takes three times as long.
     """
 
     number: int
@@ -365,13 +365,13 @@ class Filter:
 
     Attributes:
         phases: an owner without a phase passes every phase filter.
-        tags: an owner passes with any one of them; one of the `untagged_types` without any.
+        tags: an owner passes with any one of them; an owner of one of the `untagged_types` passes without.
         paths: globs over the artifact's path, as in .gitignore: `**` crosses directories, `*` does not.
-        tiers, sessions, sources: of memories; agents: of knowledge. Nothing else passes a filter that names any.
+        tiers, sessions, sources: fields of memories; agents: of knowledge. Owners of other kinds do not pass.
         min_trust: 0–1; memories that are trusted less are left out, other owners pass.
-        as_of: a time: the versions of memories that were live then, other owners that were stored by then. None is now.
-        valid_at: a time of the world: memories alone, each in the latest version known (at `as_of`) that tells of what
-            had happened by then. None is any time.
+        as_of: a time: versions of memories that were live then, and other owners stored by then; None: now.
+        valid_at: a time in the world: only memories, each in the latest version known (at `as_of`) of what had happened
+            by then; None: any time.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -394,16 +394,16 @@ class Filter:
 
     @property
     def is_of_kinds(self) -> bool:
-        """True where it asks for kinds and nothing else."""
+        """True if it restricts kinds and nothing else."""
         return bool(self.kinds) and self == Filter(self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Which embedder makes a store's vectors: vectors of different stamps are never compared with each other.
+    """The stamp of the embedder of a store's vectors: vectors of different stamps are never compared.
 
     Attributes:
-        others: the stamps of those kinds of things that have another embedder, by the name of the kind, sorted.
+        others: (kind, stamp) of each kind that has another embedder, sorted.
     """
 
     name: str
@@ -414,20 +414,20 @@ class Embedding:
     def __str__(self) -> str:
         if not self.others:
             return f"{self.name}@{self.version}/{self.dimensions}"
-        # No stamp may be a part of another one: in recipes of files one is replaced by the next.
+        # No stamp may be a substring of another: in recipes of files, one is replaced by the next.
         parts = (("", self), *((f"{kind}=", stamp) for kind, stamp in self.others))
-        return f"[{' '.join(f'{kind}{each.name}:{each.version}/{each.dimensions}' for kind, each in parts)}]"
+        return f"[{' '.join(f'{kind}{part.name}:{part.version}/{part.dimensions}' for kind, part in parts)}]"
 
     def described(self) -> str:
-        """Return the name of the main embedder, and in brackets those of kinds with another."""
+        """Return the stamp of the main embedder, with those of other kinds in brackets."""
         others = ", ".join(f"{kind}: {stamp}" for kind, stamp in self.others)
         return f"{self.of('memory')} ({others})" if others else str(self)
 
     def of(self, kind: str) -> Embedding:
         """Return the stamp of one kind of owner, which has no others."""
-        wanted = EMBEDDED_KIND_OF[kind]
+        embedded_kind = EMBEDDED_KIND_OF[kind]
         for name, embedding in self.others:
-            if name == wanted:
+            if name == embedded_kind:
                 return embedding
         return Embedding(self.name, self.version, self.dimensions) if self.others else self
 
@@ -478,13 +478,13 @@ class Hit:
     Attributes:
         score: 0–1, higher is better, comparable between queries: a fixed, increasing function of the probability, or
             what a re-ranker gave it.
-        probability: 0–1, how likely a judge would call it relevant; None where no question was asked.
-        confidence: the word for the probability: "sure", "likely" or "weak"; None where there is none.
-        superseded_by: the id of a newer memory about the same subject, before which this one stands; None without any.
+        probability: 0–1, how likely a judge would call it relevant; None if no question was asked.
+        confidence: the word for the probability: "sure", "likely" or "weak"; None without one.
+        superseded_by: the id of the newer memory about the same subject that may supersede it; None without any.
         signals: what made the score, by name: `lexical`, `dense`, `late`, `neighbours`, `fused`, ….
-        lines: first and last line of the passage in `path`, from 1, or None where there is no file.
+        lines: first and last line of the passage in `path`, from 1, or None without a file.
         copies: references of other files whose passage is the same text; they are no hits of their own.
-        anchor: by which its section is linked to in a text of prose, "" where its heading names no section or several.
+        anchor: the anchor of its section in a text of prose, or "" if its heading names no section or several.
     """
 
     id: str
@@ -526,14 +526,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """What was wrong with a file, and whether it was passed over or taken all the same."""
+    """What was wrong with a file, and whether it was skipped or indexed all the same."""
 
     path: str
     reason: str
 
 
 LEFT_OUT: Final = "left_out"
-"""The kind of the notes that tell what the last indexing run left out, one for each root."""
+"""Kind of the notes that record what the last indexing run left out, one for each root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,8 +541,8 @@ class LeftOut:
     """What the last indexing run of a root left out.
 
     Attributes:
-        skipped: how many files, by reason.
-        problems: some of the files that it read and something was wrong with.
+        skipped: number of files by reason.
+        problems: some of the files with which something was wrong.
     """
 
     root: str
@@ -571,4 +571,4 @@ class IndexReport:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and of how much (0 where nobody knows yet)."""
+"""Called with what is being done, how much is done, and the total (0 while unknown)."""

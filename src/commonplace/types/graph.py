@@ -25,14 +25,14 @@ Subject = Literal["entity", "relation"]
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """Something that was said or happened, as it came.
+    """Something that was said or happened.
 
     Attributes:
-        content: as it came, secrets replaced; "" where a memory holds it.
+        content: the text as it is stored, secrets replaced; "" if a memory holds it.
         group: a label within the namespace, as Graphiti's group_id; "" is none.
         trust: 0–1.
-        reference_time: when it was said or happened; dates in it are read against this.
-        memory, version: the memory that it is, and which version of it; "" and 0 where it is none.
+        reference_time: when it was said or happened; dates in the content are relative to it.
+        memory, version: the memory and version that the episode stands for; "" and 0 without one.
     """
 
     id: str
@@ -57,8 +57,8 @@ class Entity:
         type: one of `ENTITY_TYPES`, or the user's own.
         attributes: a JSON object as text, keys sorted.
         group: of the episode that named it first.
-        expired_at: when it ceased to be one of ours: it was merged into another.
-        merged_into: the id of that other, or "".
+        expired_at: when it was merged into another entity, or None.
+        merged_into: the id of that other entity, or "".
     """
 
     id: str
@@ -81,7 +81,7 @@ class Alias:
 
     Attributes:
         normal: the form by which names are compared.
-        episode: the id of the episode that used it first, "" where a person gave it.
+        episode: the id of the episode that used it first, or "" if a person gave it.
     """
 
     entity: str
@@ -98,13 +98,13 @@ class Relation:
     Attributes:
         source, target: ids of entities.
         type: one of `RELATION_TYPES`, or the user's own.
-        fact: a sentence that says it.
+        fact: a sentence that states it.
         stated_to: the end of its validity as its episodes stated it: what `valid_to` was before `expired_at`.
         valid_to: the end as we know it now.
         expired_at: when we learnt that it had ended, or that it was never true; None while it stands as stated.
         is_retracted: it was never true.
-        dispute: an id that the facts share which cannot all be true, "" where nothing is disputed.
-        disputed_at: since when.
+        dispute: an id shared by the facts that cannot all be true; "" if it is undisputed.
+        disputed_at: since when it is disputed.
         confidence, trust: 0–1: how surely the text says it, and how far the text is trusted.
         attributes: a JSON object as text, keys sorted.
     """
@@ -129,7 +129,7 @@ class Relation:
 
 
 class Edge(NamedTuple):
-    """A relation as far as it takes to follow it: thousands are read to show a few."""
+    """The part of a relation that following it takes: thousands are read to show a few."""
 
     id: str
     source: str
@@ -141,10 +141,10 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Where an episode speaks of an entity or says a fact: characters of its content, half-open.
+    """Where an episode mentions an entity or states a fact: characters of its content, half-open.
 
     Attributes:
-        name: as it was called there; "" for a fact.
+        name: the entity's name there; "" for a fact.
     """
 
     episode: str
@@ -182,10 +182,10 @@ class GraphFilter:
     Attributes:
         valid_at: only what was true in the world at this time; None: at any time.
         open_at: without `valid_at`, only what has not ended by this time, whether it has begun or not; None: only what
-            nobody has said to end since it was stated.
+            has not expired.
         known_at: as it was known at this time; None: as it is known now.
-        with_past: also facts that have ended or were retracted, and entities that were merged into others; where a time
-            is given it decides instead.
+        with_past: also facts that have ended or were retracted, and entities that were merged into others; without
+            effect if one of the times is given.
     """
 
     types: tuple[str, ...] = ()
@@ -198,7 +198,7 @@ class GraphFilter:
 
 @dataclass(frozen=True, slots=True)
 class GraphCounts:
-    """How much a graph holds; entities that have expired, as those merged into others, do not count."""
+    """How much a graph holds; expired entities, such as those merged into others, do not count."""
 
     episodes: int = 0
     entities: int = 0

@@ -1,6 +1,6 @@
 """Values of agents' knowledge.
 
-An item is one map of an agent's knowledge. It is an owner of the kind "knowledge" with passages, and a record.
+An item is one map of an agent's knowledge: an owner of the kind "knowledge" with passages, and a record.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from commonplace.types import NewPassage, Owner
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeRecord:
-    """What is kept of an item besides its owner and passages.
+    """The data of an item besides its owner and passages.
 
     Attributes:
-        agent: whose knowledge it is.
+        agent: the agent whose knowledge it is.
         content: the text of the map, by which it is found.
         metadata: the map itself, a JSON object as text, keys sorted.
-        digest: of agent and map, hexadecimal; equal for equal maps of one agent.
-        embedder: what made the vectors; "" where it has none and is found by words alone.
-        vector: int8, one byte a dimension, of an embedder of the caller's own; b"" where the store's made them.
+        digest: hexadecimal digest of agent and map; equal for equal maps of one agent.
+        embedder: the embedder that made the vectors; "" if it has none and is found by words alone.
+        vector: int8, one byte a dimension, made by the caller's own embedder; b"" if the store's made the vectors.
     """
 
     agent: str
@@ -44,9 +44,9 @@ class StoredKnowledge:
     """An item as the store has it. Times are seconds since the epoch.
 
     Attributes:
-        number: its owner's.
-        updated_at: when it was written last, with the same words: embedded by another embedder, for example.
-        deleted_at: from when on it is in no list and not found, None while it is.
+        number: its owner's number.
+        updated_at: when it was last rewritten with the same words: by another embedder, for example.
+        deleted_at: since when it is neither listed nor found; None while it is.
     """
 
     number: int
@@ -59,7 +59,7 @@ class StoredKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class AgentCounts:
-    """How many items of an agent there are, and how many were deleted and are still kept."""
+    """Number of an agent's items, and of those that are deleted but still kept."""
 
     agent: str
     items: int
@@ -71,7 +71,7 @@ class ContextRecord:
     """The context of an agent as the store has it.
 
     Attributes:
-        last_cursor: 0 or more; what it counts is the agent's business.
+        last_cursor: 0 or more; the agent decides what it counts.
         metadata: a JSON object as text, keys sorted.
     """
 

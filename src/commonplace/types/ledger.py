@@ -1,8 +1,8 @@
 """Values of the ledger: issues, events, reversals.
 
-The ledger is the list of what consolidation did or proposes. Its issues are those of beads, an issue tracker for
-agents, so that they can be carried there and back; every act on one is an event, and what an act changed is kept as
-steps that undo it.
+The ledger lists what consolidation did or proposes. Its issues have the form of beads, an issue tracker for agents, so
+that they can be moved there and back. Every act on an issue is an event, and an applied change is kept as the steps
+that undo it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ URGENCIES: tuple[Urgency, ...] = get_args(Urgency)
 
 Verdict = Literal["right", "wrong", "none"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""What a person says of a memory that a query finds; "none" takes it back."""
+"""What a person says of a memory as a result of a query; "none" removes the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class Issue:
     """An issue of the ledger. Times are seconds since the epoch.
 
     Attributes:
-        id: `commonplace-` and eight hexadecimal digits, or whatever it had where it was imported from.
-        agent: whose it is; "" where it came from elsewhere and is of no agent.
-        memory_ids: what it is about, sorted; empty for an issue of no agent.
-        notes: a JSON object as text, where it is ours, and after it whatever was appended since.
-        status: any text may come from elsewhere; what is not one of `ISSUE_STATUSES` is kept and left alone.
+        id: `commonplace-` and eight hexadecimal digits, or the id that an imported issue had.
+        agent: the consolidation agent that it belongs to; "" for none, as for a golden query or one from elsewhere.
+        memory_ids: the memories that it is about, sorted; an issue from elsewhere may have none.
+        notes: a JSON object as text if the issue is ours, followed by whatever was appended since.
+        status: one of `ISSUE_STATUSES`; an imported issue may have any other text, which is kept and left alone.
         priority: 0–4, 0 is the most urgent; ours have 1, 2 and 3 for high, medium and low.
         labels: sorted, each once.
-        dependencies, comments: JSON arrays as text, as beads has them.
-        rest: a JSON object as text: what an imported issue had that has no place here.
-        retries: how often it was opened again after it was blocked.
-        retry_at: a blocked issue may be opened again from then on; None is never.
+        dependencies, comments: JSON arrays as text, in the form of beads.
+        rest: a JSON object as text: the fields of an imported issue that have no place here.
+        retries: how often it was reopened after it was blocked.
+        retry_at: from when a blocked issue may be reopened; None is never.
         claimed_by, claimed_at: who works on it, and since when, while it is in progress.
-        escalated_at: when its urgency was raised last.
+        escalated_at: when its urgency was last raised.
     """
 
     id: str
@@ -94,12 +94,12 @@ class Reversal:
     """What undoes an applied change.
 
     Attributes:
-        issue: the issue by which the change was made; each has one at most.
-        run: the run that it was a part of, a UUID.
+        issue: the issue by which the change was made; each has at most one reversal.
+        run: the UUID of the run that made it.
         number: its place among all reversals, ascending; 0 until it is written.
-        memory_ids: every memory that it changed, made or archived, sorted.
-        steps: a JSON array as text, in the order in which they undo; it holds no words of a memory.
-        undone_at: when it was undone, None while the change stands.
+        memory_ids: the ids of the memories that it changed, made or archived, sorted.
+        steps: a JSON array as text of the steps that undo the change, in order; it holds no words of a memory.
+        undone_at: when it was undone; None while the change stands.
     """
 
     issue: str
@@ -113,12 +113,12 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class RunChanges:
-    """What a run changed, as far as the store keeps what undoes it.
+    """What a run changed, as far as the store keeps its reversals.
 
     Attributes:
         at: when its first change was made.
-        applied: how many changes can be undone, or were.
-        undone: how many of them were.
+        applied: number of changes that can be undone, or were.
+        undone: number of those that were.
     """
 
     run: str
@@ -129,7 +129,7 @@ class RunChanges:
 
 @dataclass(frozen=True, slots=True)
 class IssueSelection:
-    """Which issues a list holds. Empty means no restriction; values of one field are alternatives, fields add up.
+    """Which issues a list holds. Empty means no restriction; values of one field are alternatives, all must match.
 
     Attributes:
         memory_ids: issues that name any of these.
