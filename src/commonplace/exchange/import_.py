@@ -95,7 +95,7 @@ class Writer:
             return
         kind: Any = GraphItem if isinstance(item, GraphItem) else type(item)
         self._waiting[kind].append(item)
-        contents = [each.content for each in item.records() if isinstance(each, MemoryRecord | Episode)]
+        contents = [record.content for record in item.records() if isinstance(record, MemoryRecord | Episode)]
         self._sizes[kind] += len(contents) or 1
         self._characters[kind] += sum(map(len, contents))
         limit = BATCH_CHARACTERS if kind is MemoryItem and self._reader is not None else BATCH_BYTES
@@ -147,7 +147,7 @@ class Writer:
                     item = replace(item, episode=episode)
                 was = item.stored(known)
                 # What it names may be gone since it was looked at.
-                if self._is_wanted(item, item.compared(was)) and all(known.has(*each) for each in item.needs):
+                if self._is_wanted(item, item.compared(was)) and all(known.has(*need) for need in item.needs):
                     item.put(change, texts, was)
 
     def _put_memories(self, items: Sequence[MemoryItem], texts: Texts) -> None:
@@ -318,7 +318,7 @@ def _surveyed(source: Source, known: Known, *, skip_problems: bool) -> _Survey:
 
     def take(number: int, item: Item) -> None:
         error, outcome = None, None
-        missing = next((each for each in item.needs if each not in keys and not known.has(*each)), None)
+        missing = next((need for need in item.needs if need not in keys and not known.has(*need)), None)
         if not keys.isdisjoint(item.keys):
             remedy = "give each once, the versions of a memory one after the other"
             error = UsageError("it comes twice", remedy=remedy)

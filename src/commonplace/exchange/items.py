@@ -138,7 +138,7 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         total = store.count_memories(namespace, Selection())
         latest = _paged(lambda **page: store.memories(namespace, Selection(order="id", **page)), total)
         versions = (store.versions(namespace, each.owner.id) for each in latest)
-        parts.append(Part(MemoryItem, total, (MemoryItem(tuple(each)) for each in versions)))
+        parts.append(Part(MemoryItem, total, (MemoryItem(tuple(version)) for version in versions)))
         links = [LinkItem(link) for link in store.links(namespace, past=True)]
         parts.append(Part(LinkItem, len(links), links))
     kinds = tuple(kind for kind in KINDS if kind in wanted)
@@ -164,7 +164,7 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
     if LEDGER in wanted:
         ledger = store.ledger(namespace)
         # Of an issue that another program keeps, only what was done on it is here.
-        elsewhere = sorted({*(each.issue for each in ledger.events()), *(each.issue for each in ledger.reversals())})
+        elsewhere = sorted({*(event.issue for event in ledger.events()), *(each.issue for each in ledger.reversals())})
         ids = dict.fromkeys((*(issue.id for issue in ledger.issues(IssueSelection())), *elsewhere))
         parts.append(Part(IssueItem, len(ids), (IssueItem.read(ledger, id_) for id_ in ids)))
     return parts
@@ -380,7 +380,7 @@ class MemoryItem(ChangeItem):
                     f"version {after.record.version} follows version {before.record.version}",
                     remedy="give the oldest first",
                 )
-        return replace(self, versions=tuple(checked_version(each, max_bytes) for each in self.versions))
+        return replace(self, versions=tuple(checked_version(version, max_bytes) for version in self.versions))
 
     def cleaned(self, cleaner: Cleaner) -> Self:
         clean = cleaner.record
@@ -530,9 +530,9 @@ def clean_passages(chunks: Sequence[Chunk], cleaner: Cleaner) -> tuple[Chunk, ..
         secrets, cleaned = cleaner.find(whole), []
         for chunk, (begin, end) in zip(before, spans, strict=True):
             inside = [
-                Secret(each.kind, max(each.start, begin) - begin, min(each.end, end) - begin)
-                for each in secrets
-                if each.start < end and each.end > begin
+                Secret(secret.kind, max(secret.start, begin) - begin, min(secret.end, end) - begin)
+                for secret in secrets
+                if secret.start < end and secret.end > begin
             ]
             text = cleaner.text(with_placeholders(chunk.text, inside))
             cleaned.append(replace(chunk, text=text, heading=cleaner.text(chunk.heading)))

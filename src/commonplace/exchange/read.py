@@ -109,7 +109,7 @@ def _item(lines: list[dict[str, Any]], place: str) -> Item:
     what = f"a line of the type {kind}"
     entries = [{name: value for name, value in line.items() if name != "type"} for line in lines]
     if kind == MemoryItem.kind:
-        return MemoryItem(tuple(built(StoredMemory, each, what=what, number=0) for each in entries), place=place)
+        return MemoryItem(tuple(built(StoredMemory, entry, what=what, number=0) for entry in entries), place=place)
     main = entries[0].get(kind)
     id_ = str(entries[0].get("id") or (main.get("id") if isinstance(main, dict) else ""))
     # What the line says for its aliases (their entity), mentions and happenings (kind and subject) and events (issue).
@@ -242,7 +242,7 @@ def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_by
     for fact in foreign.facts:
         try:
             ends = [redact(checked(name, each)) for name, each in (("source", fact.source), ("target", fact.target))]
-            source, target = (each.text for each in ends)
+            source, target = (end.text for end in ends)
             if normal(source) == normal(target):
                 raise itself(source)
         except UsageError as error:

@@ -191,7 +191,7 @@ _HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
 
 def _joined(claims: list[Claim], new: Claim, *, is_team: bool) -> list[Claim]:
     """Return the claims of a sentence with one of its attributes, without what says the same with less."""
-    same = [each for each in claims if (each.source, each.target) == (new.source, new.target)]
+    same = [claim for claim in claims if (claim.source, claim.target) == (new.source, new.target)]
     if any(each.type == "WORKS_FOR" or each.is_end for each in same) or (not new.aspect and same):
         return claims
     # The leader of a team without a name is its lead; where they work remains unknown.
@@ -297,7 +297,7 @@ class _Reader:
             for claim in reversed(claims.values())
             if claim.ends <= places.keys() and places[claim.source] != places[claim.target]
         ]
-        gone = [each.moved(places) for each in self._departures if each.target in places]
+        gone = [departure.moved(places) for departure in self._departures if departure.target in places]
         return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(gone))
 
     def _dates_of(self, tokens: Tokens) -> list[Date]:
@@ -362,8 +362,8 @@ class _Reader:
         if target is None or len(self._departures) >= _MAX_RETRACTED:
             return
         self._claims[first:] = [
-            replace(each, doubt=each.doubt or gone.doubt) if each.is_end and each.target == target else each
-            for each in self._claims[first:]
+            replace(claim, doubt=claim.doubt or gone.doubt) if claim.is_end and claim.target == target else claim
+            for claim in self._claims[first:]
         ]
         is_own = gone.source.anaphor in (NOBODY, "i", "we")
         tokens = settler.line.tokens

@@ -145,6 +145,6 @@ class Extraction:
         return replace(
             self,
             entities=tuple(self.entities[place] for place in places),
-            claims=tuple(each.moved(places) for each in self.claims if each.ends <= places.keys()),
-            departures=tuple(each.moved(places) for each in self.departures if each.target in places),
+            claims=tuple(claim.moved(places) for claim in self.claims if claim.ends <= places.keys()),
+            departures=tuple(departure.moved(places) for departure in self.departures if departure.target in places),
         )

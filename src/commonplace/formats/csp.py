@@ -335,7 +335,7 @@ def format_response(response: Response) -> str:
         ("RELEVANCE", _listed(response.relevance, "{:.2f}".format)),
         ("LINKS", _listed(response.links, write_relation)),
         ("RELEVANCE", _listed(response.link_relevance, "{:.2f}".format)),
-        *(("SNIPPET", f"{write_item(each.id)}:{harmless_json(each.text)}") for each in response.snippets),
+        *(("SNIPPET", f"{write_item(snippet.id)}:{harmless_json(snippet.text)}") for snippet in response.snippets),
     ]
     lines = [each for each in written if each[1]]
     for key, value in response.facts:

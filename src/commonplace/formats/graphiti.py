@@ -238,7 +238,7 @@ def read_mention(value: object, path: str) -> tuple[str, str]:
 
 def type_of(labels: Sequence[str]) -> str:
     """Return the type that an entity's labels say; `concept` where they say none."""
-    names = [each for each in labels if each != _ENTITY]
+    names = [label for label in labels if label != _ENTITY]
     name = "_".join(_WORD.findall(names[-1].lower())) if names else ""
     return _OURS.get(name, name) or _UNTYPED
 

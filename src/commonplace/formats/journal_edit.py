@@ -159,7 +159,7 @@ class _PageEdit:
             time = entry.at_minutes if self.kind == "day" else entry.day.toordinal() if entry.day else None
             return otherwise if time is None else time
 
-        there = ((time_of(each.entry, _NEVER), self.ranks.get(each.entry.id, ())) for each in blocks)
+        there = ((time_of(block.entry, _NEVER), self.ranks.get(block.entry.id, ())) for block in blocks)
         latest = list(accumulate(there, max))
         last = latest[-1][0] if latest else _NEVER
         timed = [((time_of(each, last), self.ranks.get(each.id, _LAST)), each) for each in added]

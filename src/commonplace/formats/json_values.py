@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
 
 
 def read_json(text: str | bytes, **options: Any) -> Any:

@@ -1,6 +1,6 @@
 """Find or create the entity that a name refers to, store its names, and merge, split and mend entities.
 
-Assertions keep the entities that they were made about, so a merge can be undone exactly.
+Assertions keep the ids of the entities that they were first made about, so a merge can be undone exactly.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 MAX_ALIASES: Final = 200
-"""An entity has no more names; further ones are understood but not kept."""
+"""Maximum number of names of an entity; further names are resolved but not stored."""
 MAX_CANDIDATES: Final = 64
 
 
 class Entities:
-    """The entities of a graph under change: made where they are not known, merged, split, mended when episodes go."""
+    """Creates, merges and splits the entities of a graph in a transaction, and mends them when episodes are deleted."""
 
     def __init__(self, graph: GraphChange, runtime: GraphRuntime) -> None:
         self._graph = graph
@@ -45,49 +45,49 @@ class Entities:
         self._facts = FactKeys(graph, runtime)
 
     def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
-        """Return the entity that an episode calls by a name, which is written with what is new about it."""
+        """Return the entity that an episode names; create it, or write what the episode adds to it."""
         name, at = cleaned(name)[:MAX_NAME_CHARACTERS], episode.reference_time
-        known = known_by(self._graph, name, type_)
-        if known is None:
+        stored = known_by(self._graph, name, type_)
+        if stored is None:
             id_ = self._graph.make_id(made_id(), "entity")
-            new = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
-            return self._with_names(replace(new, valid_from=at), (name, *aliases), episode, [])
-        # The better of two names and types is kept, and the earliest time at which it is known to be.
-        entity = replace(
-            known,
-            name=better_name(known.name, name, known.type),
-            type=type_ if known.type == "concept" else known.type,
-            trust=max(known.trust, episode.trust),
-            valid_from=at if known.valid_from is None else min(known.valid_from, at),
+            entity = Entity(id_, name, type_, episode.created_at, trust=episode.trust, group=episode.group)
+            return self._with_names(replace(entity, valid_from=at), (name, *aliases), episode, [])
+        # Keep the better of two names and types, and the earliest time from which the entity is known.
+        updated = replace(
+            stored,
+            name=better_name(stored.name, name, stored.type),
+            type=type_ if stored.type == "concept" else stored.type,
+            trust=max(stored.trust, episode.trust),
+            valid_from=at if stored.valid_from is None else min(stored.valid_from, at),
         )
-        if entity.name != known.name:
-            detail = json.dumps({"name": known.name})
-            self._graph.put(Happening("entity", known.id, episode.created_at, "renamed", "", episode.id, detail))
-        if entity != known:
-            self._graph.put_entity(entity)
-        if not aliases and episode.id and normal(known.name) == normal(name):
-            return entity  # most are called by the name that they bear already
-        return self._with_names(entity, (name, *aliases), episode, self._aliases(entity))
+        if updated.name != stored.name:
+            detail = json.dumps({"name": stored.name})
+            self._graph.put(Happening("entity", stored.id, episode.created_at, "renamed", "", episode.id, detail))
+        if updated != stored:
+            self._graph.put_entity(updated)
+        if not aliases and episode.id and normal(stored.name) == normal(name):
+            return updated  # the common case: the name is stored already
+        return self._with_names(updated, (name, *aliases), episode, self._aliases(updated))
 
     def expect(self, called: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
-        """Read at once what `of_name` will ask for: what names with their types may mean, and what bears aliases."""
+        """Prefetch what `of_name` will look up: the candidates for (name, type) pairs, and the bearers of aliases."""
         forms = [form for name, type_ in called for form in lookups(cleaned(name)[:MAX_NAME_CHARACTERS], type_)]
-        others = (normal(cleaned(alias)[:MAX_NAME_CHARACTERS]) for alias in aliases if cleaned(alias))
-        self._graph.expect(dict.fromkeys((*forms, *others)), limit=MAX_CANDIDATES)
+        alias_forms = (normal(cleaned(alias)[:MAX_NAME_CHARACTERS]) for alias in aliases if cleaned(alias))
+        self._graph.expect(dict.fromkeys((*forms, *alias_forms)), limit=MAX_CANDIDATES)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
-        """Return an entity that somebody names, which no episode's deletion takes along from now on."""
+        """Return an entity after marking it as named by a person, so that no deletion of an episode erases it."""
         return self._with_names(entity, (entity.name,), giver, self._aliases(entity))
 
     def name_again(self, entity: Entity, aliases: Sequence[Alias] | None = None) -> None:
-        """Write the keys and the text that follow from the names of an entity, and drop those that do not."""
-        borne = self._aliases(entity) if aliases is None else aliases
-        names = names_among(borne)
-        wanted = {key for alias in names for key in stored_keys(alias.name, entity.type)}
-        for alias in borne:
-            if alias.normal.startswith(KEY) and alias.normal not in wanted:
+        """Rewrite the lookup keys and the search text of an entity from its names; drop stale keys."""
+        stored = self._aliases(entity) if aliases is None else aliases
+        names = names_among(stored)
+        keys = {key for alias in names for key in stored_keys(alias.name, entity.type)}
+        for alias in stored:
+            if alias.normal.startswith(KEY) and alias.normal not in keys:
                 self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
-        for key in sorted(wanted - {alias.normal for alias in borne}):
+        for key in sorted(keys - {alias.normal for alias in stored}):
             self._graph.put(Alias(entity.id, "", key, entity.created_at))
         self._graph.put_entity(entity, () if entity.merged_into else self._runtime.texts.of_entity(entity, names))
 
@@ -95,55 +95,55 @@ class Entities:
         return self._graph.aliases([entity.id]).get(entity.id, [])
 
     def _with_names(self, entity: Entity, names: Iterable[str], episode: Episode, aliases: Sequence[Alias]) -> Entity:
-        """Give an entity the names that are not among its aliases, but for those that another one bears alone."""
-        borne = {alias.normal: alias for alias in aliases}
-        fresh = False
-        for name in dict.fromkeys(cleaned(each)[:MAX_NAME_CHARACTERS] for each in names):
+        """Add names to an entity; skip stored ones, and those that are the main name of another entity."""
+        stored = {alias.normal: alias for alias in aliases}
+        has_changed = False
+        for name in dict.fromkeys(cleaned(raw)[:MAX_NAME_CHARACTERS] for raw in names):
             form = normal(name) if name else ""
-            if not form or len(borne) >= MAX_ALIASES or (form in borne and (episode.id or not borne[form].episode)):
+            if not form or len(stored) >= MAX_ALIASES or (form in stored and (episode.id or not stored[form].episode)):
                 continue
-            if form not in borne and form != normal(entity.name):
+            if form not in stored and form != normal(entity.name):
                 bearers = self._graph.named([form]).get(form, [])
-                if any(each.id != entity.id and normal(each.name) == form for each in bearers):
+                if any(bearer.id != entity.id and normal(bearer.name) == form for bearer in bearers):
                     continue
             alias = Alias(entity.id, name, form, episode.created_at, episode.id)
-            if form in borne:
-                alias = replace(borne[form], episode=episode.id)
-            borne[form] = alias
+            if form in stored:
+                alias = replace(stored[form], episode=episode.id)
+            stored[form] = alias
             self._graph.put(alias)
-            fresh = True
-        if fresh or not aliases:
-            self.name_again(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))
+            has_changed = True
+        if has_changed or not aliases:
+            self.name_again(entity, sorted(stored.values(), key=lambda alias: (alias.created_at, alias.normal)))
         return entity
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
-        """Let one entity be another one from now on; return the ids of the facts that moved."""
+        """Merge `other` into `kept`; return the ids of the facts that moved, sorted."""
         if kept.id == other.id:
             raise UsageError(f"both are {kept.name!r:.80}", remedy="name two entities")
         names = self._graph.aliases([kept.id, other.id])
-        borne = {alias.normal for alias in names.get(kept.id, ())}
-        added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in borne]
+        forms_kept = {alias.normal for alias in names.get(kept.id, ())}
+        added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in forms_kept]
         for alias in added:
             self._graph.put(replace(alias, entity=kept.id))
-        began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
+        began = min((time for time in (kept.valid_from, other.valid_from) if time is not None), default=None)
         self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
         self.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
         forms = [alias.normal for alias in added]
-        self._tell(other.id, "merged", reason, into=kept.id, names=forms, valid_from=kept.valid_from)
-        self._tell(kept.id, "merged", reason, **{"from": other.id})
+        self._record(other.id, "merged", reason, into=kept.id, names=forms, valid_from=kept.valid_from)
+        self._record(kept.id, "merged", reason, **{"from": other.id})
         moving = self._relations_of(other.id)
         _, erased = self._facts.revise(moving)
-        return tuple(sorted({each.id for each in moving} - erased))
+        return tuple(sorted({fact.id for fact in moving} - erased))
 
     def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> list[str]:
-        """Take entities apart that were merged, as they were before; return the ids of the others."""
-        family = {each.id for other in others for each in all_merged(self._graph, other)}
+        """Undo merges into `kept`, restoring the entities as they were; return the ids of `others`."""
+        family = {member.id for other in others for member in all_merged(self._graph, other)}
         entity = kept
         for other in others:
-            happened = self._graph.happenings("entity", other.id)
-            merged = [json.loads(each.detail) for each in happened if each.what == "merged"]
-            last = next(each for each in reversed(merged) if "into" in each)
-            # The names that came with it go, but for those that the entity was called by since.
+            events = self._graph.happenings("entity", other.id)
+            details = [json.loads(event.detail) for event in events if event.what == "merged"]
+            last = next(detail for detail in reversed(details) if "into" in detail)
+            # Drop the names that came with the merge, except those that episodes have used for the entity since.
             mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
             called = {normal(mention.name) for mention in mentions if mention.name}
             for form in last["names"]:
@@ -155,152 +155,152 @@ class Entities:
             left = [id_ for id_ in merged_into(entity) if id_ != other.id]
             entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
             self.name_again(replace(other, expired_at=None, merged_into=""))
-            self._tell(kept.id, "split", reason, **{"from": other.id})
-            self._tell(other.id, "split", reason)
+            self._record(kept.id, "split", reason, **{"from": other.id})
+            self._record(other.id, "split", reason)
         self.name_again(entity)
         self._facts.revise(self._relations_of(kept.id, lambda said: bool({said.source, said.target} & family)))
         return [other.id for other in others]
 
     def mend(self, entity: Entity, gone: set[str]) -> list[str]:
-        """Leave of an entity what others say than the episodes that went; return the ids of what is erased."""
+        """Remove from an entity what only the deleted episodes said; return the ids of the entities erased."""
         family = all_merged(self._graph, entity)
-        ids = [each.id for each in family]
+        ids = [member.id for member in family]
         mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
-        given = {id_ for id_ in ids if any(not each.episode for each in names_among(aliases.get(id_, ())))}
-        erased = [id_ for id_ in ids if not mentions.get(id_) and id_ not in given]
+        named_ids = {id_ for id_ in ids if any(not alias.episode for alias in names_among(aliases.get(id_, ())))}
+        erased = [id_ for id_ in ids if not mentions.get(id_) and id_ not in named_ids]
         if not erased or len(family) == 1:
             self._graph.erase_entities(erased)
-            for each in () if erased else family:
-                whole = family if each.id == entity.id else [each]
-                self._mend_one(each, [mention for one in whole for mention in mentions.get(one.id, ())], gone)
+            for member in () if erased else family:
+                sources = family if member.id == entity.id else [member]
+                self._mend_one(member, [mention for source in sources for mention in mentions.get(source.id, ())], gone)
             return erased
-        # Some of what is one has nothing left: all are taken apart, and those that are left become one again.
-        found = [(entity.id, "")]
-        for id_, _ in found:  # which grows
-            each = self._graph.entities([id_])[id_]
-            merged = list(self._graph.entities(merged_into(each)).values())
+        # Part of a merged family is erased: undo all of its merges, then merge the remaining entities again.
+        queue = [(entity.id, "")]
+        for id_, _ in queue:  # `queue` grows during the loop
+            root = self._graph.entities([id_])[id_]
+            merged = list(self._graph.entities(merged_into(root)).values())
             if merged:
-                self.unmerge(each, merged[::-1], "")
+                self.unmerge(root, merged[::-1], "")
             for other in merged:
-                told = [one for one in self._graph.happenings("entity", other.id) if one.what == "merged"]
-                found.append((other.id, told[-1].reason))
+                merges = [event for event in self._graph.happenings("entity", other.id) if event.what == "merged"]
+                queue.append((other.id, merges[-1].reason))
         self._graph.erase_entities(erased)
-        left = {id_: reason for id_, reason in found if id_ not in erased}
+        left = {id_: reason for id_, reason in queue if id_ not in erased}
         mentions = self._graph.mentions("entity", list(left))
-        for each in self._graph.entities(list(left)).values():
-            self._mend_one(each, mentions.get(each.id, []), gone)
+        for entity_left in self._graph.entities(list(left)).values():
+            self._mend_one(entity_left, mentions.get(entity_left.id, []), gone)
         first = next(iter(left), "")
         for id_, reason in left.items():
             if id_ != first:
-                known = self._graph.entities([first, id_])
-                self.merge(known[first], known[id_], reason)
+                pair = self._graph.entities([first, id_])
+                self.merge(pair[first], pair[id_], reason)
         return erased
 
     def _mend_one(self, entity: Entity, mentions: Sequence[Mention], gone: set[str]) -> None:
-        """Let go of the names, times and remarks of episodes that went."""
+        """Remove the names, times and happenings that come from deleted episodes."""
         times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
         used: dict[str, str] = {}
-        for mention in sorted(mentions, key=lambda each: (times[each.episode].created_at, each.episode)):
+        for mention in sorted(mentions, key=lambda item: (times[item.episode].created_at, item.episode)):
             used.setdefault(normal(mention.name) if mention.name else "", mention.episode)
         names = names_among(self._aliases(entity))
-        kept = [each for each in names if each.episode not in gone or each.normal in used] or names[:1]
+        kept = [item for item in names if item.episode not in gone or item.normal in used] or names[:1]
         for alias in names:
             if alias not in kept:
                 self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
             elif alias.episode in gone:
                 home = used.get(alias.normal, next(iter(times), ""))
                 self._graph.put(replace(alias, episode=home))
-        has_name = any(each.normal == normal(entity.name) for each in kept)
-        told = [each.reference_time for each in times.values()]
+        has_name = any(name.normal == normal(entity.name) for name in kept)
+        times_said = [episode.reference_time for episode in times.values()]
         mended = replace(
             entity,
-            name=entity.name if has_name else max(kept, key=lambda each: (len(each.name), each.name)).name,
-            valid_from=min(told, default=entity.valid_from or 0.0),
+            name=entity.name if has_name else max(kept, key=lambda name: (len(name.name), name.name)).name,
+            valid_from=min(times_said, default=entity.valid_from or 0.0),
         )
-        remarks = self._graph.happenings("entity", entity.id)
-        if any(each.episode in gone for each in remarks):
+        events = self._graph.happenings("entity", entity.id)
+        if any(event.episode in gone for event in events):
             self._graph.drop(Happening, kind="entity", subject=entity.id)
-            self._graph.put(*(each for each in remarks if each.episode not in gone))
+            self._graph.put(*(event for event in events if event.episode not in gone))
         if mended.name == entity.name and len(kept) == len(names):
-            self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
+            self._graph.put_entity(mended)  # its names, and so its search text, are unchanged
         else:
             self.name_again(mended)
 
     def part(self, entity: Entity, names: Sequence[str], reason: str) -> list[str]:
-        """Make a new entity of some names, with the facts and mentions of episodes with no other; return its id."""
+        """Move names to a new entity, with the mentions and facts of episodes that use no other name; return its id."""
         forms = {normal(name) for name in names}
         aliases = names_among(self._aliases(entity))
         leaving = [alias for alias in aliases if alias.normal in forms]
         staying = [alias for alias in aliases if alias.normal not in forms]
-        known = {alias.normal for alias in aliases}
+        stored_forms = {alias.normal for alias in aliases}
         for name in names:
-            if normal(name) not in known:
-                has = ", ".join(repr(alias.name) for alias in (*leaving, *staying))
-                raise UsageError(f"{entity.name!r:.80} has no name {name!r:.80}", remedy=f"it has {has:.500}")
+            if normal(name) not in stored_forms:
+                own_names = ", ".join(repr(alias.name) for alias in (*leaving, *staying))
+                raise UsageError(f"{entity.name!r:.80} has no name {name!r:.80}", remedy=f"it has {own_names:.500}")
         if not leaving or not staying:
             raise UsageError(
                 f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave",
                 remedy="name some of its names",
             )
-        mentions = self._leaving_mentions(entity, known, forms)
-        new = replace(
+        mentions = self._leaving_mentions(entity, stored_forms, forms)
+        created = replace(
             with_merged(entity, []),
             id=made_id(),
             name=next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name),
             created_at=self._now,
             summary="",
         )
-        self._graph.put(*(replace(alias, entity=new.id) for alias in leaving))
-        self.name_again(new)
+        self._graph.put(*(replace(alias, entity=created.id) for alias in leaving))
+        self.name_again(created)
         self._graph.drop_mentions(mentions)
-        self._graph.put(*(replace(mention, subject=new.id) for mention in mentions))
+        self._graph.put(*(replace(mention, subject=created.id) for mention in mentions))
         for alias in leaving:
             self._graph.drop(Alias, entity=entity.id, normal=alias.normal)
         self.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
-        self._tell(entity.id, "split", reason, into=new.id)
-        self._tell(new.id, "split", reason, **{"from": entity.id})
-        left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
-        episodes = {mention.episode for mention in mentions} - left
+        self._record(entity.id, "split", reason, into=created.id)
+        self._record(created.id, "split", reason, **{"from": entity.id})
+        remaining = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
+        episodes = {mention.episode for mention in mentions} - remaining
 
-        def move(_: str, said: Assertion) -> Assertion:
-            if said.episode not in episodes:
-                return said
-            source, target = (new.id if end == entity.id else end for end in (said.source, said.target))
-            return replace(said, source=source, target=target)
+        def move(_: str, assertion: Assertion) -> Assertion:
+            if assertion.episode not in episodes:
+                return assertion
+            source, target = (created.id if end == entity.id else end for end in (assertion.source, assertion.target))
+            return replace(assertion, source=source, target=target)
 
-        self._facts.revise(self._relations_of(entity.id, lambda said: said.episode in episodes), move)
-        return [new.id]
+        self._facts.revise(self._relations_of(entity.id, lambda assertion: assertion.episode in episodes), move)
+        return [created.id]
 
-    def _leaving_mentions(self, entity: Entity, known: set[str], forms: set[str]) -> list[Mention]:
-        """Return the mentions that go with some names: by these, and all of an episode that uses no other name."""
+    def _leaving_mentions(self, entity: Entity, stored_forms: set[str], forms: set[str]) -> list[Mention]:
+        """Return the mentions by the names `forms`, and all mentions of episodes that use no other name."""
         mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
         used: dict[str, set[bool]] = {}
         for mention in mentions:
             form = normal(mention.name) if mention.name else ""
-            if form in known:
+            if form in stored_forms:
                 used.setdefault(mention.episode, set()).add(form in forms)
-        alone = {episode for episode, which in used.items() if which == {True}}
-        return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
+        alone = {episode for episode, flags in used.items() if flags == {True}}
+        return [item for item in mentions if item.episode in alone or (item.name and normal(item.name) in forms)]
 
-    def _relations_of(self, entity: str, is_meant: Callable[[Assertion], bool] | None = None) -> list[Relation]:
-        """Return the facts of an entity; given a condition, only those with an assertion that meets it."""
+    def _relations_of(self, entity: str, matches: Callable[[Assertion], bool] | None = None) -> list[Relation]:
+        """Return the facts of an entity, past ones included; with `matches`, those with an assertion it accepts."""
         relations = self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
-        if is_meant is None:
+        if matches is None:
             return relations
-        meant = {id_ for id_, said in self._facts.said_of([each.id for each in relations]) if is_meant(said)}
-        return [each for each in relations if each.id in meant]
+        ids = {id_ for id_, item in self._facts.said_of([fact.id for fact in relations]) if matches(item)}
+        return [fact for fact in relations if fact.id in ids]
 
-    def _tell(self, entity: str, what: str, reason: str, **detail: Any) -> None:
+    def _record(self, entity: str, what: str, reason: str, **detail: Any) -> None:
         self._graph.put(Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True)))
 
 
 def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
-    """Return the live entity that a name means, None if it means none or is ambiguous."""
-    named = graph.named(lookups(name, type_), limit=MAX_CANDIDATES)
-    own = [each for each in named.get(normal(name), ()) if normal(each.name) == normal(name)]
-    if (chosen := choose(name, type_, [Known(each, (each.name,)) for each in own])) is not None:
-        return chosen.entity  # most names are known ones: what else they may mean need not be read
-    live = {entity.id: entity for each in named.values() for entity in each}
+    """Return the live entity that a name refers to; None if there is none or the name is ambiguous."""
+    entities_by_form = graph.named(lookups(name, type_), limit=MAX_CANDIDATES)
+    exact = [match for match in entities_by_form.get(normal(name), ()) if normal(match.name) == normal(name)]
+    if (chosen := choose(name, type_, [Known(match, (match.name,)) for match in exact])) is not None:
+        return chosen.entity  # the common case: an entity has exactly this name, so other candidates need not be read
+    live = {entity.id: entity for group in entities_by_form.values() for entity in group}
     if not live:
         return None
     aliases = graph.aliases(list(live))

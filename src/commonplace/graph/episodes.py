@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 def take_out(
     graph: GraphChange, runtime: GraphRuntime, episodes: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Delete episodes with what only they said, ended or disputed: names, facts, entities.
+    """Delete episodes, and the names, facts and entities that only they support; undo what they ended or disputed.
 
     Returns:
-        The ids of the entities and of the facts that went, sorted; and of the facts that hold again, or are no longer
+        The ids of the entities and of the facts deleted, sorted; and of the facts that hold again or are no longer
         disputed.
     """
-    mentioned = [mention for each in graph.mentioned(episodes).values() for mention in each]
+    mentioned = [mention for rows in graph.mentioned(episodes).values() for mention in rows]
     entities, facts = (
-        list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind)) for kind in GRAPH_KINDS
+        list(dict.fromkeys(row.subject for row in mentioned if row.kind == kind)) for kind in GRAPH_KINDS
     )
-    gone = set(episodes)
+    deleted = set(episodes)
     before, erased = FactKeys(graph, runtime).revise(
-        graph.relations(facts).values(), lambda _, said: None if gone & {said.episode, said.of} else said
+        graph.relations(facts).values(), lambda _, item: None if deleted & {item.episode, item.of} else item
     )
     graph.erase_episodes(episodes)
     after, reopened = graph.relations(list(before)), []
@@ -55,8 +55,8 @@ def take_out(
             if holds_longer or (old.dispute and not new.dispute):
                 reopened.append(id_)
     mend = Entities(graph, runtime).mend
-    now = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
-    removed = [id_ for each in now.values() for id_ in mend(each, gone)]
+    root_entities = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
+    removed = [id_ for entity in root_entities.values() for id_ in mend(entity, deleted)]
     return tuple(sorted(removed)), tuple(sorted(erased)), tuple(reopened)
 
 
@@ -70,10 +70,10 @@ class Added:
 
 
 def prepare(texts: Texts, extraction: Extraction) -> None:
-    """Embed what an extraction will most likely write, before a transaction begins."""
+    """Embed the texts that an extraction will most likely write, before the transaction begins."""
     texts.prepare(
         [fact_text(claim.fact, claim.type, claim.aspect) for claim in extraction.claims]
-        + [names_text(cleaned(found.name)[:MAX_NAME_CHARACTERS], found.aliases) for found in extraction.entities]
+        + [names_text(cleaned(entity.name)[:MAX_NAME_CHARACTERS], entity.aliases) for entity in extraction.entities]
     )
 
 
@@ -86,44 +86,44 @@ def add_episode(
     *,
     is_new: bool = False,
 ) -> Added:
-    """Write an episode with all that it says.
+    """Write an episode with its entities, mentions and facts.
 
-    What an episode of the same id had brought goes first; the same episode, word for word, changes nothing.
+    A stored episode with the same id is deleted first; an identical one is left unchanged.
 
     Args:
-        content: the text that the extraction is of, where the episode itself holds none.
-        is_new: its id was made for it, so that there is none of it.
+        content: the text of the extraction, if the episode itself holds none.
+        is_new: the id is new, so no episode with it is stored.
     """
-    known = None if is_new else graph.episodes([episode.id]).get(episode.id)
-    if known is not None:
-        if replace(known, created_at=episode.created_at) == episode:
+    stored = None if is_new else graph.episodes([episode.id]).get(episode.id)
+    if stored is not None:
+        if replace(stored, created_at=episode.created_at) == episode:
             mentioned = graph.mentioned([episode.id]).get(episode.id, [])
             entities, facts = (
-                dict.fromkeys(each.subject for each in mentioned if each.kind == kind) for kind in GRAPH_KINDS
+                dict.fromkeys(mention.subject for mention in mentioned if mention.kind == kind) for kind in GRAPH_KINDS
             )
-            return Added(known, tuple(entities), Changed(facts), "unchanged")
+            return Added(stored, tuple(entities), Changed(facts), "unchanged")
         take_out(graph, runtime, [episode.id])
     graph.put(episode)
-    run = _Adding(graph, runtime, episode, content or episode.content)
-    meant = run.entities(extraction.entities)
-    sayings: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
-    # What is gone goes first: what takes its place is said of the same aspect of the same thing.
-    for each in sorted(sayings, key=lambda saying: (saying.span[0], not isinstance(saying, Departure))):
-        if isinstance(each, Departure):
-            run.depart(each, meant)
+    writer = _EpisodeWriter(graph, runtime, episode, content or episode.content)
+    resolved = writer.entities(extraction.entities)
+    statements: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
+    # Departures go first: a claim in the same place states the successor for the same aspect of the same entity.
+    for statement in sorted(statements, key=lambda item: (item.span[0], not isinstance(item, Departure))):
+        if isinstance(statement, Departure):
+            writer.depart(statement, resolved)
         else:
-            run.claim(each, meant)
+            writer.claim(statement, resolved)
     return Added(
         episode,
-        tuple(dict.fromkeys(entity.id for entity in meant)),
-        run.facts.changed,
-        "added" if known is None else "replaced",
-        tuple(dict.fromkeys(run.notices)),
+        tuple(dict.fromkeys(entity.id for entity in resolved)),
+        writer.facts.changed,
+        "added" if stored is None else "replaced",
+        tuple(dict.fromkeys(writer.notices)),
     )
 
 
-class _Adding:
-    """Writes what one episode says, part by part."""
+class _EpisodeWriter:
+    """Writes the entities, claims and departures of one episode."""
 
     def __init__(self, graph: GraphChange, runtime: GraphRuntime, episode: Episode, content: str) -> None:
         self.notices: list[str] = []
@@ -135,25 +135,25 @@ class _Adding:
         self.facts = FactKeys(graph, runtime)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
-        """Return the entities that an episode names, and record where each of their names occurs first."""
-        types = [each.type if each.type in self._runtime.kinds.entity_types else "concept" for each in found]
+        """Return the entities that an episode names; record the first mention of each of their names."""
+        types = [named.type if named.type in self._runtime.kinds.entity_types else "concept" for named in found]
         self._entities.expect(
-            [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
-            [alias for each in found for alias in each.aliases],
+            [(named.name, type_) for named, type_ in zip(found, types, strict=True)],
+            [alias for named in found for alias in named.aliases],
         )
-        meant = []
-        for each, type_ in zip(found, types, strict=True):
-            entity = self._entities.of_name(each.name, type_, self._episode, each.aliases)
-            meant.append(entity)
-            # One whose name does not occur as such is still mentioned: its mentions say which episodes support it.
-            called = {
+        resolved = []
+        for named, type_ in zip(found, types, strict=True):
+            entity = self._entities.of_name(named.name, type_, self._episode, named.aliases)
+            resolved.append(entity)
+            # An entity whose name does not occur gets a mention too: mentions record which episodes support an entity.
+            by_name = {
                 cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
-                for span in reversed(each.spans or ((0, 0),))
+                for span in reversed(named.spans or ((0, 0),))
             }
             self._graph.put(
-                *(Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in called.items())
+                *(Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in by_name.items())
             )
-        return meant
+        return resolved
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
         source, target = entities[claim.source], entities[claim.target]
@@ -163,7 +163,7 @@ class _Adding:
         if claim.type not in self._runtime.kinds.relation_types:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
-        said = self._assertion(
+        assertion = self._assertion(
             claim,
             home=self._graph.make_id(made_id(), "relation"),
             source=source.id,
@@ -177,154 +177,154 @@ class _Adding:
         )
         aspects = {claim.aspect} - {""}
         if not aspects and not self._runtime.kinds.is_single(claim.type):
-            # What is said, or ends, without one is of all aspects of which it is known.
-            known = self._graph.facts(source.id, claim.type, target.id)
-            aspects = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
+            # A claim without an aspect applies to all stored aspects of the fact.
+            stored = self._graph.facts(source.id, claim.type, target.id)
+            aspects = {fact_of(fact).aspect for fact in stored if claim.is_end or fact.valid_to is None}
         for aspect in sorted(aspects) or [""]:
-            self.facts.say(replace(said, aspect=aspect))
+            self.facts.say(replace(assertion, aspect=aspect))
 
-    def _assertion(self, said: Claim | Departure, **values: Any) -> Assertion:
-        by, (start, end) = self._episode, said.span
-        values |= {"trust": by.trust, "group": by.group, "episode": by.id, "start": start, "end": end}
-        return Assertion(text=said.fact, at=by.created_at, told=by.reference_time, **values)
+    def _assertion(self, statement: Claim | Departure, **values: Any) -> Assertion:
+        episode, (start, end) = self._episode, statement.span
+        values |= {"trust": episode.trust, "group": episode.group, "episode": episode.id, "start": start, "end": end}
+        return Assertion(text=statement.fact, at=episode.created_at, told=episode.reference_time, **values)
 
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
-        """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
+        """Apply that something was left or ceased: end the current facts about it and begin those of its successor."""
         target = entities[gone.target]
         if target.type == "person":
             return
-        source, successor = ("" if place is None else entities[place].id for place in (gone.source, gone.successor))
-        held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
-        for each in held:
-            if each.target != target.id or each.valid_to is not None:
+        source, successor = ("" if index is None else entities[index].id for index in (gone.source, gone.successor))
+        relations = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
+        for relation in relations:
+            if relation.target != target.id or relation.valid_to is not None:
                 continue
-            doubt = self._doubt_of(gone, each, source)
+            doubt = self._doubt_of(gone, relation, source)
             if doubt is None:
                 continue
-            fact = fact_of(each)
+            fact = fact_of(relation)
             doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
             ended = self._assertion(
                 gone,
-                home=each.id,
-                source=each.source,
+                home=relation.id,
+                source=relation.source,
                 target=target.id,
                 saying="denied",
                 valid_to=gone.valid_to,
                 aspect=fact.aspect,
                 doubt=doubt,
-                type=each.type,
+                type=relation.type,
             )
             self.facts.say(ended)
-            if successor and successor not in (each.source, target.id) and doubt != UNSURE:
+            if successor and successor not in (relation.source, target.id) and doubt != UNSURE:
                 begun = replace(ended, saying="said", valid_from=gone.valid_to, valid_to=None)
                 self.facts.say(replace(begun, home=made_id(), target=successor))
 
-    def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
-        """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
+    def _doubt_of(self, departure: Departure, fact: Relation, source: str) -> str | None:
+        """Return why a fact may still hold, "" if it has ended, None if the departure does not concern it.
 
-        Who speaks leaves a thing for themselves and for what they call theirs; anybody else for themselves alone.
+        The speaker's departure applies to the speaker and to what is theirs; anybody else's only to themselves.
         """
-        if fact.source == source or not gone.is_own:
-            return gone.doubt if fact.source == source else None
-        of = self._graph.entities([fact.source]).get(fact.source)
-        if of is None or of.type in ("person", "place") or (of.type in _NAMED and not of.name.islower()):
+        if fact.source == source or not departure.is_own:
+            return departure.doubt if fact.source == source else None
+        head = self._graph.entities([fact.source]).get(fact.source)
+        if head is None or head.type in ("person", "place") or (head.type in _NAMED and not head.name.islower()):
             return None
-        return gone.doubt if _OURS.search(fact.fact) else gone.doubt or UNSURE
+        return departure.doubt if _OURS.search(fact.fact) else departure.doubt or UNSURE
 
 
 _LEFT: Final = ("RELATED_TO", "USES")
-"""What ends where what it names is left."""
+"""Relation types that end when their target is left."""
 _NAMED: Final = ("organization", "tool")
-"""What of these has a name of its own is somebody else's."""
+"""Types whose entities are not the speaker's own if they have a capitalised name."""
 _OURS: Final = lazy_pattern(r"\b(?:our|my|we|i|the team)\b", re.IGNORECASE)
 
 
 MAX_ENTITIES: Final = 1_000
 MAX_FACTS: Final = 1_000
-"""An episode that says more is a document, and its parts say more of each thing."""
+"""Limits of one episode; a longer text is better added in parts."""
 
 
 def bounded(extraction: Extraction) -> tuple[Extraction, tuple[str, ...]]:
-    """Return the first facts of an extraction, with what they are about, and the entities that are named most often.
+    """Cut an extraction to its first facts, their entities, and then the entities that are named most often.
 
-    With it comes what is to be said of the rest. What is kept stays in its order; of entities that are named equally
-    often the first come first.
+    Order is preserved; of entities named equally often the first are kept. The second value holds a notice for each
+    kind that was cut.
     """
     entities, claims = extraction.entities, extraction.claims
     if len(entities) <= MAX_ENTITIES and len(claims) <= MAX_FACTS:
         return extraction, ()
-    kept: list[Claim] = []
+    selected: list[Claim] = []
     ends: set[int] = set()
     for claim in claims:
-        new = {claim.source, claim.target} - ends
-        if len(kept) < MAX_FACTS and len(ends) + len(new) <= MAX_ENTITIES:
-            kept.append(claim)
-            ends |= new
-    often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
-    places = often[:MAX_ENTITIES]
+        new_ends = {claim.source, claim.target} - ends
+        if len(selected) < MAX_FACTS and len(ends) + len(new_ends) <= MAX_ENTITIES:
+            selected.append(claim)
+            ends |= new_ends
+    ranked = sorted(range(len(entities)), key=lambda index: (index not in ends, -len(entities[index].spans), index))
+    indexes = ranked[:MAX_ENTITIES]
     notices = [
-        f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
-        for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
-        if most < found
+        f"the graph took {count:,} of the {total:,} {noun} in it: give it in parts to have them all"
+        for noun, count, total in (("facts", len(selected), len(claims)), ("entities", len(indexes), len(entities)))
+        if count < total
     ]
-    return replace(extraction, claims=tuple(kept)).only(places), tuple(notices)
+    return replace(extraction, claims=tuple(selected)).only(indexes), tuple(notices)
 
 
 MAX_KEPT: Final = 500
-"""So many texts that were embedded stay at hand: what was named lately will be named again."""
+"""Maximum number of embedded texts that are cached between reads; recent names tend to recur."""
 
 _Key = tuple[str, float, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What memories say, by content and time, read before the transaction that writes them."""
+    """Extractions of memories, read before the transaction that writes them."""
 
     runtime: GraphRuntime
     found: dict[_Key, tuple[Extraction, tuple[str, ...]]] = field(default_factory=dict)
 
     def read(self, owner: Owner, record: MemoryRecord) -> tuple[Extraction, tuple[str, ...]]:
-        """Return what a memory says, read once, and embed what that will write."""
+        """Return the extraction of a memory and its notices, cached; embed the texts that it will write."""
         key = _key(owner, record)
         if key not in self.found:
-            # A turn of a conversation may begin with who speaks.
+            # A turn of a conversation may begin with the name of its speaker.
             source: EpisodeSource = "message" if owner.session else "text"
-            said = understand(record.content, source, _told(owner, record), self.runtime.kinds)
+            extraction = understand(record.content, source, _reference_time(owner, record), self.runtime.kinds)
             if owner.session:
-                # Talk names hundreds of things of which it says nothing; whoever looks for their names finds the talk.
-                said = said.only(said.stated)
-            self.found[key] = bounded(said)
+                # Talk names hundreds of things without stating a fact; a search for their names finds the memories.
+                extraction = extraction.only(extraction.stated)
+            self.found[key] = bounded(extraction)
             prepare(self.runtime.texts, self.found[key][0])
         return self.found[key]
 
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
-        """Return what is to be said of a memory that says more than the graph takes."""
+        """Return the notices about a memory that exceeds the limits of an episode."""
         return self.found.get(_key(owner, record), (None, ()))[1]
 
 
 class MemoryFeed:
-    """Brings what memories say into the graph, in the transactions that change them. Safe for threads.
+    """Updates the graph from memories, in the transactions that change them. Safe for threads.
 
     Args:
-        runtime: returns the runtime of the graph, with the destination of whoever writes the memories if there is one.
+        runtime: returns the runtime of the graph, with the destination of the memories' writer if one is passed.
     """
 
     def __init__(self, runtime: Callable[[Destination | None], GraphRuntime]) -> None:
         self._runtime = runtime
-        self._kept: Texts | None = None
+        self._recent_texts: Texts | None = None
 
     def read(self, memories: Iterable[MemoryWrite] = (), destination: Destination | None = None) -> Readings:
-        """Read what memories say that are about to be written, and embed what that will write."""
-        runtime, kept = self._runtime(destination), self._kept
-        is_same = kept is not None and kept.destination.embedder is runtime.destination.embedder
-        readings = Readings(replace(runtime, texts=kept) if kept is not None and is_same else runtime)
-        for each in memories:
-            readings.read(each.owner, each.record)
-        self._kept = readings.runtime.texts if len(readings.runtime.texts) <= MAX_KEPT else None
+        """Extract memories that are about to be written, and embed the texts of their entities and facts."""
+        runtime, texts = self._runtime(destination), self._recent_texts
+        is_same = texts is not None and texts.destination.embedder is runtime.destination.embedder
+        readings = Readings(replace(runtime, texts=texts) if texts is not None and is_same else runtime)
+        for memory in memories:
+            readings.read(memory.owner, memory.record)
+        self._recent_texts = readings.runtime.texts if len(readings.runtime.texts) <= MAX_KEPT else None
         return readings
 
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
-        """Bring in what a memory says that was never there before, in the transaction that added it."""
+        """Add the episode of a new memory, in the transaction that adds the memory."""
         owner, record = memory.owner, memory.record
         extraction, _ = readings.read(owner, record)
         if not extraction.entities:
@@ -337,7 +337,7 @@ class MemoryFeed:
         return Episode(
             made_id(),
             "",
-            _told(owner, record),
+            _reference_time(owner, record),
             memory.created_at,
             source="memory",
             source_description=record.source,
@@ -348,26 +348,26 @@ class MemoryFeed:
         )
 
     def overtake(self, change: MemoryChange, older: str, newer: str, confidence: float) -> None:
-        """End what an older memory states as somebody says that the newer one overtook it, if it states one thing.
+        """End the fact of an older memory after somebody linked a newer one as superseding it, if it states only one.
 
-        Of several nobody knows which is meant; what the newer one states as well goes on, as does what is sensitive, or
-        trusted more. What a rule finds ends nothing: it is wrong too often.
+        With several, it is unclear which is meant. A fact that the newer memory states too still holds, as does one
+        that is sensitive or trusted more. Links found by rules must not be passed: they are wrong too often.
         """
         graph, memory = change.graph, change.find(newer)
         stated = self._stated(graph, older)
         if memory is None or memory.expired_at is not None or len(stated) != 1:
             return
-        if stated[0].home in {each.home for each in self._stated(graph, newer)}:
+        if stated[0].home in {assertion.home for assertion in self._stated(graph, newer)}:
             return
         fact = fact_of(graph.relations([stated[0].home])[stated[0].home])
         if fact.doubt == SENSITIVE or fact.trust > memory.record.trust or confidence < MIN_CONFIDENCE:
-            return  # it would be disputed, and who has just answered one question be asked another
+            return  # it would be disputed, and raise a new question for a person who has just answered one
         runtime = self.read().runtime
-        known = graph.episodes_of_memory(newer)
-        episode = known[-1] if known else self._episode(memory)
-        if not known:
+        episodes = graph.episodes_of_memory(newer)
+        episode = episodes[-1] if episodes else self._episode(memory)
+        if not episodes:
             graph.put(episode)
-        said = replace(
+        denial = replace(
             stated[0],
             saying="denied",
             at=runtime.now(),
@@ -383,30 +383,30 @@ class MemoryFeed:
             doubt="",
             of=stated[0].episode,
         )
-        FactKeys(graph, runtime).say(said)
+        FactKeys(graph, runtime).say(denial)
 
     def hold_again(self, change: MemoryChange, older: str, newer: str) -> None:
-        """Take back that what an older memory states ended with the link between the two."""
+        """Undo `overtake`, after the link between the two memories is removed."""
         graph = change.graph
-        older_ids, newer_ids = ({each.id for each in graph.episodes_of_memory(id_)} for id_ in (older, newer))
-        facts = graph.relations([each.home for each in self._stated(graph, older)]) if older_ids and newer_ids else {}
+        older_ids, newer_ids = ({episode.id for episode in graph.episodes_of_memory(id_)} for id_ in (older, newer))
+        facts = graph.relations([row.home for row in self._stated(graph, older)]) if older_ids and newer_ids else {}
         if facts:
             FactKeys(graph, self.read().runtime).revise(
                 facts.values(),
-                lambda _, said: None if said.of in older_ids and said.episode in newer_ids else said,
+                lambda _, item: None if item.of in older_ids and item.episode in newer_ids else item,
             )
 
     def _stated(self, graph: GraphChange, memory: str) -> list[Assertion]:
-        """Return what a memory states that holds, each with the id of its fact as its home."""
-        ids = {each.id for each in graph.episodes_of_memory(memory)}
-        mentioned = (each for some in graph.mentioned([*ids]).values() for each in some if each.kind == "relation")
-        said = FactKeys(graph, self.read().runtime).said_of(dict.fromkeys(each.subject for each in mentioned))
-        found = {id_: replace(each, home=id_) for id_, each in said if each.episode in ids and each.saying == "said"}
-        return [*found.values()]
+        """Return the positive assertions of a memory, with the ids of their facts as their homes."""
+        ids = {episode.id for episode in graph.episodes_of_memory(memory)}
+        mentioned = (row for rows in graph.mentioned([*ids]).values() for row in rows if row.kind == "relation")
+        stated = FactKeys(graph, self.read().runtime).said_of(dict.fromkeys(row.subject for row in mentioned))
+        facts = {id_: replace(item, home=id_) for id_, item in stated if item.episode in ids and item.saying == "said"}
+        return [*facts.values()]
 
     def let_go(self, change: MemoryChange, id_: str) -> None:
-        """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
-        episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
+        """Delete the episodes of a memory, in the transaction that changes it; `add` writes its new state."""
+        episodes = [episode.id for episode in change.graph.episodes_of_memory(id_)]
         if episodes:
             take_out(change.graph, self.read().runtime, episodes)
 
@@ -417,27 +417,27 @@ class MemoryFeed:
         readings: Readings | None = None,
         before: Iterable[StoredMemory] = (),
     ) -> None:
-        """Bring the graph to what some memories say now, in the transaction that changed them.
+        """Bring the graph up to date with memories, in the transaction that changed them.
 
         Args:
-            before: versions that they had until now; where the newest says the same, the episode stays.
+            before: previous versions; if the newest one says the same, the episode stays.
         """
-        said = {each.owner.id: _said(each) for each in before}
+        previous = {old.owner.id: _graph_fields(old) for old in before}
         for id_ in dict.fromkeys(ids):
-            known, episodes = change.find(id_), change.graph.episodes_of_memory(id_)
-            live = known if known is not None and known.expired_at is None else None
+            memory, episodes = change.find(id_), change.graph.episodes_of_memory(id_)
+            live = memory if memory is not None and memory.expired_at is None else None
             version = 0 if live is None else live.record.version
-            if version in [each.version for each in episodes]:
+            if version in [episode.version for episode in episodes]:
                 continue
-            if live is not None and said.get(id_) == _said(live):
-                for each in episodes:
-                    change.graph.put(replace(each, version=version))
+            if live is not None and previous.get(id_) == _graph_fields(live):
+                for episode in episodes:
+                    change.graph.put(replace(episode, version=version))
                 continue
             if live is None and not episodes:
                 continue
             readings = readings or self.read()
             if episodes:
-                take_out(change.graph, readings.runtime, [each.id for each in episodes])
+                take_out(change.graph, readings.runtime, [episode.id for episode in episodes])
             if live is not None:
                 self.add(change, live, readings)
             for link in change.links([id_]):
@@ -446,17 +446,17 @@ class MemoryFeed:
 
 
 def _key(owner: Owner, record: MemoryRecord) -> _Key:
-    return record.content, _told(owner, record), bool(owner.session)
+    return record.content, _reference_time(owner, record), bool(owner.session)
 
 
-def _said(memory: StoredMemory) -> tuple[object, ...]:
-    """Return what of a memory counts to the graph."""
+def _graph_fields(memory: StoredMemory) -> tuple[object, ...]:
+    """Return the fields of a memory on which its episode depends."""
     owner, record = memory.owner, memory.record
     return *_key(owner, record), record.source, record.origin, record.trust
 
 
-def _told(owner: Owner, record: MemoryRecord) -> float:
-    """Return the time that dates in a memory are read from."""
+def _reference_time(owner: Owner, record: MemoryRecord) -> float:
+    """Return the time to which relative dates in a memory refer."""
     return record.born_at if owner.at is None else owner.at
 
 
@@ -467,7 +467,7 @@ _ENDS: Final = {
     "LOCATED_IN": ("concept", "place"),
     "DECIDED": ("concept", "decision"),
 }
-"""What the ends of a relation most likely are, where nobody says so."""
+"""Likely entity types of the source and target of a relation, used where none are given."""
 
 
 def itself(name: str) -> UsageError:
@@ -479,21 +479,21 @@ def itself(name: str) -> UsageError:
 
 
 def add_fact(graph: GraphChange, runtime: GraphRuntime, given: Assertion, types: tuple[str, str] = ("", "")) -> Added:
-    """Write a fact that somebody gives.
+    """Write a fact that was given directly, not by an episode.
 
     Args:
-        given: of names, or ids of entities; without a text one is made of them.
-        types: of entities that are made; "" follows from the relation.
+        given: the fact, with names or ids as its ends; without a text, one is made from them.
+        types: entity types of new ends; "" chooses by the relation.
 
     Raises:
-        NotFoundError: an id is not there.
-        UsageError: its ends are one.
+        NotFoundError: an id does not exist.
+        UsageError: both ends are the same entity.
     """
-    # Not an episode, but whoever gives the fact: no deletion of an episode removes it.
+    # A stand-in without an id for the giver, so that no deletion of an episode removes the fact.
     giver = Episode("", given.text, given.told, given.at, trust=given.trust, group=given.group)
     entities, likely = Entities(graph, runtime), _ENDS.get(given.type, ("concept", "concept"))
     ends = zip((given.source, given.target), types, likely, strict=True)
-    source, target = (_end(graph, entities, *each, giver) for each in ends)
+    source, target = (_end(graph, entities, *end, giver) for end in ends)
     if source.id == target.id:
         raise itself(source.name)
     text = given.text or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
@@ -504,9 +504,9 @@ def add_fact(graph: GraphChange, runtime: GraphRuntime, given: Assertion, types:
 
 def _end(graph: GraphChange, entities: Entities, name: str, type_: str, likely: str, giver: Episode) -> Entity:
     root = roots(graph, [name])[name]
-    known = graph.entities([root]).get(root)
-    if known is not None:
-        return entities.keep(known, giver)
+    stored = graph.entities([root]).get(root)
+    if stored is not None:
+        return entities.keep(stored, giver)
     if _ID.fullmatch(name):
         raise NotFoundError(f"there is no entity {name!r}", remedy="see `commonplace graph entities QUERY`")
     likely = "file" if likely == "concept" and has_extension(name) else likely

@@ -18,28 +18,28 @@ from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Happening, Relation
 
 EVIDENCE: Final = "evidence"
-"""The key of an assertion in the detail of a happening."""
+"""Key of the assertion in the detail of a happening."""
 
 Saying = Literal["said", "denied", "once", "settled", "beside"]
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What one source says of a fact. Times are seconds since the epoch.
+    """What one source says about a fact. Times are seconds since the epoch.
 
     Attributes:
-        home: the id of the fact that it was said of first; a fact that it makes gets that id.
-        source, target: ids of entities, as the names were understood at first; they may be others' now.
-        saying: it holds, it holds no longer, it held once, a person decided that it and not its rivals hold, or that
-            they hold beside each other.
-        text: a sentence that says it.
-        at: when we learnt it; `told` is when it was said.
-        order: its place among what was said of facts that it may contradict.
-        valid_from, valid_to: as it was stated; None is unstated.
-        episode: an id, "" where somebody gave the fact as such; `start`, `end`: its place there.
+        home: the id of the fact that it was first about; a fact that it creates gets that id.
+        source, target: ids of entities, as the names were first resolved; merges and splits may map them to others.
+        saying: "said": it holds; "denied": it no longer holds; "once": it held once; "settled": a person decided that
+            it holds and its rivals do not; "beside": a person decided that all of them hold.
+        text: a sentence that states it.
+        at: when the graph learnt it; `told`: when it was said.
+        order: its position among the assertions of the facts of its key.
+        valid_from, valid_to: as stated; None is unstated.
+        episode: an id, "" for a fact added directly; `start`, `end`: its span in the episode.
         aspect, doubt: see `Claim`.
-        type: of the relation, whose row holds it.
-        of: the episode whose statement has ended, as its memory was linked as overtaken; "" where the source says so.
+        type: the relation type; stored in the row of the relation.
+        of: the episode whose fact this ends because its memory was linked as overtaken; "" if the source says so.
     """
 
     home: str
@@ -67,68 +67,68 @@ class Assertion:
 
     @property
     def begins(self) -> float | None:
-        """Since when the fact holds by this: as stated, else when it was said; None where it was past by then."""
+        """When the fact begins: as stated, else when it was said; None if it was past by then."""
         if self.valid_from is not None:
             return self.valid_from
         return None if self.valid_to is not None and self.valid_to <= self.told else self.told
 
     @property
     def sentence(self) -> str:
-        """What two facts share that one sentence says; "" for a fact that was given as such."""
+        """Key shared by the facts of one sentence; "" for a fact added directly."""
         return f"{self.episode} {self.start} {self.end}" if self.episode else ""
 
 
 def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Happening:
-    """Return what happened to a relation, and why, when something was said of it."""
-    # What has a column is not repeated here.
-    known = {**_DEFAULTS, "home": relation, "at": evidence.at, "episode": evidence.episode, "type": evidence.type}
+    """Return the happening that records a change of a relation, its reason and its evidence."""
+    # Values that have a column of their own are left out of the detail.
+    defaults = {**_DEFAULTS, "home": relation, "at": evidence.at, "episode": evidence.episode, "type": evidence.type}
     values = ((name, getattr(evidence, name)) for name in Assertion.__slots__)
-    detail = {name: value for name, value in values if value != known.get(name)}
-    told = json.dumps({EVIDENCE: detail}, sort_keys=True)
-    return Happening("relation", relation, evidence.at, what, reason, evidence.episode, told)
+    detail = {name: value for name, value in values if value != defaults.get(name)}
+    detail_json = json.dumps({EVIDENCE: detail}, sort_keys=True)
+    return Happening("relation", relation, evidence.at, what, reason, evidence.episode, detail_json)
 
 
 def assertion_of(found: Happening, type_: str = "") -> Assertion | None:
-    """Return what was said of a relation, which is of this type, if a happening records it; else None."""
+    """Return the assertion that a happening of a relation records, None if it has none; `type_`: of the relation."""
     detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
     columns = {"home": found.subject, "at": found.at, "episode": found.episode, "type": type_}
     return Assertion(**{**columns, **detail}) if detail else None
 
 
-_DEFAULTS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Assertion) if each.default != MISSING}
+_DEFAULTS: Final[Mapping[str, Any]] = {item.name: item.default for item in fields(Assertion) if item.default != MISSING}
 
 
 Span = tuple[float | None, float | None]
-"""A stretch of time, half-open; None is open."""
+"""A half-open interval of time; None is open."""
 
 
 def overlap(first: Span, second: Span) -> bool:
-    """Return whether two stretches of time share a moment; one that ends before it begins shares none."""
+    """Return whether two intervals share a moment; one that ends before it begins shares none."""
     starts = [-inf if start is None else start for start, _ in (first, second)]
     ends = [inf if end is None else end for _, end in (first, second)]
     return max(starts) < min(ends)
 
 
 MIN_CONFIDENCE: Final = 0.5
-"""What is said with less confidence ends nothing."""
+"""Confidence below which an assertion ends no fact."""
 
 OWN: Final = "_"
-"""The key of attributes that are ours."""
+"""Key of the internal attributes of entities and relations."""
 
 
 @dataclass(slots=True)
 class Fact:
-    """A relation that can change, and what is remembered of its sources.
+    """A relation under resolution, with a summary of its assertions.
 
     Attributes:
-        is_dated: a source says since when it holds; else `valid_from` is when the first of them said so.
-        still: the last time that a source said that it holds just then; `told`: that it said it at all.
-        rivals: ids of facts that cannot be true beside it, where nobody knows which is.
-        is_doubted: somebody said that it has ended, who is not believed.
-        is_denied: nothing is known of it but that it has ended, or was so once.
+        is_dated: a source states since when it holds; else `valid_from` is when the first source said so.
+        still: the last time at which a source said that it then held; `told`: the last time it was said at all.
+        rivals: ids of facts that conflict with it, while it is open which holds.
+        is_doubted: an assertion that it has ended was not believed.
+        is_denied: all that is known of it is that it has ended, or held once.
         is_added: it is said to hold beside others.
-        sentence: what the first source says it in.
-        order, born: of the last and of the first thing that was said of it.
+        sentence: the `Assertion.sentence` of its first source.
+        order, born: the `order` of its last and of its first assertion.
         aspect, doubt: see `Claim`.
     """
 
@@ -167,7 +167,7 @@ class Fact:
         return self.valid_from, self.valid_to
 
     def end(self, at: float | None, known: float) -> None:
-        """Let it hold up to a time, None for never, as we learn now; what was stated before stays to be seen."""
+        """End the fact `at` a time, None to retract it, as learnt at `known`; `stated_to` keeps its stated end."""
         if self.expired_at is None:
             self.stated_to = self.valid_to
             self.expired_at = known
@@ -178,11 +178,11 @@ class Fact:
 
 
 class Verdict(NamedTuple):
-    """What two facts mean for each other that cannot both hold.
+    """The outcome for two facts that cannot both hold.
 
     Attributes:
-        reason: a clause for people, that says nothing of what the facts say.
-        ends: the fact that ends, None where nobody knows which of them holds.
+        reason: a clause for people that quotes neither fact.
+        ends: the fact that ends, None if it is unclear which of them holds.
         at: when it ends.
     """
 
@@ -192,13 +192,13 @@ class Verdict(NamedTuple):
 
 
 LATELY: Final = 31 * 86_400.0
-"""A change as recent as this, in seconds, may be told after somebody has still said what held before it."""
+"""Seconds after a change within which the old fact may still be stated before the change is reported."""
 
 
 def judge(first: Fact, second: Fact) -> Verdict | None:
-    """Return what becomes of two facts of one source and a single-valued type whose targets differ, None for nothing.
+    """Return the verdict on two facts of one source and a single-valued type with different targets, None if both hold.
 
-    Which of them came first into the graph does not matter, only when they hold and what their sources said.
+    The order in which they entered the graph does not matter, only when they hold and what their sources said.
     """
     if not overlap(first.span, second.span):
         return None
@@ -214,7 +214,7 @@ def judge(first: Fact, second: Fact) -> Verdict | None:
     began, told = newer.valid_from, older.told
     is_late = told is not None and told > began and began - older.valid_from < LATELY
     if is_late and older.is_dated and not newer.is_dated:
-        # "We moved last week", said right after "we live in Boston": who said that had not thought of it.
+        # "We moved last week", said right after "we live in Boston": the speaker of the latter forgot the move.
         assert told is not None
         older, newer, began = newer, older, told
     if doubt := _doubt(older, newer, began):
@@ -223,7 +223,7 @@ def judge(first: Fact, second: Fact) -> Verdict | None:
 
 
 def _doubt(older: Fact, newer: Fact, began: float) -> str:
-    """Return why it is not clear that the newer fact ends the older one, "" where it is."""
+    """Return why it is unclear that the newer fact ends the older one, "" if it is clear."""
     if newer.valid_to is not None and (older.valid_to is None or newer.valid_to < older.valid_to):
         return "the newer one ends before the older one"
     if older.still is not None and older.still > began:
@@ -238,7 +238,7 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
 
 
 def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
-    """Return the fact that a first assertion makes, of the entities that its names mean now."""
+    """Return the fact that a first assertion creates; `meant`: ids of its source and target after merges."""
     begins, ends = evidence.begins, evidence.valid_to
     if ends is not None and begins is not None and ends <= begins:
         ends = None
@@ -268,39 +268,39 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
 
 _FROM_ASSERTIONS: Final = ("text", "order", "confidence", "trust", "group", "sentence", "aspect", "doubt")
 _SHARED: Final = tuple(
-    each.name for each in fields(Relation) if each.name in Fact.__dataclass_fields__ and each.name != "attributes"
+    item.name for item in fields(Relation) if item.name in Fact.__dataclass_fields__ and item.name != "attributes"
 )
-"""What a fact has as its relation has it."""
-_REMEMBERED: Final = tuple(each.name for each in fields(Fact) if each.name not in (*_SHARED, "text", "attributes"))
-"""What else a fact has, kept in the attributes of its relation unless it is the default."""
+"""Fields that `Fact` and `Relation` share."""
+_REMEMBERED: Final = tuple(item.name for item in fields(Fact) if item.name not in (*_SHARED, "text", "attributes"))
+"""Other fields of `Fact`, stored in the internal attributes of the relation if they are set."""
 
 
 def fact_of(relation: Relation) -> Fact:
     attributes = json.loads(relation.attributes)
-    own = attributes.pop(OWN, {})
+    internal = attributes.pop(OWN, {})
     values = {name: getattr(relation, name) for name in _SHARED}
-    values |= {name: own[name] for name in _REMEMBERED if name in own}
-    values["rivals"] = set(own.get("rivals", ()))
+    values |= {name: internal[name] for name in _REMEMBERED if name in internal}
+    values["rivals"] = set(internal.get("rivals", ()))
     return Fact(**values, text=relation.fact, attributes=attributes)
 
 
 def relation_of(fact: Fact) -> Relation:
-    own = {**{name: getattr(fact, name) for name in _REMEMBERED}, "rivals": sorted(fact.rivals)}
-    said = {name: value for name, value in own.items() if value or (value == 0.0 and value is not False)}
-    attributes = json.dumps({**fact.attributes, OWN: said}, sort_keys=True)
+    internal = {**{name: getattr(fact, name) for name in _REMEMBERED}, "rivals": sorted(fact.rivals)}
+    stored = {name: value for name, value in internal.items() if value or (value == 0.0 and value is not False)}
+    attributes = json.dumps({**fact.attributes, OWN: stored}, sort_keys=True)
     return Relation(**{name: getattr(fact, name) for name in _SHARED}, fact=fact.text, attributes=attributes)
 
 
 def shown_attributes(attributes: str) -> dict[str, Any]:
-    """Return the attributes of an entity or a relation without what is ours."""
+    """Return the attributes of an entity or a relation without the internal ones."""
     if attributes == "{}":
-        return {}  # most have none, and hundreds are shown
+        return {}  # the common case, on a hot path
     return {name: value for name, value in json.loads(attributes).items() if name != OWN}
 
 
 @dataclass(frozen=True, slots=True)
 class FactKey:
-    """Which facts have a say on one another. `target` is "" where all targets do, `aspect` where it does not count."""
+    """Groups the facts that may affect each other; `target` and `aspect` are "" if facts with any value do."""
 
     source: str
     type: str
@@ -323,13 +323,13 @@ def key_of(relation: Relation, kinds: Kinds) -> FactKey:
 
 
 def facts_of(graph: GraphReading, key: FactKey) -> list[Relation]:
-    """Return the facts of a key, past and retracted ones too, in the order in which they came."""
-    # One source may have thousands of facts of one type, of which few are of an aspect.
-    said = json.dumps({"aspect": key.aspect})[1:-1] if key.aspect else ""
-    found = graph.facts(key.source, key.type, key.target or None, said)
+    """Return the facts of a key, past and retracted ones included, in the order in which they came."""
+    # Filter by aspect in SQL: a source may have thousands of facts of a type, and few of one aspect.
+    aspect_json = json.dumps({"aspect": key.aspect})[1:-1] if key.aspect else ""
+    relations = graph.facts(key.source, key.type, key.target or None, aspect_json)
     if key.target and key.type in SYMMETRIC and key.target != key.source:
-        found += graph.facts(key.target, key.type, key.source)
-    read = [(each, fact_of(each)) for each in found]
+        relations += graph.facts(key.target, key.type, key.source)
+    pairs = [(relation, fact_of(relation)) for relation in relations]
     if key.aspect or key.target:
-        read = [pair for pair in read if pair[1].aspect == key.aspect]
-    return [each for each, _ in sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))]
+        pairs = [pair for pair in pairs if pair[1].aspect == key.aspect]
+    return [relation for relation, _ in sorted(pairs, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))]

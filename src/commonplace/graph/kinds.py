@@ -13,7 +13,7 @@ from commonplace.settings.schema import GraphSettings
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")
-"""Somebody lives and works, and something is located, in one place at a time; of a thing one thing is decided."""
+"""Relations with one target at a time: one home and one employer of a person, one location and decision of a thing."""
 SYMMETRIC: Final = frozenset({"SIMILAR_TO", "RELATED_TO", "CONTRADICTS"})
 
 _TYPE: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
@@ -21,35 +21,35 @@ _APART: Final = lazy_pattern(r"[\s-]+")
 _ADDED: Final = lazy_pattern(
     r"\b(?:also|too(?=\s*(?:$|[.,;:!?)]))|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE
 )
-"""`too` at the end of a clause; "locked too often" adds nothing."""
+"""Words that mark an addition; `too` only at the end of a clause, so that "locked too often" does not match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """Types in use, ours and the user's own; `single_valued`: of which one source has one target at a time."""
+    """Types in use, built-in and custom; a source has one target at a time of each type in `single_valued`."""
 
     entity_types: tuple[str, ...] = ENTITY_TYPES
     relation_types: tuple[str, ...] = RELATION_TYPES
     single_valued: tuple[str, ...] = SINGLE_VALUED
 
     def entity(self, name: str, given: object) -> str:
-        """Return a type of entities as it is kept; a `UsageError` where there is no such type."""
-        return _known(name, given, self.entity_types, "graph.entity_types")
+        """Return an entity type in its stored spelling; raise a `UsageError` if there is no such type."""
+        return _matching_type(name, given, self.entity_types, "graph.entity_types")
 
     def relation(self, name: str, given: object) -> str:
-        """Return a type of relations as it is kept; a `UsageError` where there is no such type."""
-        return _known(name, given, self.relation_types, "graph.relation_types")
+        """Return a relation type in its stored spelling; raise a `UsageError` if there is no such type."""
+        return _matching_type(name, given, self.relation_types, "graph.relation_types")
 
     def is_single(self, type_: str) -> bool:
-        """Return whether a source has one target at a time; whoever decides has more."""
+        """Return whether a source has one target at a time; `FactKeys` excepts people and organizations that decide."""
         return type_ in self.single_valued
 
 
 def kinds_of(settings: GraphSettings) -> Kinds:
-    """Return the types of entities and facts that there are, ours and those of the settings.
+    """Return the types of entities and relations: the built-in ones and those of the settings.
 
     Raises:
-        UsageError: a name cannot be that of a type, or one is single-valued that is no type.
+        UsageError: a type name is malformed, or `single_valued` names an unknown type.
     """
     entities, relations = settings.entity_types, settings.relation_types
     for setting, names in (("graph.entity_types", entities), ("graph.relation_types", relations)):
@@ -58,25 +58,25 @@ def kinds_of(settings: GraphSettings) -> Kinds:
                 raise UsageError(
                     f"{setting} holds {name!r:.80}", remedy="give names of letters, digits and _, up to 60 characters"
                 )
-    own, chosen = (
+    added, singles = (
         tuple(_APART.sub("_", name.strip()).upper() for name in names) for names in (relations, settings.single_valued)
     )
-    types = (*RELATION_TYPES, *own)
-    for name in chosen:
+    types = (*RELATION_TYPES, *added)
+    for name in singles:
         if name not in types:
             raise UsageError(
                 f"graph.single_valued holds {name!r:.80}, which is no type of relations",
                 remedy=f"give some of {', '.join(types)}",
             )
-    own_entities = (_APART.sub("_", name.strip()).lower() for name in entities)
-    return Kinds((*ENTITY_TYPES, *own_entities), types, (*SINGLE_VALUED, *chosen))
+    added_entities = (_APART.sub("_", name.strip()).lower() for name in entities)
+    return Kinds((*ENTITY_TYPES, *added_entities), types, (*SINGLE_VALUED, *singles))
 
 
-def _known(name: str, given: object, types: Sequence[str], setting: str) -> str:
-    wanted = _APART.sub("_", given.strip()).lower() if isinstance(given, str) else given
-    for each in types:
-        if each.lower() == wanted:
-            return each
+def _matching_type(name: str, given: object, types: Sequence[str], setting: str) -> str:
+    normalized = _APART.sub("_", given.strip()).lower() if isinstance(given, str) else given
+    for type_ in types:
+        if type_.lower() == normalized:
+            return type_
     raise UsageError(
         f"{name} is {given!r:.80}",
         remedy=f"give one of {', '.join(types)}, or add yours to the setting {setting}",
@@ -85,5 +85,5 @@ def _known(name: str, given: object, types: Sequence[str], setting: str) -> str:
 
 
 def is_added(fact: str) -> bool:
-    """Return whether a sentence says that something holds beside what held before: `also`, `a second …`, `opened`."""
+    """Return whether a sentence adds to what held before instead of replacing it: `also`, `a second …`, `opened`."""
     return _ADDED.search(fact) is not None

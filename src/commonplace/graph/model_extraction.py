@@ -34,23 +34,23 @@ from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
 
 _DAY_S: Final = 86_400.0
-"""A model may count a day in another timezone than ours, which is UTC."""
+"""Tolerance for dates of a model that may count days in another timezone than UTC."""
 
 
 def moment(given: str, now: float, found: Sequence[Mention]) -> float | None:
-    """Return the moment that a date names, its beginning; None where it is none, or none of those that were found.
+    """Return the beginning of a date, in seconds since the epoch; None if it is malformed or not among `found`.
 
     Args:
-        given: ISO 8601, also a year or a month alone, or the words of the text.
+        given: ISO 8601, a year or a month alone included, or the words of the text.
     """
     try:
-        at = moment_in_words("date", given, now, is_start=True)
+        timestamp = moment_in_words("date", given, now, is_start=True)
     except UsageError:
         return None
-    for each in found:
-        ends = [end for end in (each.since, each.until) if isfinite(end)]  # of an open stretch there is one
-        if ends and ends[0] - _DAY_S <= at <= ends[-1] + _DAY_S:
-            return at
+    for mention in found:
+        ends = [end for end in (mention.since, mention.until) if isfinite(end)]  # one if it is open
+        if ends and ends[0] - _DAY_S <= timestamp <= ends[-1] + _DAY_S:
+            return timestamp
     return None
 
 
@@ -58,36 +58,36 @@ _APART: Final = lazy_pattern(r"[\s-]+")
 _NO_ENTITY: Final = frozenset(
     "date time datetime duration number quantity amount money percent percentage age url".split()
 )
-_MEANT: Final = {
+_TYPE_OF: Final = {
     name: type_ for type_, names in word_lists(Path(__file__).with_name("model_types.txt")).items() for name in names
 }
-"""The types of ours by what models call them."""
+"""Types of this package, by what models call them."""
 _OTHER_ENTITY: Final = "concept"
 _OTHER_RELATION: Final = "RELATED_TO"
 
 
 def entity_type(given: str, kinds: Kinds) -> str:
-    """Return the type of ours that a model means, `concept` where it is none; "" for what is not an entity here."""
+    """Return the entity type that a model means, `concept` if unknown; "" for dates and numbers."""
     name = _APART.sub("_", given.strip()).lower()
     if name in kinds.entity_types:
         return name
-    return "" if name in _NO_ENTITY else _MEANT.get(name, _OTHER_ENTITY)
+    return "" if name in _NO_ENTITY else _TYPE_OF.get(name, _OTHER_ENTITY)
 
 
 def relation_type(given: str, kinds: Kinds) -> str:
-    """Return the type of ours that a model means, `RELATED_TO` where it is none."""
+    """Return the relation type that a model means, `RELATED_TO` if unknown."""
     name = _APART.sub("_", given.strip()).upper()
-    return name if name in kinds.relation_types else _MEANT.get(name, _OTHER_RELATION)
+    return name if name in kinds.relation_types else _TYPE_OF.get(name, _OTHER_RELATION)
 
 
 MAX_ENTITIES: Final = 200
 MAX_FACTS: Final = 300
-"""More of one part of a text is no reading of it, but a fault."""
+"""Limits of one answer; a longer one is a fault of the model."""
 _MAX_SPANS: Final = 100
 _MAX_FACT_LENGTH: Final = 300
 _SURE: Final = 0.8
 _LESS_SURE: Final = 0.6
-"""One end of the fact is not named in its sentence: only the model says who it is."""
+"""Confidence of a fact with one end that is not named in its sentence, but supplied by the model."""
 
 THE_USER: Final = "the user"
 _SPEAKING: Final = lazy_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
@@ -101,11 +101,11 @@ _PLAIN: Final = lazy_pattern("[A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that a model read, and what it must be seen with.
+    """A text for a model to read, with its context.
 
     Attributes:
         at: when it was written, seconds since the epoch.
-        speaker: who `I` is, "" for the user.
+        speaker: the name of whoever says `I`, "" for the user.
     """
 
     content: str
@@ -115,11 +115,11 @@ class Text:
 
 
 def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
-    """Return what of a model's answer the text bears out, and how many things of it were skipped.
+    """Return the part of a model's answer that the text supports, and the number of items skipped.
 
     Raises:
-        ProviderError: it is not of the form that was asked for, holds too much, or nothing of it is borne out. The
-            message says which, for the model to be told.
+        ProviderError: the answer has the wrong form, exceeds a limit, or nothing in it is supported. The message says
+            which, so that it can be sent to the model.
     """
     if not isinstance(answer, Mapping):
         raise ProviderError("the answer is not a JSON object")
@@ -131,101 +131,101 @@ def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
             raise ProviderError(f"the answer has {len(value):,} {name}, the limit is {most}")
     entities, facts = answer["entities"], answer["facts"]
     reading = _Reading(text)
-    kept = [reading.entity(each) for each in entities] + [reading.fact(each) for each in facts]
-    found, left_out = reading.extraction(), kept.count(False)
-    if left_out and not found.entities:
+    results = [reading.entity(item) for item in entities] + [reading.fact(item) for item in facts]
+    extraction, left_out = reading.extraction(), results.count(False)
+    if left_out and not extraction.entities:
         raise ProviderError(
             f"none of the {len(entities):,} entities and {len(facts):,} facts of the answer are in the text, "
             'as objects with the texts "name" and "type", or "source", "type", "target" and "quote"'
         )
-    return found, left_out
+    return extraction, left_out
 
 
 class _Reading:
-    """Takes the parts of an answer one by one, and keeps those that the text supports."""
+    """Takes the items of an answer one by one and keeps those that the text supports."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
         self._content = text.content
-        self._sentences = [(each.start, each.end) for each in stretches(text.content)]
+        self._sentences = [(stretch.start, stretch.end) for stretch in stretches(text.content)]
         now = datetime.fromtimestamp(text.at, UTC)
         self._dates = mentions(text.content, now=now)
-        # The model may know better than we do which `May` it is.
+        # Accept either reading of an ambiguous date: the model may know better which `May` is meant.
         later = mentions(text.content, now=now, prefer="future") if self._dates else ()
-        self._meant = (*self._dates, *later)
+        self._times = (*self._dates, *later)
         self._entities: list[Found] = []
-        self._places: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._claims: dict[tuple[int, int, str, int, bool], Claim] = {}
 
     def entity(self, given: Any) -> bool:
-        """Take an entity; return False for what is not in the text."""
+        """Take an entity; return False if it is not in the text."""
         name, type_ = _strings(given, "name", "type")
         kind = entity_type(type_, self._text.kinds) if name and type_ else ""
-        # A date or a number is no entity here, and no mistake either.
-        return self._place(name, kind) is not None if kind else bool(name and type_)
+        # A date or a number is no entity here, but no mistake either.
+        return self._index_of(name, kind) is not None if kind else bool(name and type_)
 
     def fact(self, given: Any) -> bool:
-        """Take a fact; return False for what the text does not say."""
+        """Take a fact; return False if the text does not support it."""
         source_name, target_name, type_, quote = _strings(given, "source", "target", "type", "quote")
         if not (source_name and target_name and type_):
             return False
-        source, target = (self._place(name, "concept") for name in (source_name, target_name))
+        source, target = (self._index_of(name, "concept") for name in (source_name, target_name))
         if source is None or target is None or source == target:
             return False
-        of_ends = [self._entities[place].spans for place in (source, target)]
-        # It is said in the sentences of its quote, else in the first sentence that names both ends.
-        spans = (each for each in self._sentences if all(any(_holds(each, one) for one in some) for some in of_ends))
+        by_end = [self._entities[index].spans for index in (source, target)]
+        # Its span: the sentences of its quote, else the first sentence that names both ends.
+        spans = (item for item in self._sentences if all(any(_holds(item, one) for one in ends) for ends in by_end))
         span = next(spans, None)
         if quoted := _spans(quote, self._content)[:1]:
             start, end = quoted[0]
-            around = [each for each in self._sentences if each[0] < end and start < each[1]]
-            span = min([start, *(each[0] for each in around)]), max([end, *(each[1] for each in around)])
+            around = [item for item in self._sentences if item[0] < end and start < item[1]]
+            span = min([start, *(item[0] for item in around)]), max([end, *(item[1] for item in around)])
         if span is None or self._content[slice(*span)].rstrip().endswith("?"):
             return False
-        within = [[one[0] for one in some if _holds(span, one)] for some in of_ends]
+        within = [[one[0] for one in ends if _holds(span, one)] for ends in by_end]
         if not any(within):
             return False
-        sure = _SURE if all(within) else _LESS_SURE
-        if is_passed_on(self._content, span, max(some[0] for some in within if some)):
-            sure = min(sure, HEARSAY)
-        since, until = (moment(each, self._text.at, self._meant) for each in _strings(given, "valid_from", "valid_to"))
+        confidence = _SURE if all(within) else _LESS_SURE
+        if is_passed_on(self._content, span, max(starts[0] for starts in within if starts)):
+            confidence = min(confidence, HEARSAY)
+        since, until = (moment(date, self._text.at, self._times) for date in _strings(given, "valid_from", "valid_to"))
         if since is not None and until is not None and until <= since:
             since = until = None
-        own = cleaned(self._content[slice(*span)])[:_MAX_FACT_LENGTH]
-        # A sentence that names only one end is not understood by itself.
-        fact = own if all(within) else f"{self._entities[source].name}: {own}"
+        sentence = cleaned(self._content[slice(*span)])[:_MAX_FACT_LENGTH]
+        # A sentence that names only one end is unclear by itself.
+        fact = sentence if all(within) else f"{self._entities[source].name}: {sentence}"
         kind, is_end = relation_type(type_, self._text.kinds), given.get("ended") is True
-        claim = Claim(source, target, kind, fact, span, since, until, is_end, sure)
+        claim = Claim(source, target, kind, fact, span, since, until, is_end, confidence)
         self._claims.setdefault((source, target, kind, span[0], is_end), claim)
         return True
 
     def extraction(self) -> Extraction:
-        """Return what was kept, in the order of the text."""
-        order = sorted(range(len(self._entities)), key=lambda place: self._entities[place].spans[0])
-        moved = {place: number for number, place in enumerate(order)}
-        claims = [replace(each, source=moved[each.source], target=moved[each.target]) for each in self._claims.values()]
-        claims.sort(key=lambda each: (each.span, each.source, each.target, each.type))
-        return Extraction(tuple(self._entities[place] for place in order), tuple(claims), self._dates)
+        """Return the items kept, in the order of the text."""
+        order = sorted(range(len(self._entities)), key=lambda index: self._entities[index].spans[0])
+        moved = {index: position for position, index in enumerate(order)}
+        claims = [replace(item, source=moved[item.source], target=moved[item.target]) for item in self._claims.values()]
+        claims.sort(key=lambda item: (item.span, item.source, item.target, item.type))
+        return Extraction(tuple(self._entities[index] for index in order), tuple(claims), self._dates)
 
-    def _place(self, name: str, type_: str) -> int | None:
-        """Return the place of an entity that the text names, None where it does not."""
-        known = self._places.get(normal(name))
-        if known is not None:
-            if self._entities[known].type == "concept":
-                self._entities[known] = replace(self._entities[known], type=type_)
-            return known
-        kept = cleaned(name)
-        spans = _spans(kept, self._content)
-        if kept == (self._text.speaker or THE_USER):  # who speaks need not be named
+    def _index_of(self, name: str, type_: str) -> int | None:
+        """Return the index of an entity, added if new; None if the text does not name it."""
+        index = self._indexes.get(normal(name))
+        if index is not None:
+            if self._entities[index].type == "concept":
+                self._entities[index] = replace(self._entities[index], type=type_)
+            return index
+        spelling = cleaned(name)
+        spans = _spans(spelling, self._content)
+        if spelling == (self._text.speaker or THE_USER):  # the speaker need not be named
             spans = outermost((*spans, *(match.span() for match in _SPEAKING.finditer(self._content)))[:_MAX_SPANS])
-        elif len(kept) > MAX_NAME_CHARACTERS or not _LETTER.search(kept) or kept.casefold() in _PRONOUNS:
+        elif len(spelling) > MAX_NAME_CHARACTERS or not _LETTER.search(spelling) or spelling.casefold() in _PRONOUNS:
             return None
         elif spans:
-            kept = cleaned(self._content[slice(*spans[0])])
+            spelling = cleaned(self._content[slice(*spans[0])])
         if not spans:
             return None
-        self._places[normal(name)] = len(self._entities)
-        self._entities.append(Found(kept, type_, spans, (), _SURE))
+        self._indexes[normal(name)] = len(self._entities)
+        self._entities.append(Found(spelling, type_, spans, (), _SURE))
         return len(self._entities) - 1
 
 
@@ -234,7 +234,7 @@ def _holds(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
 
 
 def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
-    """Return where words occur in a text as whole words, spaces aside; in any case of letters if not as written."""
+    """Return where a name occurs as whole words, in any spacing; ignore case only if it does not occur as written."""
     words = name.split()
     if not words:
         return ()
@@ -242,19 +242,19 @@ def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
     right = r"(?![A-Za-z0-9_])" if _PLAIN.match(name.rstrip()[-1]) else ""
     pattern = left + r"\s+".join(map(re.escape, words)) + right
     for flags in (0, re.IGNORECASE):
-        found = tuple(match.span() for match in islice(re.finditer(pattern, content, flags), _MAX_SPANS))
-        if found:
-            return found
+        matches = tuple(match.span() for match in islice(re.finditer(pattern, content, flags), _MAX_SPANS))
+        if matches:
+            return matches
     return ()
 
 
-def _strings(given: Any, *names: str) -> list[str]:
-    values = [given.get(name) if isinstance(given, Mapping) else None for name in names]
+def _strings(record: Any, *names: str) -> list[str]:
+    values = [record.get(name) if isinstance(record, Mapping) else None for name in names]
     return [value if isinstance(value, str) else "" for value in values]
 
 
 MAX_CHARACTERS: Final = 12_000
-"""Of a text that a model reads: what it finds in more would not fit into one answer."""
+"""Maximum length of a text for a model; the entities and facts of a longer one would not fit into one answer."""
 _TRIES: Final = 2
 _MAX_ECHO_LENGTH: Final = 4_000
 _OPTIONS: Final = {"temperature": 0.0}
@@ -264,7 +264,7 @@ TASK: Final = Path(__file__).with_name("extraction_prompt.txt").read_text(encodi
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What an episode says, by whom it was read, and whether that is less than was wanted."""
+    """The extraction of an episode; degraded if the model failed and the rules read it instead."""
 
     extraction: Extraction
     is_degraded: bool = False
@@ -272,33 +272,33 @@ class Understood:
 
 
 def read(text: Text, source: EpisodeSource, open_generator: Callable[[], Generator] | None) -> Understood:
-    """Return what an episode says by a language model, or by the rules if that fails, with a notice.
+    """Extract an episode with a language model; with the rules, and a notice, if that fails.
 
-    JSON is read by the rules: its keys say more than any reader could guess.
+    JSON is always read by the rules, since its keys are explicit.
 
     Args:
-        open_generator: called where there is something to ask; None leaves all to the rules.
+        open_generator: called only if there is something to ask; None uses the rules alone.
 
     Raises:
-        UsageError: the model's name is malformed, or the source is JSON, and the content is not.
+        UsageError: the model's name is malformed, or the source is "json" and the content is not JSON.
     """
     notices: tuple[str, ...] = ()
     if open_generator is not None and source != "json" and text.content.strip():
         try:
-            found, left_out = _ask(open_generator, text)
+            extraction, left_out = _ask(open_generator, text)
         except ProviderError as error:
             notices = (f"the text was read by the rules, for the language model did not: {error}",)
         else:
-            told = f"{left_out} of the things that the language model named are not in the text, and were skipped"
-            return Understood(found, False, (told,) if left_out else ())
+            notice = f"{left_out} of the things that the language model named are not in the text, and were skipped"
+            return Understood(extraction, False, (notice,) if left_out else ())
     by_rules = understand(text.content, source, text.at, text.kinds, speaker=text.speaker)
     return Understood(by_rules, bool(notices), notices)
 
 
 def _ask(open_generator: Callable[[], Generator], text: Text) -> tuple[Extraction, int]:
     if len(text.content) > MAX_CHARACTERS:
-        told = f"the text has {len(text.content):,} characters, the limit is {MAX_CHARACTERS:,}"
-        raise ProviderError(told, remedy="add it in parts")
+        problem = f"the text has {len(text.content):,} characters, the limit is {MAX_CHARACTERS:,}"
+        raise ProviderError(problem, remedy="add it in parts")
     generator, schema = open_generator(), _schema(text.kinds)
     data = {
         "written_at": iso(text.at),
@@ -308,12 +308,12 @@ def _ask(open_generator: Callable[[], Generator], text: Text) -> tuple[Extractio
         "text": text.content,
     }
     messages = [Message("system", TASK), Message("user", json.dumps(data, ensure_ascii=False))]
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         answer = generator.generate(messages, schema=schema, options=_OPTIONS).text
         try:
             return borne_out(json_of(answer), text)
         except ProviderError as error:
-            if not left:
+            if not tries_left:
                 raise ProviderError(
                     f"{generator.name} answered twice with what is of no use: {error.args[0]}",
                     remedy="try again, or choose another model",
@@ -324,7 +324,7 @@ def _ask(open_generator: Callable[[], Generator], text: Text) -> tuple[Extractio
 
 
 def _schema(kinds: Kinds) -> Mapping[str, Any]:
-    """Return the JSON schema of an answer, in the strict form that providers take."""
+    """Return the JSON schema of an answer, in the strict form that providers require."""
 
     def object_of(**properties: Any) -> dict[str, Any]:
         return {

@@ -1,6 +1,6 @@
 """Replace secrets in the values of a graph.
 
-The span of a mention is its place in the text that was read, before a secret in it was found.
+The span of a mention refers to the text that was read, before its secrets were replaced.
 """
 
 from __future__ import annotations
@@ -22,87 +22,87 @@ from commonplace.types.graph import Alias, Entity, Happening, Mention
 T = TypeVar("T")
 
 _IDS: Final = ("into", "from")
-"""What in the detail of a happening is the id of an entity."""
+"""Keys in the detail of a happening whose values are ids of entities."""
 
 
 @dataclass(slots=True)
 class Cleaner:
-    """Cleans texts and records; of a graph entities before facts, whose history names them.
+    """Replaces secrets in texts and records. Clean entities before facts, whose history refers to their names.
 
     Attributes:
-        kinds: the kind of each secret that was found.
-        forms: the normal forms of names that had one, and those of what replaced them.
+        kinds: the kind of each secret found, by its text.
+        forms: the new normal forms of names that had a secret, by the old ones.
     """
 
     kinds: dict[str, str] = field(default_factory=dict, kw_only=True)
     forms: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def find(self, text: str) -> Sequence[Secret]:
-        """Return the secrets in a text, in order, none overlapping another; and remember them."""
-        found = self.secrets(text)
-        for secret in found:
+        """Return the secrets in a text, in order, without overlaps, and record their kinds."""
+        secrets = self.secrets(text)
+        for secret in secrets:
             self.kinds.setdefault(text[secret.start : secret.end], secret.kind)
-        return found
+        return secrets
 
     def secrets(self, text: str) -> Sequence[Secret]:
         return find_secrets(text)
 
     def text(self, text: str) -> str:
-        """Return a text without secrets; it is searched until nothing is found."""
+        """Return a text without secrets; search it until none is found."""
         while secrets := self.find(text):
             text = with_placeholders(text, secrets)
         return text
 
     def value(self, value: Any) -> Any:
-        """Return what JSON holds without secrets, keys included, of which two never become one."""
+        """Return a JSON value without secrets in its strings and keys; keys stay distinct."""
         return cleaned_json(value, self.text)
 
     def record(self, record: T) -> T:
         return rows.cleaned(record, self.text, self.value)
 
     def taken(self) -> tuple[str, ...]:
-        """Return the kinds of the secrets that were replaced since the last time."""
+        """Return the kinds of the secrets replaced since the last call."""
         kinds = tuple(self.kinds.values())
         self.kinds.clear()
         return kinds
 
     def of_graph(self, record: T) -> T:
-        """Return an entity or a fact without secrets; what is ours of its attributes stays."""
+        """Return an entity or a fact without secrets; its internal attributes stay."""
         return rows.cleaned(record, self.text, self._attributes)
 
     def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
-        """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
-        given = tuple(aliases)
-        names = names_among(given)
-        clean = [replace(each, name=self.text(each.name)) for each in names]
+        """Return the names of an entity without secrets, with lookup keys; of names that become equal, the first."""
+        stored = tuple(aliases)
+        names = names_among(stored)
+        clean = [replace(alias, name=self.text(alias.name)) for alias in names]
         if clean == names:
-            return given
-        kept: dict[str, Alias] = {}
+            return stored
+        by_form: dict[str, Alias] = {}
         for old, new in zip(names, clean, strict=True):
             form = old.normal if new.name == old.name else normal(new.name)
             if form != old.normal:
                 self.forms[old.normal] = form
-            kept.setdefault(form, replace(new, normal=form))
-        wanted = sorted({key for each in clean for key in stored_keys(each.name, entity.type)})
-        return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
+            by_form.setdefault(form, replace(new, normal=form))
+        keys = sorted({key for alias in clean for key in stored_keys(alias.name, entity.type)})
+        return (*by_form.values(), *(Alias(entity.id, "", key, entity.created_at) for key in keys))
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-        """Return mentions without secrets; two that become one come once."""
-        return tuple(dict.fromkeys(replace(each, name=self.text(each.name)) for each in mentions))
+        """Return mentions without secrets and without duplicates."""
+        return tuple(dict.fromkeys(replace(mention, name=self.text(mention.name)) for mention in mentions))
 
     def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
-        """Return what happened without secrets; ids stay, and forms of names are those that the names have now."""
+        """Return happenings without secrets; ids stay, and the forms of names are updated."""
         clean = []
-        for found in happenings:
-            said, kept = assertion_of(found), found
-            if said is None:
-                kept = replace(found, detail=self._json(found.detail, self._detail))
+        for event in happenings:
+            old, clean_event = assertion_of(event), event
+            if old is None:
+                clean_event = replace(event, detail=self._json(event.detail, self._detail))
             else:
-                texts: dict[str, Any] = {name: self.text(getattr(said, name)) for name in ("text", "group", "reason")}
-                new = replace(said, **texts, attributes=self._json(said.attributes, self._attributes))
-                if new != said:
-                    kept = happening(found.what, found.subject, new, found.reason)
-            clean.append(replace(kept, what=self.text(kept.what), reason=self.text(kept.reason)))
+                texts: dict[str, Any] = {name: self.text(getattr(old, name)) for name in ("text", "group", "reason")}
+                new = replace(old, **texts, attributes=self._json(old.attributes, self._attributes))
+                if new != old:
+                    clean_event = happening(event.what, event.subject, new, event.reason)
+            clean.append(replace(clean_event, what=self.text(clean_event.what), reason=self.text(clean_event.reason)))
         return tuple(clean)
 
     def _json(self, text: str, clean: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
@@ -110,28 +110,28 @@ class Cleaner:
         cleaned = clean(value)
         return text if cleaned == value else json.dumps(cleaned, sort_keys=True)
 
-    def _attributes(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return attributes without secrets; what is ours of them keeps its ids."""
-        cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name != OWN})
-        return {**cleaned, OWN: given[OWN]} if OWN in given else cleaned
+    def _attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Return attributes without secrets; the internal ones stay."""
+        cleaned: dict[str, Any] = self.value({name: value for name, value in attributes.items() if name != OWN})
+        return {**cleaned, OWN: attributes[OWN]} if OWN in attributes else cleaned
 
-    def _detail(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return a detail without secrets; ids stay, and forms of names are those that the names have now."""
-        kept: dict[str, Any] = {name: given[name] for name in _IDS if name in given}
-        names = given.get("names")
+    def _detail(self, detail: dict[str, Any]) -> dict[str, Any]:
+        """Return a detail without secrets; ids stay, and the forms of names are updated."""
+        preserved: dict[str, Any] = {name: detail[name] for name in _IDS if name in detail}
+        names = detail.get("names")
         if isinstance(names, list):
-            kept["names"] = [self.forms.get(each, each) if isinstance(each, str) else each for each in names]
-        cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name not in kept})
-        return {**cleaned, **kept}
+            preserved["names"] = [self.forms.get(form, form) if isinstance(form, str) else form for form in names]
+        cleaned: dict[str, Any] = self.value({name: value for name, value in detail.items() if name not in preserved})
+        return {**cleaned, **preserved}
 
 
 def refuse_many_names(aliases: Iterable[Alias]) -> None:
-    """Refuse the names of an entity that are more than one may have.
+    """Check the number of names of an entity.
 
     Raises:
-        UsageError: naming how many, and the limit.
+        UsageError: there are more than `MAX_ALIASES`.
     """
-    names = {each.normal for each in names_among(aliases)}
+    names = {alias.normal for alias in names_among(aliases)}
     if len(names) > MAX_ALIASES:
         raise UsageError(
             f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}",
@@ -140,21 +140,21 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
 
 
 def refuse_odd_detail(found: Happening) -> None:
-    """Refuse what happened to a fact that cannot be used.
+    """Check the assertion in a happening of a fact.
 
     Raises:
-        TypeError, ValueError, AttributeError: it is none.
+        TypeError, ValueError, AttributeError: it is malformed.
     """
-    said = assertion_of(found)
-    if said is None:
+    assertion = assertion_of(found)
+    if assertion is None:
         return
-    for each in fields(Assertion):
-        value, type_ = getattr(said, each.name), str(each.type)
+    for attribute in fields(Assertion):
+        value, type_ = getattr(assertion, attribute.name), str(attribute.type)
         if type_ in ("str", "Saying"):
             is_fit = isinstance(value, str) and (type_ == "str" or value in get_args(Saying))
         else:
             is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
             is_fit = is_number or (value is None and type_.endswith("None"))
         if not is_fit:
-            raise TypeError(f"{each.name} is {value!r:.60}")
-    json.loads(said.attributes).items()
+            raise TypeError(f"{attribute.name} is {value!r:.60}")
+    json.loads(assertion.attributes).items()

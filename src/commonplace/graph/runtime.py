@@ -1,4 +1,4 @@
-"""What operations on a graph share: store, embedder, types and clock."""
+"""The dependencies that graph operations share: store, embedder, types and clock."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from commonplace.types import Chunk, NewPassage, Owner
 from commonplace.types.graph import Alias, Entity, Relation
 
 MAX_NAMES: Final = 12
-"""By so many of its names an entity is found by words and meaning; by all of them where one is given exactly."""
+"""Number of names of an entity in its search text. An exact lookup matches any of its names."""
 MAX_CHARACTERS: Final = 2_000
-"""So much of a fact is searched."""
+"""Length, in characters, to which the search text of an entity or a fact is cut."""
 
 
 def made_id() -> str:
@@ -32,11 +32,11 @@ def made_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class GraphRuntime:
-    """Where a graph is kept and what it is made with.
+    """Store, types and clock of the graph of one namespace.
 
     Attributes:
-        texts: makes the texts of what is written, with the destination.
-        now: the time, seconds since the epoch.
+        texts: makes the passages of entities and facts; holds the destination that they are written to.
+        now: returns the time, seconds since the epoch.
     """
 
     texts: Texts
@@ -63,7 +63,7 @@ class GraphRuntime:
 
 @dataclass(slots=True)
 class Texts:
-    """Makes the texts by which entities and facts are found, embedding each text once. Safe for threads."""
+    """Makes the passages by which entities and facts are searched, embedding each text once. Safe for threads."""
 
     destination: Destination
     _made: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
@@ -72,39 +72,39 @@ class Texts:
         return len(self._made)
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Embed texts at once, before a transaction begins in which they will be written."""
-        new = [text for text in dict.fromkeys(text[:MAX_CHARACTERS] for text in texts) if text not in self._made]
-        if not new:
+        """Embed texts in one batch, before the transaction that writes them begins."""
+        missing = [text for text in dict.fromkeys(text[:MAX_CHARACTERS] for text in texts) if text not in self._made]
+        if not missing:
             return
-        tokenized = [TokenizedText(text, self.destination.tokenize(text)) for text in new]
+        tokenized = [TokenizedText(text, self.destination.tokenize(text)) for text in missing]
         if self.destination.defers("entity"):
-            vectors = [b""] * len(new)
+            vectors = [b""] * len(missing)
         else:
-            found = quantise(for_kind(self.destination.embedder, "entity").embed(tokenized))
-            vectors = [row.tobytes() for row in found]
-        for text, each, vector in zip(new, tokenized, vectors, strict=True):
-            self._made[text] = (each.token_ids.astype("<u2", copy=False).tobytes(), vector)
+            quantised = quantise(for_kind(self.destination.embedder, "entity").embed(tokenized))
+            vectors = [row.tobytes() for row in quantised]
+        for text, tokens, vector in zip(missing, tokenized, vectors, strict=True):
+            self._made[text] = (tokens.token_ids.astype("<u2", copy=False).tobytes(), vector)
 
     def of_entity(self, entity: Entity, names: Sequence[Alias]) -> tuple[NewPassage, ...]:
         return self._passages(Owner(entity.id, "entity"), names_text(entity.name, [alias.name for alias in names]))
 
     def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
-        """Return the text of a fact; see `fact_text`."""
+        """Return the passage of a fact; see `fact_text`."""
         text = fact_text(relation.fact, relation.type, fact_of(relation).aspect)
         return self._passages(Owner(relation.id, "relation"), text)
 
     def _passages(self, owner: Owner, text: str) -> tuple[NewPassage, ...]:
-        kept = text[:MAX_CHARACTERS]
-        self.prepare([kept])
-        token_ids, vector = self._made[kept]
+        truncated = text[:MAX_CHARACTERS]
+        self.prepare([truncated])
+        token_ids, vector = self._made[truncated]
         id_ = passage_id(self.destination.namespace, owner, 0)
-        return (NewPassage(id_, Chunk(kept, 1, 1 + kept.count("\n")), token_ids, vector),)
+        return (NewPassage(id_, Chunk(truncated, 1, 1 + truncated.count("\n")), token_ids, vector),)
 
 
 def fact_text(fact: str, type_: str, aspect: str = "") -> str:
-    """Return the text by which a fact is found: the sentence that says it, and its type and aspect in words.
+    """Return the search text of a fact: the sentence that states it, then its type and aspect in words.
 
-    Who "moved to Munich" is asked for by where she lives, who "switched to Helix" by the editor.
+    So "where does she live" finds "moved to Munich", and a query about the editor finds "switched to Helix".
     """
     words = [] if aspect and type_ == "RELATED_TO" else [type_.replace("_", " ").lower()]
     return "\n".join((fact, " ".join([*words, aspect]).strip()))
@@ -115,9 +115,9 @@ def names_text(name: str, names: Sequence[str]) -> str:
 
 
 def merged_into(entity: Entity) -> list[str]:
-    """Return the ids of the entities that were merged into one, oldest first; not those merged into these."""
-    found: list[str] = json.loads(entity.attributes).get(OWN, {}).get("merged", [])
-    return found
+    """Return the ids of the entities merged directly into this one, oldest merge first."""
+    ids: list[str] = json.loads(entity.attributes).get(OWN, {}).get("merged", [])
+    return ids
 
 
 def with_merged(entity: Entity, merged: Sequence[str]) -> Entity:
@@ -129,16 +129,16 @@ def with_merged(entity: Entity, merged: Sequence[str]) -> Entity:
 
 
 def all_merged(graph: GraphReading, entity: Entity) -> list[Entity]:
-    """Return all entities that are one now: this one, those merged into it, those merged into these."""
-    found = [entity]
-    for each in found:
-        found += graph.entities(merged_into(each)).values()
-    return found
+    """Return this entity and all entities merged into it, directly or through others."""
+    family = [entity]
+    for member in family:
+        family += graph.entities(merged_into(member)).values()
+    return family
 
 
 def roots(graph: GraphReading, ids: Iterable[str]) -> dict[str, str]:
-    """Return what entities are now: themselves, or what they were merged into."""
-    found: dict[str, str] = {}
+    """Return, by id, the entity that each id stands for now: itself, or the end of its chain of merges."""
+    root_ids: dict[str, str] = {}
     for id_ in dict.fromkeys(ids):
         root, seen = id_, set[str]()
         while root not in seen:
@@ -146,5 +146,5 @@ def roots(graph: GraphReading, ids: Iterable[str]) -> dict[str, str]:
             entity = graph.entities([root]).get(root)
             if entity is not None and entity.merged_into:
                 root = entity.merged_into
-        found[id_] = root
-    return found
+        root_ids[id_] = root
+    return root_ids

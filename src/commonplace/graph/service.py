@@ -1,7 +1,6 @@
-"""Change the graph: add, delete, merge, split, settle disputes, each in one transaction.
+"""Change the graph: add, delete, merge and split, and settle disputes, each in one transaction.
 
-Deleting a fact keeps the episodes that mention it. Facts that had ended or were disputed only because of a deleted one
-hold again.
+Deleting a fact keeps the episodes that mention it. Facts that were ended or disputed only because of it hold again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class GraphService:
-    """Changes the graph of one namespace, and queues the changes for Graphiti if that is used. Safe for threads."""
+    """Changes the graph of one namespace and queues the changes for Graphiti if it is in use. Safe for threads."""
 
     def __init__(self, runtime: GraphRuntime, follower: Outbox | None = None) -> None:
         self._runtime = runtime
@@ -40,8 +39,8 @@ class GraphService:
             added = add_episode(change.graph, self._runtime, episode, extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
-        told = (*notices, *understood.notices, *left_out, *added.notices)
-        return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
+        all_notices = (*notices, *understood.notices, *left_out, *added.notices)
+        return replace(self._addition(replace(added, notices=all_notices)), degraded=understood.is_degraded)
 
     def add_fact(self, given: Assertion, types: tuple[str, str]) -> Addition:
         self._runtime.texts.prepare([fact_text(given.text, given.type), given.source, given.target])
@@ -53,19 +52,19 @@ class GraphService:
 
     def delete_episode(self, id_: str) -> Deletion:
         with self._runtime.change() as change:
-            known = change.graph.episodes([id_]).get(id_)
-            if known is None:
+            episode = change.graph.episodes([id_]).get(id_)
+            if episode is None:
                 raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
             entities, relations, reopened = take_out(change.graph, self._runtime, [id_])
             if self._follower is not None:
-                self._follower.deleted(change, id_, known.group)
+                self._follower.deleted(change, id_, episode.group)
         return Deletion(id_, entities, relations, self._views.relations(reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
         with self._runtime.change() as change:
             graph = change.graph
-            kept, gone = (find_entity(graph, each) for each in (keep, other))
-            names = {each.normal for some in graph.aliases([kept.id, gone.id]).values() for each in names_among(some)}
+            kept, gone = (find_entity(graph, name) for name in (keep, other))
+            names = {alias.normal for rows in graph.aliases([kept.id, gone.id]).values() for alias in names_among(rows)}
             if len(names) > MAX_ALIASES:
                 raise UsageError(
                     f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is"
@@ -77,25 +76,25 @@ class GraphService:
         return Merging(entity, merged, self._views.relations(moved), reason)
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
-        """Undo merges, of all or of those whose names are given; or part names that were never apart."""
+        """Undo all merges into an entity or those of `names`; names that were never merged become a new entity."""
         with self._runtime.change() as change:
             graph = change.graph
-            split = find_entity(graph, entity)
-            merged = list(graph.entities(merged_into(split)).values())
+            whole = find_entity(graph, entity)
+            merged = list(graph.entities(merged_into(whole)).values())
             if not names and not merged:
                 raise UsageError(
-                    f"nothing was merged into {split.name!r:.80}", remedy="name what is to be an entity of its own"
+                    f"nothing was merged into {whole.name!r:.80}", remedy="name what is to be an entity of its own"
                 )
-            forms = {normal(each) for each in names}
-            aliases = graph.aliases([each.id for each in merged])
-            borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
-            chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
+            forms = {normal(name) for name in names}
+            aliases = graph.aliases([member.id for member in merged])
+            alias_forms = {member.id: {alias.normal for alias in aliases.get(member.id, ())} for member in merged}
+            chosen = [member for member in merged if not forms or member.id in names or forms & alias_forms[member.id]]
             entities = Entities(graph, self._runtime)
-            # The last that was merged goes first: so each finds what was there before it came.
-            parted = entities.unmerge(split, chosen[::-1], reason) if chosen else entities.part(split, names, reason)
-            relations = sorted(facts_about(graph, parted))
-        [kept, *others] = self._views.entities([split.id, *parted])
-        return Splitting(kept, tuple(others), self._views.relations(relations), reason)
+            # Undo the latest merge first, so that each undo finds the state from before its merge.
+            parts = entities.unmerge(whole, chosen[::-1], reason) if chosen else entities.part(whole, names, reason)
+            relations = sorted(facts_about(graph, parts))
+        [view, *other_views] = self._views.entities([whole.id, *parts])
+        return Splitting(view, tuple(other_views), self._views.relations(relations), reason)
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
         with self._runtime.change() as change:
@@ -103,24 +102,24 @@ class GraphService:
             fact, facts = find_relation(graph, relation), FactKeys(graph, self._runtime)
             if not fact.dispute:
                 raise UsageError(f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace review`")
-            now = told = max(self._runtime.now(), fact.created_at)
+            now = said_at = max(self._runtime.now(), fact.created_at)
             saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
             if verdict == "ended":
                 denial = denial_of(graph, fact.id)
                 if denial is None:
                     raise UsageError(f"nothing says that {fact.id!r:.80} has ended", remedy="say which fact is right")
-                told = denial.told
-            settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
+                said_at = denial.told
+            settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, said_at, reason=reason)
             facts.say(replace(settled, aspect=fact_of(fact).aspect, type=fact.type))
         [right] = self._views.relations([fact.id])
         ended, retracted = map(self._views.relations, (facts.changed.ended, facts.changed.retracted))
         return Settlement(right, ended, retracted, reason)
 
     def _addition(self, added: Added) -> Addition:
-        build = self._views
-        entities = build.entities(added.entities, has_summaries=False)  # the new facts are returned beside them
-        new, ended, disputed = map(build.relations, (added.changed.said, added.changed.ended, added.changed.disputed))
-        return Addition(build.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
+        views = self._views
+        entities = views.entities(added.entities, has_summaries=False)  # the new facts are returned beside them
+        new, ended, disputed = map(views.relations, (added.changed.said, added.changed.ended, added.changed.disputed))
+        return Addition(views.episode(added.episode), entities, new, ended, disputed, added.outcome, added.notices)
 
     @property
     def _views(self) -> ViewBuilder:
@@ -128,41 +127,41 @@ class GraphService:
 
 
 def find_entity(graph: GraphReading, name: str) -> Entity:
-    """Return the entity of an id or a name; what was merged into another is that other.
+    """Return the entity of an id or a name; for a merged entity, the one that it was merged into.
 
     Raises:
-        NotFoundError: there is none, or several of that name.
+        NotFoundError: no entity matches, or several have that name.
     """
     root = roots(graph, [name])[name]
     found = graph.entities([root]).get(root)
     if found is not None:
         return found
-    named = graph.named([normal(name)]).get(normal(name), [])
-    own = [each for each in named if normal(each.name) == normal(name)] or named
-    if len(own) > 1:
-        ids = ", ".join(f"{each.id} ({each.type})" for each in own[:5])
-        raise NotFoundError(f"{name!r:.80} may mean {len(own)} entities, {ids}", remedy="name one by its id")
-    if own:
-        return own[0]
+    candidates = graph.named([normal(name)]).get(normal(name), [])
+    matches = [entity for entity in candidates if normal(entity.name) == normal(name)] or candidates
+    if len(matches) > 1:
+        ids = ", ".join(f"{entity.id} ({entity.type})" for entity in matches[:5])
+        raise NotFoundError(f"{name!r:.80} may mean {len(matches)} entities, {ids}", remedy="name one by its id")
+    if matches:
+        return matches[0]
     for type_ in ("concept", "person", "file"):
-        near = known_by(graph, name, type_)
-        if near is not None:
-            return near
+        likely = known_by(graph, name, type_)
+        if likely is not None:
+            return likely
     raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`")
 
 
 def denial_of(graph: GraphReading, relation: str) -> Assertion | None:
-    """Return what says that a fact has ended, which was not believed, None where nothing does."""
-    found = [assertion_of(each) for each in graph.happenings("relation", relation) if each.what == "disputed"]
-    denied = [each for each in found if each is not None and each.saying == "denied"]
-    return denied[-1] if denied else None
+    """Return the latest disputed assertion that a fact has ended; None if there is none."""
+    assertions = [assertion_of(event) for event in graph.happenings("relation", relation) if event.what == "disputed"]
+    denials = [assertion for assertion in assertions if assertion is not None and assertion.saying == "denied"]
+    return denials[-1] if denials else None
 
 
 def find_relation(graph: GraphReading, id_: str) -> Relation:
-    """Return the fact of an id.
+    """Return the fact with an id.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such fact.
     """
     found = graph.relations([id_]).get(id_)
     if found is None:
@@ -171,19 +170,19 @@ def find_relation(graph: GraphReading, id_: str) -> Relation:
 
 
 def families(graph: GraphReading, entities: Sequence[str]) -> list[str]:
-    """Return the ids of entities with all that they were merged with: they are one thing."""
-    found = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
-    return [each.id for root in found.values() for each in all_merged(graph, root)]
+    """Return the ids of entities and of all entities merged with them."""
+    root_entities = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
+    return [entity.id for root in root_entities.values() for entity in all_merged(graph, root)]
 
 
 def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
-    """Return the ids of the facts of which one of these entities is an end, past ones too."""
-    found = graph.relations_of(entities, GraphFilter(with_past=True))
-    return list(dict.fromkeys(each.id for some in found.values() for each in some))
+    """Return the ids of the facts that have one of these entities as an end, past facts included."""
+    facts_by_entity = graph.relations_of(entities, GraphFilter(with_past=True))
+    return list(dict.fromkeys(fact.id for facts in facts_by_entity.values() for fact in facts))
 
 
 def remove_facts(graph: GraphChange, runtime: GraphRuntime, relations: Sequence[str]) -> None:
-    gone = set(relations)
+    removed = set(relations)
     FactKeys(graph, runtime).revise(
-        graph.relations(relations).values(), lambda id_, said: None if id_ in gone else said
+        graph.relations(relations).values(), lambda id_, assertion: None if id_ in removed else assertion
     )

@@ -1,4 +1,4 @@
-"""Render what a graph holds about some entities as text within a token budget."""
+"""Render the entities and facts of a graph as text within a token budget."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CountTokens = Callable[[str], int]
 def describe(
     entities: Sequence[EntityView], facts: Sequence[RelationView], *, max_tokens: int, count: CountTokens
 ) -> tuple[str, tuple[EntityView, ...], tuple[RelationView, ...]]:
-    """Return the text of as many entities and facts as there is room for, and these; "" where there is none.
+    """Return the text of as many entities and facts as fit, and these entities and facts; "" if none fits.
 
-    Entities come first, then facts, each in the order given; half of the room is kept for facts.
+    Entities come first, then facts, both in their order; half of the budget is reserved for facts.
 
     Args:
-        count: the tokens of a text; that of two texts is at most the sum of theirs.
+        count: returns the number of tokens of a text; it must be subadditive over concatenation.
     """
 
     def cost(item: FenceItem) -> int:
@@ -63,7 +63,7 @@ def entity_item(entity: EntityView) -> FenceItem:
 
 
 def fact_item(fact: RelationView) -> FenceItem:
-    """Return the line of a fact: its sentence, when it holds, whether it is disputed."""
+    """Return the line of a fact: its sentence, its ends, when it holds, and whether it is disputed or retracted."""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     parts = [ends, when(fact), f"trust {fact.trust:.2f}"]
     parts[2:2] = filter(None, (overtaken(fact), replaced(fact)))
@@ -75,7 +75,7 @@ def fact_item(fact: RelationView) -> FenceItem:
 
 
 def when(known: RelationView | EntityView) -> str:
-    """Say when a fact holds, or an entity is known to have been; of what was yet to begin when said, from when on."""
+    """Say when a fact holds or an entity is known to exist; "from DAY on" if it began after it was stated."""
     start, end = day(known.valid_from), day(known.valid_to)
     if start and end:
         return f"from {start} to {end}"
@@ -90,7 +90,7 @@ def day(at: datetime | None) -> str:
 
 
 def overtaken(fact: RelationView) -> str:
-    """Say what held before a fact, and when: `before: Boston, 2026-01-10 to 2026-06-01`; "" where nothing is known."""
+    """Say what held before a fact, and when: `before: Boston, 2026-01-10 to 2026-06-01`; "" if unknown."""
     old = fact.attributes.get("overtook")
     if not isinstance(old, dict):
         return ""
@@ -99,7 +99,7 @@ def overtaken(fact: RelationView) -> str:
 
 
 def replaced(fact: RelationView) -> str:
-    """Say what a newer memory states that may have replaced the one that states a fact; "" where none has."""
+    """Quote the newer memory that may have replaced the one that states a fact; "" if there is none."""
     newer = fact.attributes.get("superseded_by")
     if not isinstance(newer, dict):
         return ""
@@ -121,18 +121,18 @@ def statement(
     relation_type: str = RELATED,
     called: tuple[str, str, str] = ("source", "target", "fact"),
 ) -> dict[str, str]:
-    """Return it as an object for `add_episode` with the source "json".
+    """Return a fact as an object for `add_episode` with the source "json".
 
     Args:
-        fact: a sentence, or some words; what they say of the two counts more than that they are related.
-        called: by which names the first three are known to whoever gives them.
+        fact: a sentence or a phrase; a relation that it states takes precedence over RELATED_TO.
+        called: the names of the first three parameters in error messages.
 
     Raises:
-        UsageError: a name is no name, both are one, or nothing is said of them.
+        UsageError: a name is invalid, both names mean one entity, or the fact is empty.
     """
-    one, other = checked(called[0], source), checked(called[1], target)
-    if normal(one) == normal(other):
-        raise UsageError(f"{called[0]} and {called[1]} both mean {one!r:.60}", remedy="name two entities")
+    source_name, target_name = checked(called[0], source), checked(called[1], target)
+    if normal(source_name) == normal(target_name):
+        raise UsageError(f"{called[0]} and {called[1]} both mean {source_name!r:.60}", remedy="name two entities")
     if not isinstance(fact, str) or not fact.strip():
         raise UsageError(f"{called[2]} is empty", remedy="state the relation in a few words")
-    return {"source": one, "relation_type": relation_type, "target": other, "fact": fact.strip()}
+    return {"source": source_name, "relation_type": relation_type, "target": target_name, "fact": fact.strip()}

@@ -1,7 +1,7 @@
 """Public values of the graph: episodes, entities, facts and the results of each call, with their JSON.
 
-Times are aware, in UTC. The JSON forms carry the fields of the memory specialist's contract under its names (`uuid`,
-`entity_type`, `source_node_uuid`, `relation_type`, `fact`, …) and ours beside them.
+Times are aware, in UTC. The JSON forms have the fields of the memory specialist's contract under its names (`uuid`,
+`entity_type`, `source_node_uuid`, `relation_type`, `fact`, …), and further fields of this package.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ Item = TypeVar("Item")
 
 
 class View(json_values.View):
-    """Whatever this module describes: a frozen dataclass with a JSON form."""
+    """Base of the views in this module: a frozen dataclass with a JSON form."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; times are ISO 8601 texts that end in Z, numbers have four decimals."""
-        found = json_values.View.to_dict(self)
-        return {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
+        """Return the JSON form; times are ISO 8601 strings that end in Z, floats are rounded to four decimals."""
+        values = json_values.View.to_dict(self)
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView(View):
-    """Something that was said or happened, as it came.
+    """A source of facts, as it came in: a text, a message, JSON or a memory.
 
     Attributes:
-        content: secrets replaced; of one that a memory is, the words of that memory.
-        memory: the id of the memory that it is, or "".
+        content: the text, secrets replaced; for the episode of a memory, the text of that memory.
+        memory: the id of the memory that the episode stands for, or "".
     """
 
     uuid: str
@@ -59,14 +59,14 @@ class EpisodeView(View):
 
 @dataclass(frozen=True, slots=True)
 class EntityView(View):
-    """Something that has a name.
+    """A person, place, project or other thing that has a name.
 
     Attributes:
-        valid_from, valid_to: when it is known to have been, in the world: from its first fact or mention to its end.
-        expired_at, merged_into: when it was merged, and into which; None and "" while it is one of ours.
+        valid_from, valid_to: when it is known to exist in the world: from its first fact or mention to its end.
+        expired_at, merged_into: when it was merged, and into which entity; None and "" while it is not merged.
         aliases: its other names, oldest first.
-        score: 0–1, how well it answers the question; 0 where nothing was asked.
-        distance: how many facts lie between it and the centre; None where there is no centre or no way.
+        score: 0–1, how well it answers the query; 0 without a query.
+        distance: number of facts between it and the centre; None if there is no centre or no path.
     """
 
     uuid: str
@@ -91,13 +91,13 @@ class RelationView(View):
     """A fact about two entities.
 
     Attributes:
-        valid_from, valid_to: when it was true in the world, half-open; None is unknown or open.
-        expired_at: when we learnt that it had ended or was never true; None while it stands as stated.
+        valid_from, valid_to: when it is true in the world, half-open; None is unknown or open.
+        expired_at: when the graph learnt that it had ended or was never true; None while it holds as stated.
         retracted: it was never true.
-        disputed: there are other facts that cannot be true beside it; `dispute` is the id that they share.
-        confidence, trust: 0–1: how surely the text says it, and how far the text is trusted.
-        episodes: the ids of the episodes that say it, oldest first.
-        score: 0–1, how well it answers the question; 0 where nothing was asked.
+        disputed: it conflicts with other facts, and it is open which holds; `dispute` is the id that they share.
+        confidence, trust: 0–1, how certain the text is of it, and how far the source of the text is trusted.
+        episodes: the ids of the episodes that state it, oldest first.
+        score: 0–1, how well it answers the query; 0 without a query.
     """
 
     uuid: str
@@ -125,16 +125,16 @@ class RelationView(View):
 
 @dataclass(frozen=True, slots=True)
 class Addition(View):
-    """What an episode or a fact that was given brought into the graph.
+    """What an added episode or fact changed in the graph.
 
     Attributes:
-        episode: None for a fact that was given as such.
-        entities: those that it speaks of, new or known, in the order of the text; without summaries of their facts.
-        relations: the facts that it says, new or confirmed, in the order of the text.
+        episode: None if a fact was added directly.
+        entities: the entities that it names, new or stored, in the order of the text; without summaries of their facts.
+        relations: the facts that it states, new or confirmed, in the order of the text.
         ended: facts that ended because of it.
-        disputed: facts that cannot all be true since it came, its own among them.
-        outcome: "unchanged" where the same episode was known already, word for word.
-        degraded: an outside backend has not got it yet, or does not say what it made of it; `notices` says so.
+        disputed: facts that are in conflict because of it, its own among them.
+        outcome: "unchanged" if the same episode, word for word, was in the graph already.
+        degraded: an outside backend has not received it yet, or does not report its result; see `notices`.
     """
 
     episode: EpisodeView | None
@@ -149,12 +149,12 @@ class Addition(View):
 
 @dataclass(frozen=True, slots=True)
 class Deletion(View):
-    """What went with an episode.
+    """What was deleted with an episode.
 
     Attributes:
-        entities, relations: the ids of what only it supported, sorted.
-        reopened: facts that had ended, or were disputed, only because of it.
-        degraded: an outside backend has it still; `notices` says so.
+        entities, relations: the ids of the entities and facts that only it supported, sorted.
+        reopened: facts that had ended or were disputed only because of it.
+        degraded: an outside backend still has it; see `notices`.
     """
 
     episode: str
@@ -166,7 +166,7 @@ class Deletion(View):
 
 
 class _Listed(View, Sequence[Item]):
-    """A view that is read like the list in its second field."""
+    """A view that is also a sequence: that of its second field."""
 
     __slots__ = ()
 
@@ -179,9 +179,9 @@ class _Listed(View, Sequence[Item]):
 
 @dataclass(frozen=True, slots=True)
 class FoundEntities(_Listed[EntityView]):
-    """The entities that answer a question, best first, ties as the search brings them; it is read like a list.
+    """The entities that match a query, best first, ties in the order of the search; a sequence of them.
 
-    Where it is `degraded`, a part of the search could not be used; `notices` says which.
+    `degraded` means that a part of the search could not be used; `notices` says which.
     """
 
     query: str
@@ -192,7 +192,7 @@ class FoundEntities(_Listed[EntityView]):
 
 @dataclass(frozen=True, slots=True)
 class FoundRelations(_Listed[RelationView]):
-    """The facts that answer a question, best first, ties as the search brings them; it is read like a list."""
+    """The facts that match a query, best first, ties in the order of the search; a sequence of them."""
 
     query: str
     relations: tuple[RelationView, ...]
@@ -202,13 +202,13 @@ class FoundRelations(_Listed[RelationView]):
 
 @dataclass(frozen=True, slots=True)
 class GraphContext(View):
-    """What the graph knows of some entities, as text for a model.
+    """What the graph knows about entities, as text for a model.
 
     Attributes:
-        text: fenced and labelled data; "" where nothing is known.
-        entities, facts: what it is about, nearest and best first.
-        tokens: of the text, counted by the default embedder's vocabulary.
-        missing: the names that no entity has.
+        text: fenced and labelled data; "" if nothing is known.
+        entities, facts: those in the text, nearest and best first.
+        tokens: number of tokens of the text in the vocabulary of the default embedder.
+        missing: the requested names that no entity has.
     """
 
     text: str
@@ -225,11 +225,11 @@ class Subgraph(View):
     """The neighbourhood of an entity.
 
     Attributes:
-        centre: the id of the entity that was asked about.
-        entities: it and the others, nearest first, ties by id; each with its distance, without summaries of its facts.
-        relations: the facts between them, by the distance of the nearer end, newest knowledge first.
-        is_capped: there is more than the limits let through.
-        degraded: an outside backend did not answer, so that the local graph did; `notices` says so.
+        centre: the id of the entity at the centre.
+        entities: the centre and the others, nearest first, ties by id; with distances, without summaries of facts.
+        relations: the facts between them, by the distance of the nearer end, most recently learnt first.
+        is_capped: the limits left something out.
+        degraded: an outside backend did not answer, so the local graph did; see `notices`.
     """
 
     centre: str
@@ -242,12 +242,12 @@ class Subgraph(View):
 
 @dataclass(frozen=True, slots=True)
 class Drawing(View):
-    """A neighbourhood as it is drawn.
+    """A drawing of the neighbourhood of an entity.
 
     Attributes:
-        entity: the name of what it is about.
-        entities, facts: how many it has; `is_capped`: there is more.
-        drawing: the text of the file.
+        entity: the name of the entity at the centre.
+        entities, facts: how many the neighbourhood has; `is_capped`: the limits left something out.
+        drawing: the content of the file.
     """
 
     entity: str
@@ -260,12 +260,12 @@ class Drawing(View):
 
 @dataclass(frozen=True, slots=True)
 class GraphPath(View):
-    """A shortest way between two entities.
+    """A shortest path between two entities.
 
     Attributes:
-        entities: from the one to the other, both included; empty where there is no way within the depth.
+        entities: from one end to the other, both included; empty if there is no path within the depth.
         relations: one fact for each step.
-        is_capped: there may be a way that the limits did not let through.
+        is_capped: the limits may have hidden a path.
     """
 
     entities: tuple[EntityView, ...]
@@ -275,10 +275,10 @@ class GraphPath(View):
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry(View):
-    """Something that began or ended for an entity.
+    """The beginning or end of a fact about an entity.
 
     Attributes:
-        at: None where nobody said when; such entries come first.
+        at: None if the time is unknown; such entries come first.
         what: "began" or "ended".
     """
 
@@ -295,11 +295,11 @@ class Timeline(View):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry(View):
-    """What happened to an entity or a fact in our knowledge.
+    """One change of an entity or a fact in the graph.
 
     Attributes:
         what: created, confirmed, renamed, ended, reopened, disputed, settled, retracted, merged, split, ….
-        reason, episode: one sentence, for people, and the id of the episode that brought it about; "" for none.
+        reason, episode: a sentence for people, and the id of the episode that caused the change; "" for none.
     """
 
     at: datetime
@@ -310,7 +310,7 @@ class HistoryEntry(View):
 
 @dataclass(frozen=True, slots=True)
 class History(View):
-    """All that happened to an entity or a fact, oldest first."""
+    """All changes of an entity or a fact, oldest first."""
 
     uuid: str
     kind: Subject
@@ -322,10 +322,10 @@ class Community(View):
     """Entities that are more closely related to each other than to others.
 
     Attributes:
-        uuid: the same whenever its members are.
-        name: of its members with the most facts.
-        entities: those with the most facts first; perhaps not all of them.
-        size, facts: how many entities it has, and how many facts lie within it.
+        uuid: derived from its members; the same members have the same id.
+        name: the name of its member with the most facts.
+        entities: its members, those with the most facts first; may be cut.
+        size, facts: number of its members, and of the facts between them.
     """
 
     uuid: str
@@ -337,7 +337,7 @@ class Community(View):
 
 @dataclass(frozen=True, slots=True)
 class Dispute(View):
-    """Facts that cannot all be true, oldest first."""
+    """Facts in conflict, oldest first."""
 
     uuid: str
     since: datetime
@@ -346,7 +346,7 @@ class Dispute(View):
 
 @dataclass(frozen=True, slots=True)
 class Settlement(View):
-    """How a dispute was settled: the fact that is right, and what became of the others."""
+    """How a dispute was settled: the fact that holds, and the others that ended or were retracted."""
 
     relation: RelationView
     ended: tuple[RelationView, ...]
@@ -356,12 +356,12 @@ class Settlement(View):
 
 @dataclass(frozen=True, slots=True)
 class Merging(View):
-    """Two entities that are one now.
+    """A merge of two entities.
 
     Attributes:
-        entity: the one that is left.
-        merged: the one that went into it.
-        relations: the facts that point at the one that is left instead.
+        entity: the entity that remains.
+        merged: the entity merged into it.
+        relations: the facts that moved to the entity that remains.
     """
 
     entity: EntityView
@@ -372,12 +372,12 @@ class Merging(View):
 
 @dataclass(frozen=True, slots=True)
 class Splitting(View):
-    """An entity that is several now.
+    """A split of an entity.
 
     Attributes:
-        entity: the one that was split.
-        parted: those that are entities of their own now, as they were before they were merged, or new.
-        relations: the facts that went with them.
+        entity: the entity that was split.
+        parted: the entities split off: new ones, or merged ones as they were before the merge.
+        relations: the facts about them.
     """
 
     entity: EntityView
@@ -388,18 +388,18 @@ class Splitting(View):
 
 SUMMARY_FACTS: Final = 3
 SUMMARY_CHARACTERS: Final = 300
-_LOOKED_AT: Final = 24
+_SUMMARY_CANDIDATES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for. Empty means no restriction.
+    """The filters of a query. Empty means no restriction.
 
     Attributes:
         now: the time, seconds since the epoch.
-        as_of, valid_at: of which time it is asked what was known, and what was true; None is now.
-        with_past: what has ended or was retracted, too.
-        centre: the id of the entity near to which things are found first.
+        as_of, valid_at: only what was known, or true, at that time; None is now.
+        with_past: include what has ended or was retracted.
+        centre: the id of the entity near which results rank higher.
     """
 
     now: float
@@ -411,17 +411,17 @@ class Wanted:
     centre: str = ""
 
     def filter(self) -> GraphFilter:
-        """Return the filter that means the facts that are asked for, of whatever type they are."""
-        chosen = GraphFilter((), self.groups, self.valid_at, self.as_of)
+        """Return the filter of the store for these facts, of any type."""
+        filter_ = GraphFilter((), self.groups, self.valid_at, self.as_of)
         if self.valid_at is not None:
-            return chosen
+            return filter_
         if self.with_past:
-            return replace(chosen, with_past=True) if self.as_of is None else replace(chosen, open_at=-math.inf)
-        # What has been said to end later holds still; what begins later is known.
-        return replace(chosen, open_at=self.now if self.as_of is None else self.as_of)
+            return replace(filter_, with_past=True) if self.as_of is None else replace(filter_, open_at=-math.inf)
+        # A fact that will end later still holds; one that begins later is included.
+        return replace(filter_, open_at=self.now if self.as_of is None else self.as_of)
 
     def shows(self, relation: Relation) -> bool:
-        """Return whether a fact is asked for, of whatever type and group it is."""
+        """Return whether a fact passes the filters of time, of any type and group."""
         was_known = self.as_of is None or relation.created_at <= self.as_of
         if not was_known:
             return False
@@ -434,70 +434,70 @@ class Wanted:
         return self.with_past or (not is_retracted and (end is None or at < end))
 
     def known(self, relation: Relation) -> tuple[float | None, float | None, bool, float | None]:
-        """Return when a fact began and ended, whether it is retracted and since when it is expired, as it is known."""
+        """Return a fact as known at `as_of`: its begin, its end, whether it is retracted, and when it expired."""
         if self.as_of is not None and relation.expired_at is not None and relation.expired_at > self.as_of:
             return relation.valid_from, relation.stated_to, False, None
         return relation.valid_from, relation.valid_to, relation.is_retracted, relation.expired_at
 
     def has(self, entity: Entity) -> bool:
-        at = self.as_of
-        if at is None:
+        as_of = self.as_of
+        if as_of is None:
             return entity.expired_at is None
-        return entity.created_at <= at and (entity.expired_at is None or entity.expired_at > at)
+        return entity.created_at <= as_of and (entity.expired_at is None or entity.expired_at > as_of)
 
 
 class ViewBuilder:
     """Makes views of one reading of a graph.
 
-    It takes records, or ids of which it leaves out those that are not there.
+    Methods take records or ids; unknown ids are left out.
     """
 
     def __init__(self, graph: GraphReading, wanted: Wanted) -> None:
         self._graph = graph
         self.wanted = wanted
-        self._known: dict[str, Entity] = {}
+        self._stored: dict[str, Entity] = {}
 
     def relations(
         self, found: Iterable[Relation | str], scores: Mapping[str, float] | None = None
     ) -> tuple[RelationView, ...]:
         relations = _records(found, self._graph.relations)
-        # Those that have just been seen are not read again.
-        ids = dict.fromkeys(end for each in relations for end in (each.source, each.target))
-        self._known.update(self._graph.entities([id_ for id_ in ids if id_ not in self._known]))
-        names = {id_: self._known[id_].name for id_ in ids if id_ in self._known}
+        # Entities that were read for an earlier view are not read again.
+        ids = dict.fromkeys(end for fact in relations for end in (fact.source, fact.target))
+        self._stored.update(self._graph.entities([id_ for id_ in ids if id_ not in self._stored]))
+        names = {id_: self._stored[id_].name for id_ in ids if id_ in self._stored}
         mentions = self._graph.mentions("relation", [relation.id for relation in relations])
-        said = {id_: list(dict.fromkeys(each.episode for each in some)) for id_, some in mentions.items()}
-        several = [some for some in said.values() if len(some) > 1]
-        told = self._graph.reference_times([id_ for some in several for id_ in some])
-        for some in several:
-            some.sort(key=lambda id_: (told[id_], id_) if id_ in told else (0.0, id_))
+        sources = {id_: list(dict.fromkeys(mention.episode for mention in rows)) for id_, rows in mentions.items()}
+        multiple = [group for group in sources.values() if len(group) > 1]
+        times = self._graph.reference_times([id_ for group in multiple for id_ in group])
+        for group in multiple:
+            group.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
         at, views = self.wanted.as_of, []
-        for each in relations:
-            start, end, is_retracted, expired_at = self.wanted.known(each)
-            is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
+        for fact in relations:
+            start, end, is_retracted, expired_at = self.wanted.known(fact)
+            is_disputed = bool(fact.dispute) and (at is None or fact.disputed_at is None or fact.disputed_at <= at)
             views.append(
                 RelationView(
-                    uuid=each.id,
-                    source_node_uuid=each.source,
-                    target_node_uuid=each.target,
-                    relation_type=each.type,
-                    fact=each.fact,
-                    created_at=moment_of(each.created_at),
+                    uuid=fact.id,
+                    source_node_uuid=fact.source,
+                    target_node_uuid=fact.target,
+                    relation_type=fact.type,
+                    fact=fact.fact,
+                    created_at=moment_of(fact.created_at),
                     valid_from=_moment(start),
                     valid_to=_moment(end),
                     expired_at=_moment(expired_at),
-                    source_name=names.get(each.source, ""),
-                    target_name=names.get(each.target, ""),
+                    source_name=names.get(fact.source, ""),
+                    target_name=names.get(fact.target, ""),
                     retracted=is_retracted,
                     disputed=is_disputed,
-                    dispute=each.dispute if is_disputed else "",
-                    disputed_at=_moment(each.disputed_at) if is_disputed else None,
-                    confidence=each.confidence,
-                    trust=each.trust,
-                    group_id=each.group,
-                    episodes=tuple(said.get(each.id, ())),
-                    attributes=shown_attributes(each.attributes),
-                    score=(scores or {}).get(each.id, 0.0),
+                    dispute=fact.dispute if is_disputed else "",
+                    disputed_at=_moment(fact.disputed_at) if is_disputed else None,
+                    confidence=fact.confidence,
+                    trust=fact.trust,
+                    group_id=fact.group,
+                    episodes=tuple(sources.get(fact.id, ())),
+                    attributes=shown_attributes(fact.attributes),
+                    score=(scores or {}).get(fact.id, 0.0),
                 )
             )
         return tuple(views)
@@ -510,37 +510,37 @@ class ViewBuilder:
         *,
         has_summaries: bool = True,
     ) -> tuple[EntityView, ...]:
-        """Return entities as callers see them; one without a summary of its own gets its newest facts."""
+        """Return the views of entities; one without a stored summary gets the text of its newest facts."""
         entities = _records(found, self._graph.entities)
-        self._known.update((each.id, each) for each in entities)
+        self._stored.update((record.id, record) for record in entities)
         aliases = self._graph.aliases([entity.id for entity in entities])
-        summaries = self._summaries([each.id for each in entities if not each.summary]) if has_summaries else {}
+        summaries = self._summaries([record.id for record in entities if not record.summary]) if has_summaries else {}
         at = self.wanted.as_of
         return tuple(
             EntityView(
-                uuid=each.id,
-                name=each.name,
-                entity_type=each.type,
-                summary=each.summary or summaries.get(each.id, ""),
-                created_at=moment_of(each.created_at),
-                valid_from=_moment(each.valid_from),
-                valid_to=_moment(each.valid_to),
-                expired_at=_moment(each.expired_at if at is None or not self.wanted.has(each) else None),
-                merged_into=each.merged_into if at is None or not self.wanted.has(each) else "",
+                uuid=record.id,
+                name=record.name,
+                entity_type=record.type,
+                summary=record.summary or summaries.get(record.id, ""),
+                created_at=moment_of(record.created_at),
+                valid_from=_moment(record.valid_from),
+                valid_to=_moment(record.valid_to),
+                expired_at=_moment(record.expired_at if at is None or not self.wanted.has(record) else None),
+                merged_into=record.merged_into if at is None or not self.wanted.has(record) else "",
                 aliases=shown_names(
-                    each, [alias for alias in aliases.get(each.id, ()) if at is None or alias.created_at <= at]
+                    record, [alias for alias in aliases.get(record.id, ()) if at is None or alias.created_at <= at]
                 )[1:],
-                attributes=shown_attributes(each.attributes),
-                trust=each.trust,
-                group_id=each.group,
-                score=(scores or {}).get(each.id, 0.0),
-                distance=(distances or {}).get(each.id),
+                attributes=shown_attributes(record.attributes),
+                trust=record.trust,
+                group_id=record.group,
+                score=(scores or {}).get(record.id, 0.0),
+                distance=(distances or {}).get(record.id),
             )
-            for each in entities
+            for record in entities
         )
 
     def episode(self, found: Episode, content: str = "") -> EpisodeView:
-        """Return an episode as callers see it. `content`: the words of the memory that it is."""
+        """Return the view of an episode. `content`: the text of its memory."""
         return EpisodeView(
             uuid=found.id,
             name=found.name,
@@ -556,28 +556,28 @@ class ViewBuilder:
         )
 
     def _summaries(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return what a few facts say of each entity, those that it is the source of first."""
-        found = self._graph.edges_of(ids, replace(self.wanted, groups=()).filter(), limit=_LOOKED_AT)
+        """Return up to `SUMMARY_FACTS` facts of each entity as text, by id; those with it as source first."""
+        edges_by_id = self._graph.edges_of(ids, replace(self.wanted, groups=()).filter(), limit=_SUMMARY_CANDIDATES)
         chosen = {
             id_: sorted(edges, key=lambda edge: (edge.source != id_, edge.is_disputed))[:SUMMARY_FACTS]
-            for id_, edges in found.items()
+            for id_, edges in edges_by_id.items()
         }
-        relations = self._graph.relations([each.id for edges in chosen.values() for each in edges])
+        relations = self._graph.relations([link.id for edges in chosen.values() for link in edges])
         summaries = {}
         for id_, edges in chosen.items():
-            facts = (relations[each.id].fact.strip() for each in edges if each.id in relations)
+            facts = (relations[link.id].fact.strip() for link in edges if link.id in relations)
             text = " ".join(
-                dict.fromkeys(each if each.endswith((".", "!", "?", "…")) else f"{each}." for each in facts)
+                dict.fromkeys(fact if fact.endswith((".", "!", "?", "…")) else f"{fact}." for fact in facts)
             )
             summaries[id_] = text if len(text) <= SUMMARY_CHARACTERS else f"{text[: SUMMARY_CHARACTERS - 1].rstrip()}…"
         return summaries
 
 
-def _records(found: Iterable[Item | str], read: Callable[[Sequence[str]], Mapping[str, Item]]) -> list[Item]:
-    given = list(found)
-    known = read([each for each in given if isinstance(each, str)])
-    records = (known.get(each) if isinstance(each, str) else each for each in given)
-    return [each for each in records if each is not None]
+def _records(refs: Iterable[Item | str], read: Callable[[Sequence[str]], Mapping[str, Item]]) -> list[Item]:
+    items = list(refs)
+    stored = read([item for item in items if isinstance(item, str)])
+    records = (stored.get(item) if isinstance(item, str) else item for item in items)
+    return [record for record in records if record is not None]
 
 
 def _moment(at: float | None) -> datetime | None:

@@ -428,7 +428,7 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
     if named:
         # The facts about the entity that the query names, whose relevance falls with each step away from it.
         near = engine.graph.neighbourhood(named[0].uuid, _DEPTH, _AROUND)
-        distances = {each.uuid: each.distance or 0 for each in near.entities}
+        distances = {entity.uuid: entity.distance or 0 for entity in near.entities}
         for fact in near.relations:
             steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
             told.append((named[0].score * _STEP**steps, fact))
@@ -446,7 +446,7 @@ def query_graph(engine: Engine, parts: Parts) -> Response:
 
 
 def _graph_response(entities: Sequence[EntityView], told: Sequence[tuple[float, RelationView]]) -> Response:
-    names = [each.name for each in entities]
+    names = [entity.name for entity in entities]
     linked = [name for _, fact in told for name in (fact.source_name, fact.target_name)]
     scope = [name for name in dict.fromkeys((*names, *linked)) if len(name) <= MAX_TOPIC_LENGTH]
     return Response(

@@ -228,7 +228,7 @@ def read_mcp_memory(path: Path) -> Foreign:
             if not isinstance(observations, list):
                 notes.add(where, "observations is not a list and was skipped")
                 observations = []
-            texts = [notes.text(each, where, "an observation").strip() for each in observations]
+            texts = [notes.text(observation, where, "an observation").strip() for observation in observations]
             memories += [_observation(name, types[name], text, notes) for text in texts if text]
             if not any(texts):
                 silent[name] = where

@@ -1,9 +1,9 @@
-"""The Graphiti backend of one namespace: sessions, time limits, a circuit breaker, and the delivery of what is queued.
+"""The Graphiti backend of one namespace: sessions, time limits, a circuit breaker, and delivery of the queue.
 
-Each item is delivered once, by one process at a time. One that was sent without an answer is searched for before it is
-sent again: an episode of ours has its id in its name. Graphiti takes its time to show what it accepted, so resending
-waits long. A server that we started loses what it accepted when it ends: there an episode has arrived when it is to be
-seen.
+Each item is delivered once, by one process at a time. An item that was sent without an answer is searched for before it
+is sent again: the names of our episodes contain their ids. Graphiti shows what it accepted only after a while, so
+resending waits long. A server started by this process loses its queue when it ends, so there an episode counts as
+delivered once it is listed.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from commonplace.types.graph import Entity, Episode, GraphFilter
 NAME: Final = "graphiti-mcp"
 PASSWORD: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
 DATABASE: Final = "FALKORDB_DATABASE"
-"""Names the one of FalkorDB's graphs that Graphiti's server lists episodes of, and deletes from."""
+"""Environment variable: the one FalkorDB graph in which Graphiti's server lists and deletes episodes."""
 REST_S: Final = 30.0
-"""A server that did not answer is left alone for so long: whoever asks meanwhile is answered by the local graph."""
+"""Seconds for which a server that did not answer is not called; meanwhile the local graph answers."""
 _DATABASES: Final = ("bolt", "neo4j", "redis", "rediss", "falkor")
 
 GRACE_S: Final = 600.0
-"""So long after it was sent something is not sent again unasked, though it is not there: Graphiti may be at it."""
+"""Seconds before a sent item that is not listed is sent again on its own: Graphiti may still process it."""
 LOOK_S: Final = 60.0
-"""So often it is looked for."""
+"""Seconds between searches for a sent item."""
 MAX_REFUSALS: Final = 3
-"""What the server has refused so often is sent again only when somebody asks for it."""
+"""Number of refusals after which an item is sent again only on request."""
 FINISH_S: Final = 60.0
-"""A server that we started is given so long to take in what it was sent, before it is ended."""
+"""Seconds that a server started by this process gets to process its queue before it is ended."""
 _LOOK_AGAIN_S: Final = 0.5
 _FACTS: Final = 20
 _MAX_QUERY: Final = 400
@@ -58,12 +58,12 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Backend:
-    """Graphiti, and what waits to be told to it. Safe for threads.
+    """A Graphiti server and the queue of items for it. Safe for threads.
 
     Attributes:
         lock: held by the process that delivers.
-        graph, words_of: the graph as it is, and the words of a memory in one of its versions.
-        answered: the entities that Graphiti has answered, which none of its tools gives by their ids.
+        graph, words_of: return the current graph, and the text of a version of a memory.
+        answered: entities that Graphiti has returned, by id; none of its tools reads one by its id.
     """
 
     tools: GraphitiTools
@@ -81,20 +81,20 @@ class Backend:
     _queued: set[str] = field(default_factory=set)
 
     def ask(self, what: Callable[[GraphitiTools], T]) -> T:
-        """Return what the server answers.
+        """Return the answer of the server.
 
         Raises:
-            ProviderError: it does not, or not in time; or it is resting.
+            ProviderError: the server does not answer in time, or did not lately and is not called.
         """
         with self._unless_down(), self.tools.within_limit():
             self.tools.check()
             return what(self.tools)
 
     def deliver(self, *, is_asked: bool = False) -> Delivery:
-        """Bring over what waits, and say what still does; a server that is down is told, not raised.
+        """Deliver queued items and report what still waits; a server that is down is a notice, not an error.
 
         Args:
-            is_asked: take the time for all of it, and send also what may have arrived, or was refused.
+            is_asked: on request: ignore the time limit, and resend items that may have arrived or were refused.
         """
         delivered: list[Errand] = []
         notices: list[str] = []
@@ -107,23 +107,23 @@ class Backend:
                         self._finish(delivered)
             except ProviderError as error:
                 notices.append(error_text(error))
-        left = self.outbox.errands() if has_some else []
-        refused = [each for each in left if each.refusals]
-        notices += [f"Graphiti refused {each.what} {each.id:.80}: {each.error}" for each in refused[:3]]
-        unsure = sum(each.sent_at is not None for each in left)
-        given_up = sum(each.refusals >= MAX_REFUSALS for each in left)
-        return Delivery(NAME, len(delivered), len(left), unsure, given_up, tuple(notices))
+        remaining = self.outbox.errands() if has_some else []
+        refused = [errand for errand in remaining if errand.refusals]
+        notices += [f"Graphiti refused {errand.what} {errand.id:.80}: {errand.error}" for errand in refused[:3]]
+        unsure = sum(errand.sent_at is not None for errand in remaining)
+        given_up = sum(errand.refusals >= MAX_REFUSALS for errand in remaining)
+        return Delivery(NAME, len(delivered), len(remaining), unsure, given_up, tuple(notices))
 
     def group(self, label: str) -> str:
         return group_of(self.namespace, label, self.default_group)
 
     def labels(self, wanted: tuple[str, ...]) -> dict[str, str]:
-        """Return the groups of ours that are asked for, all that are known for none, by their group at Graphiti's."""
-        chosen = wanted or ("", *self.outbox.labels())
-        return {self.group(label): label for label in chosen}
+        """Return our groups by their names at Graphiti: those requested, or all known ones."""
+        requested = wanted or ("", *self.outbox.labels())
+        return {self.group(label): label for label in requested}
 
     def close(self) -> None:
-        """End the session, when a server that ends with it has taken in what it was sent."""
+        """End the session, after a server that ends with it has processed its queue."""
         try:
             self._finish([])
         except ProviderError as error:
@@ -133,10 +133,10 @@ class Backend:
 
     @contextmanager
     def _unless_down(self, *, is_asked: bool = False) -> Iterator[None]:
-        """Do something with the server, which rests for a while where it does not answer, unless somebody asks.
+        """Guard calls to the server: after one without an answer, refuse further ones for `REST_S`, except on request.
 
         Raises:
-            ProviderError: it rests.
+            ProviderError: the call is refused.
         """
         if not is_asked and self.now() < self._rests_until:
             raise ProviderError(self._why)
@@ -151,46 +151,46 @@ class Backend:
         self._rests_until = 0.0
 
     def _deliver(self, arrived: list[Errand], *, is_asked: bool) -> None:
-        """Deliver what waits, oldest first, as much as there is time for in one call; add to what arrived."""
-        due = [each for each in self.outbox.errands() if is_asked or self._is_due(each)]
+        """Deliver queued items, oldest first, within the time limit of one call; append to `arrived`."""
+        due = [item for item in self.outbox.errands() if is_asked or self._is_due(item)]
         if not due or not self.lock.acquire(0):
             return
         try:
-            held = set[str]()
-            has = self.tools.check()
-            # Counted from here: a server that is started may have taken longer than all of it to be there.
+            blocked = set[str]()
+            tools = self.tools.check()
+            # The limit counts from here: starting a server may take longer than all of it.
             patience = self.tools.patience()
-            # Read again, now that nobody else delivers.
+            # Read again under the lock.
             for errand in self.outbox.errands():
                 if not is_asked and not patience.left_s:
                     break
-                is_wanted = errand.id not in held and (is_asked or self._is_due(errand))
-                if is_wanted and self._one(errand, has, is_asked=is_asked):
+                is_wanted = errand.id not in blocked and (is_asked or self._is_due(errand))
+                if is_wanted and self._deliver_one(errand, tools, is_asked=is_asked):
                     arrived.append(errand)
                 elif errand.what == "delete":
-                    left = (each for each in self.outbox.errands() if each.note.id == errand.note.id)
-                    if not any(each.refusals for each in left):
-                        # What takes its place must not come before it is gone: both bear the same mark.
-                        held.add(errand.id)
+                    pending = (item for item in self.outbox.errands() if item.note.id == errand.note.id)
+                    if not any(item.refusals for item in pending):
+                        # Its replacement has the same mark, so it must not be sent before this one is deleted.
+                        blocked.add(errand.id)
         finally:
             self.lock.release()
 
     def _finish(self, arrived: list[Errand]) -> None:
-        """Wait for a server that we started to take in what it was sent, which is lost when it ends."""
+        """Wait until a server started by this process has processed its queue, which is lost when it ends."""
         deadline = time.monotonic() + FINISH_S
         while self._queued and self.lock.acquire(0):
             try:
-                left = [each for each in self.outbox.errands() if each.note.id in self._queued]
-                self._queued = {each.note.id for each in left}
-                for errand in left:
-                    said = self._said(errand)
-                    if said is None or self._is_there(said, errand.sent_at or errand.at):
+                unfinished = [item for item in self.outbox.errands() if item.note.id in self._queued]
+                self._queued = {item.note.id for item in unfinished}
+                for errand in unfinished:
+                    episode = self._episode_of(errand)
+                    if episode is None or self._is_there(episode, errand.sent_at or errand.at):
                         self._done(errand)
                         arrived.append(errand)
                     elif time.monotonic() >= deadline:
                         self._queued.discard(errand.note.id)
-                        late = f"the server that was started had not taken it in after {FINISH_S:.0f} s"
-                        self.outbox.refused(errand, late, is_sure=False)
+                        problem = f"the server that was started had not taken it in after {FINISH_S:.0f} s"
+                        self.outbox.refused(errand, problem, is_sure=False)
             finally:
                 self.lock.release()
             if self._queued:
@@ -203,22 +203,22 @@ class Backend:
     def _is_due(self, errand: Errand) -> bool:
         if errand.refusals >= MAX_REFUSALS:
             return False
-        looked = self._looked.get(errand.note.id, errand.sent_at)
-        return looked is None or errand.sent_at is None or self.now() - looked >= LOOK_S
+        last_look = self._looked.get(errand.note.id, errand.sent_at)
+        return last_look is None or errand.sent_at is None or self.now() - last_look >= LOOK_S
 
-    def _one(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
+    def _deliver_one(self, errand: Errand, tools: frozenset[str], *, is_asked: bool) -> bool:
         """Deliver one errand and return whether it arrived."""
         try:
             if errand.what == "delete":
-                return self._delete(errand, has, is_asked=is_asked)
-            said = self._said(errand)
-            if said is None:
+                return self._delete(errand, tools, is_asked=is_asked)
+            episode = self._episode_of(errand)
+            if episode is None:
                 self._done(errand)
                 return False
-            if (has_arrived := self._looked_for(errand, said, is_asked=is_asked)) is not None:
+            if (has_arrived := self._find_sent(errand, episode, is_asked=is_asked)) is not None:
                 return has_arrived
             errand = self.outbox.sending(errand)
-            self.tools.add_memory(said)
+            self.tools.add_memory(episode)
         except UnansweredError:
             raise
         except ToolError as error:
@@ -231,43 +231,43 @@ class Backend:
             self._done(errand)
             return True
         self._queued.add(errand.note.id)
-        return bool(self._looked_for(errand, said, is_asked=False))
+        return bool(self._find_sent(errand, episode, is_asked=False))
 
-    def _looked_for(self, errand: Errand, said: Episode, *, is_asked: bool) -> bool | None:
-        """Return whether what was sent is to be seen there; None where it is to be sent again, or was not sent."""
+    def _find_sent(self, errand: Errand, episode: Episode, *, is_asked: bool) -> bool | None:
+        """Return whether a sent item is listed; None if it was not sent, or is to be sent again."""
         if errand.sent_at is None:
             return None
-        if self._is_there(said, errand.sent_at):
+        if self._is_there(episode, errand.sent_at):
             self._done(errand)
             return True
         self._looked[errand.note.id] = now = self.now()
         is_early = errand.note.id in self._queued or (not is_asked and now - errand.sent_at < GRACE_S)
         return False if is_early else None
 
-    def _said(self, errand: Errand) -> Episode | None:
-        """Return an episode with its words and its group there; a fact is one, too. None where it is gone."""
+    def _episode_of(self, errand: Errand) -> Episode | None:
+        """Return an episode, or a fact as one, with its text and its group at Graphiti; None if it was deleted."""
         graph = self.graph()
         fact = graph.relations([errand.id]).get(errand.id) if errand.what == "relation" else None
         if fact is not None:
-            told = fact.created_at if fact.valid_from is None else fact.valid_from
-            return Episode(fact.id, fact.fact, told, fact.created_at, group=self.group(fact.group))
-        found = graph.episodes([errand.id]).get(errand.id)
-        if found is None:
+            said_at = fact.created_at if fact.valid_from is None else fact.valid_from
+            return Episode(fact.id, fact.fact, said_at, fact.created_at, group=self.group(fact.group))
+        episode = graph.episodes([errand.id]).get(errand.id)
+        if episode is None:
             return None
-        content = found.content or (self.words_of(found.memory, found.version) if found.memory else "")
-        return replace(found, content=content, group=self.group(found.group)) if content else None
+        content = episode.content or (self.words_of(episode.memory, episode.version) if episode.memory else "")
+        return replace(episode, content=content, group=self.group(episode.group)) if content else None
 
-    def _delete(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
-        """Delete an episode; one that is not there is given up when Graphiti has had the time to show it."""
+    def _delete(self, errand: Errand, tools: frozenset[str], *, is_asked: bool) -> bool:
+        """Delete an episode and return whether it was listed; give up on one that is not listed after `GRACE_S`."""
         group = self.group(errand.group)
         listed = self.tools.episodes([group], MAX_EPISODES)
-        theirs = next((each.id for each in listed if own_id(each.name) == errand.id), "")
+        remote_id = next((episode.id for episode in listed if own_id(episode.name) == errand.id), "")
         is_late = self.now() - errand.at >= GRACE_S
-        if theirs:
-            if "delete_episode" not in has:
+        if remote_id:
+            if "delete_episode" not in tools:
                 raise ToolError("Graphiti's server has no tool delete_episode", remedy="delete it there")
-            # To delete twice does no harm: the second time it is not there.
-            self.tools.delete_episode(theirs)
+            # Deleting is idempotent: the second time it is not listed.
+            self.tools.delete_episode(remote_id)
         elif not is_late or not listed:
             self._looked[errand.note.id] = self.now()
             errand = self.outbox.sending(errand)
@@ -275,18 +275,18 @@ class Backend:
                 self.outbox.refused(errand, _UNLISTED.format(group), is_sure=False)
             return False
         self.outbox.done(errand)
-        return bool(theirs)
+        return bool(remote_id)
 
-    def _is_there(self, said: Episode, since: float) -> bool:
-        """Return whether an episode that was sent at a time is to be seen.
+    def _is_there(self, episode: Episode, since: float) -> bool:
+        """Return whether an episode that was sent at `since` is listed.
 
-        Where no episode of the group is listed, facts are asked for that are newer than it.
+        If no episode of the group is listed, search for facts newer than `since`.
         """
-        listed = self.tools.episodes([said.group], MAX_EPISODES)
+        listed = self.tools.episodes([episode.group], MAX_EPISODES)
         if listed:
-            return any(own_id(each.name) == said.id for each in listed)
-        found = self.tools.search_facts(said.content[:_MAX_QUERY], [said.group], _FACTS, now=0.0)
-        return any(each.relation.created_at >= since for each in found)
+            return any(own_id(remote.name) == episode.id for remote in listed)
+        facts = self.tools.search_facts(episode.content[:_MAX_QUERY], [episode.group], _FACTS, now=0.0)
+        return any(fact.relation.created_at >= since for fact in facts)
 
 
 def error_text(error: ProviderError) -> str:
@@ -296,13 +296,13 @@ def error_text(error: ProviderError) -> str:
 def session_of(
     settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float], namespace: str
 ) -> GraphitiTools:
-    """Return a session with the server that settings name; nothing is sent or started yet.
+    """Return a session with the server that the settings name; nothing is sent or started yet.
 
     Args:
-        namespace: of which a server that is started over FalkorDB is to list and delete what has no group.
+        namespace: a server started over FalkorDB lists and deletes its episodes without a group.
 
     Raises:
-        UsageError: they name none.
+        UsageError: the settings name no server, or a setting is invalid.
     """
     uri, command = settings.graph_uri.strip(), settings.server.strip()
     is_database = uri.partition("://")[0].lower() in _DATABASES
@@ -329,33 +329,33 @@ def session_of(
         name = f"the MCP server {address}"
         return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s, clock)
     try:
-        started = shlex.split(target)
+        argv = shlex.split(target)
     except ValueError as error:
         raise UsageError(f"the command {target!r:.80} cannot be read: {error}", remedy="correct its quotes") from error
     for option, value in (("--embedder-provider", settings.embedder), ("--llm-provider", settings.llm_provider)):
-        started += [option, value] if value else []
+        argv += [option, value] if value else []
     kind = "FALKORDB" if uri.startswith(("redis", "falkor")) else "NEO4J"
-    given = {"URI": uri if is_database else "", "USER": user, "PASSWORD": password}
-    variables = {f"{kind}_{name}": value for name, value in given.items() if value}
+    credentials = {"URI": uri if is_database else "", "USER": user, "PASSWORD": password}
+    variables = {f"{kind}_{name}": value for name, value in credentials.items() if value}
     if DATABASE not in environ and not (is_database and kind == "NEO4J"):
         variables[DATABASE] = group_of(namespace, "", settings.group)
-    return GraphitiTools(started[0], lambda: Stdio(started, variables), settings.timeout_s, clock, is_started=True)
+    return GraphitiTools(argv[0], lambda: Stdio(argv, variables), settings.timeout_s, clock, is_started=True)
 
 
 ITS_OWN: Final = "main"
-"""Where Graphiti keeps what comes without a group: everybody's."""
+"""Graphiti's default group, shared by all clients."""
 _PROBES: Final = 5
-"""So many facts of a group, and names, are searched for to see whether they are still there."""
+"""Number of facts of a group, and of names, with which to check whether its data is still there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What became of a namespace there.
+    """The result of deleting a namespace at Graphiti.
 
     Attributes:
-        notices: what went.
-        outside: what stays, and who can delete it.
-        found: (group, what) that is still to be found there, though its tool said that it was deleted.
+        notices: what was deleted.
+        outside: what remains, and how to delete it.
+        found: (group, description) of data that a search still finds though the server reported its deletion.
     """
 
     notices: tuple[str, ...] = ()
@@ -364,14 +364,14 @@ class Left:
 
 
 def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: Set[str]) -> Left:
-    """Delete there what a namespace has told it, while the namespace is still here.
+    """Delete the data of a namespace at Graphiti; call it before the namespace is deleted locally.
 
-    A group is cleared where it is the namespace's alone: not Graphiti's own, and every episode in it is one of ours. Of
-    any other group our episodes are deleted, and what they alone support.
+    A group is cleared if it belongs to the namespace alone: it is not Graphiti's default, and every episode in it is
+    ours. In any other group, our episodes are deleted with what they alone support.
 
     Args:
-        groups: ours, by what Graphiti calls them.
-        sent: the ids of the episodes, and of the facts that were sent as such.
+        groups: our groups, by their names at Graphiti.
+        sent: the ids of the episodes, and of the facts added directly, that were sent.
     """
     notices: list[str] = []
     outside: list[str] = []
@@ -379,16 +379,16 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
     waiting = list(groups)
     seen = set[str]()
     try:
-        has = tools.check()
+        tool_names = tools.check()
         while waiting:
             group = waiting[0]
             listed = tools.episodes([group], MAX_EPISODES)
-            # A fact is told as an episode, where no tool takes facts.
-            ids = [own_id(each.name) for each in listed]
-            known = graph.episodes(ids).keys() | graph.relations(ids).keys()
-            ours = [each.id for each in listed if own_id(each.name) in known]
+            # Facts are sent as episodes, since no tool takes facts.
+            ids = [own_id(episode.name) for episode in listed]
+            our_ids = graph.episodes(ids).keys() | graph.relations(ids).keys()
+            ours = [episode.id for episode in listed if own_id(episode.name) in our_ids]
             is_alone = group != ITS_OWN and len(ours) == len(listed) < MAX_EPISODES
-            can_clear = is_alone and "clear_graph" in has
+            can_clear = is_alone and "clear_graph" in tool_names
             if can_clear:
                 tools.call("clear_graph", {"group_ids": [group]})
             if not listed and (still := _still_found(tools, graph, group, groups[group])):
@@ -396,16 +396,16 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
             elif can_clear:
                 notices.append(f"Graphiti has cleared its group {group}")
             else:
-                deleted = ours if "delete_episode" in has else []
+                deleted = ours if "delete_episode" in tool_names else []
                 for id_ in deleted:
                     tools.delete_episode(id_)
                 if ours:
-                    many = "1 episode was" if len(deleted) == 1 else f"{len(deleted)} episodes were"
+                    count = "1 episode was" if len(deleted) == 1 else f"{len(deleted)} episodes were"
                     outside.append(
-                        f"data sent to Graphiti in its group {group}, which others share: {many} deleted there; check"
+                        f"data sent to Graphiti in its group {group}, which others share: {count} deleted there; check"
                         " for facts that it took from them"
                     )
-            seen |= {own_id(each.name) for each in listed}
+            seen |= {own_id(episode.name) for episode in listed}
             waiting.pop(0)
     except ProviderError as error:
         outside.append(unreached(waiting, error_text(error)))
@@ -420,24 +420,24 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
 
 
 def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: str) -> str:
-    """Say that a search of a group still finds what the namespace has told; "" where it does not."""
-    told = graph.list_relations(GraphFilter(groups=(label,), with_past=True), limit=_PROBES)
+    """Say what a search still finds of the data of the namespace in a group; "" if nothing."""
+    facts = graph.list_relations(GraphFilter(groups=(label,), with_past=True), limit=_PROBES)
     names = {
-        each.name for each in graph.entities([end for fact in told for end in (fact.source, fact.target)]).values()
+        entity.name for entity in graph.entities([end for fact in facts for end in (fact.source, fact.target)]).values()
     }
     for name in sorted(names)[:_PROBES]:
-        some = tools.search_nodes(name, [group], 10, now=0.0)
-        if any(each.name in names for each in some):
-            named = f"{some[0].name!r:.80} and more"
-            return f"{named}: its tools work on another graph, so delete the graph {group} yourself"
+        nodes = tools.search_nodes(name, [group], 10, now=0.0)
+        if any(node.name in names for node in nodes):
+            example = f"{nodes[0].name!r:.80} and more"
+            return f"{example}: its tools work on another graph, so delete the graph {group} yourself"
     return ""
 
 
 def unreached(groups: Iterable[str], why: str) -> str:
-    """Say where data is that nobody could be asked to delete."""
+    """Say where data remains because the server could not be reached."""
     return f"data of this namespace sent to Graphiti, in {named_groups(groups)}: delete it there. {why}"
 
 
 def named_groups(groups: Iterable[str]) -> str:
-    some = list(groups)
-    return f"its group{'s' * (len(some) > 1)} {', '.join(some)}"
+    names = list(groups)
+    return f"its group{'s' * (len(names) > 1)} {', '.join(names)}"

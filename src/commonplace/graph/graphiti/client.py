@@ -2,14 +2,14 @@
 
 It uses the protocol versions with sessions, 2024-11-05 to 2025-11-25.
 
-Facts about them (github.com/getzep/graphiti, mcp_server): `add_memory` queues an episode and answers no id. A `uuid`
-given to it names an episode that is there already; with a new one the episode is lost while the queue is worked off.
-So none is given, and an episode of ours is known again by a mark in its name. A group's id holds letters, digits, `-`
-and `_` alone.
+Behaviour of the tools (github.com/getzep/graphiti, mcp_server): `add_memory` queues an episode and returns no id. Its
+`uuid` must be that of an existing episode; with a new one, the episode is lost when the queue is processed. So none is
+passed, and our episodes are recognised by a mark in their names. The id of a group consists of letters, digits, `-` and
+`_`.
 
-FalkorDB keeps each group in a graph of that name. `add_memory` and the searches go there; `get_episodes`,
-`delete_episode` and `clear_graph` work on the one graph FALKORDB_DATABASE instead, whatever group they
-are given, and say that they did what they were asked.
+FalkorDB keeps each group in a graph of that name. `add_memory` and the searches use it; `get_episodes`,
+`delete_episode` and `clear_graph` use the one graph FALKORDB_DATABASE instead, whatever group is passed, and report
+success.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from commonplace.types.graph import Entity, Episode
 T = TypeVar("T")
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
-"""Those that are understood, the one that is asked for first."""
+"""Supported protocol versions, the one requested first."""
 START_S: Final = 20.0
-"""A server that is started may need so long for its database."""
+"""Seconds allowed for starting a server, which may wait for its database."""
 _MAX_SHOWN: Final = 300
 
 
@@ -47,7 +47,7 @@ class ToolError(ProviderError):
 
 
 MAX_EPISODES: Final = 1_000
-"""How many episodes of a group are looked through for one of ours."""
+"""Maximum number of episodes of a group that are searched for one of ours."""
 NEEDED: Final = frozenset({"add_memory", "search_nodes", "search_memory_facts", "get_episodes"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 _HASHED: Final = re.compile(r"h_[0-9a-f]{32}")
@@ -57,11 +57,11 @@ _MAX_NAME_LENGTH: Final = 120
 
 @dataclass(eq=False, slots=True)
 class GraphitiTools:
-    """Calls tools, one at a time. What it cannot read of an answer is a `ProviderError`. Safe for threads.
+    """Calls tools, one at a time. An answer that cannot be read is a `ProviderError`. Safe for threads.
 
     Attributes:
-        name: what messages call the server, to which nothing is sent before the first call.
-        is_started: the server is a process that we start, which takes its time and ends with the session.
+        name: the name of the server in messages. Nothing is sent before the first call.
+        is_started: the server is a process started by this client; it starts slowly and ends with the session.
     """
 
     name: str
@@ -76,11 +76,11 @@ class GraphitiTools:
     _tools: frozenset[str] = frozenset()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a tool and return what it answers.
+        """Call a tool and return its answer.
 
         Raises:
-            ProviderError: it was not called, or says that it did nothing.
-            UnansweredError: nobody knows whether it did.
+            ProviderError: it was not called, or reports that it failed.
+            UnansweredError: it is unknown whether it was executed.
         """
         params = {"name": tool, "arguments": dict(arguments)}
         with self.within_limit() as patience:
@@ -91,26 +91,26 @@ class GraphitiTools:
                     raise
                 except ProviderError as error:
                     self.close()
-                    # The session may have ended unnoticed: the server was restarted, the process died.
+                    # Retry once: the session may have ended unnoticed, by a restart or the death of the process.
                     if is_last or not isinstance(error, SessionEndedError):
                         raise
         raise AssertionError
 
     def close(self) -> None:
-        """End the session, if there is one; the next call begins another."""
+        """End the session, if there is one; the next call opens another."""
         with self._turn:
             transport, self._transport = self._transport, None
             if transport is not None:
                 transport.close()
 
     def patience(self, at_least_s: float = 0.0) -> Patience:
-        """Return how long a call that begins now may take."""
+        """Return the time limit of a call that begins now."""
         longest_s = max(self.timeout_s, at_least_s)
         return Patience(longest_s, self.clock() + longest_s, self.clock)
 
     @contextmanager
     def within_limit(self) -> Iterator[Patience]:
-        """Let all calls in a `with` block take together as long as one may; other threads wait meanwhile."""
+        """Apply the time limit of one call to all calls in a `with` block; other threads wait meanwhile."""
         if not self._turn.acquire(timeout=self.timeout_s):
             raise ProviderError(f"{self.name} is busy with others' calls", remedy="try again")
         outer = self._patience
@@ -129,7 +129,7 @@ class GraphitiTools:
                 self._tools = self._begin(transport, patience)
             except UnansweredError as error:
                 transport.close()
-                # Nothing was asked for yet but to begin.
+                # Only `initialize` was sent, so a retry is safe.
                 raise ProviderError(str(error.args[0]), status=error.status, remedy=error.remedy) from error
             except BaseException:
                 transport.close()
@@ -149,54 +149,54 @@ class GraphitiTools:
             )
         transport.tell(notification("notifications/initialized", {}), patience)
         tools = self._ask(transport, "tools/list", {}, patience).get("tools")
-        found = tools if isinstance(tools, list) else []
-        return frozenset(str(each.get("name")) for each in found if isinstance(each, dict))
+        listed = tools if isinstance(tools, list) else []
+        return frozenset(str(tool.get("name")) for tool in listed if isinstance(tool, dict))
 
     def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], patience: Patience) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         answer = transport.ask(message, patience)
         error = answer.get("error")
         if error is not None:
-            told = error.get("message") if isinstance(error, dict) else error
+            reason = error.get("message") if isinstance(error, dict) else error
             code = error.get("code") if isinstance(error, dict) else None
-            helps = "check its version" if code == METHOD_NOT_FOUND else "see its log"
-            raise ToolError(f"{self.name} refused {method}: {printable(told)[:_MAX_SHOWN]}", remedy=helps)
+            advice = "check its version" if code == METHOD_NOT_FOUND else "see its log"
+            raise ToolError(f"{self.name} refused {method}: {printable(reason)[:_MAX_SHOWN]}", remedy=advice)
         result = answer.get("result")
         if not isinstance(result, dict):
             raise UnansweredError(f"{self.name} answered {method} with something else", remedy="see its log")
         return result
 
     def _result(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a tool answers, however its server wraps it."""
+        """Return the answer of a tool, however the server wraps it."""
         texts = [
-            each.get("text")
-            for each in result.get("content") or ()
-            if isinstance(each, dict) and each.get("type") == "text"
+            item.get("text")
+            for item in result.get("content") or ()
+            if isinstance(item, dict) and item.get("type") == "text"
         ]
         if result.get("isError"):
             raise ToolError(
                 f"{tool} of {self.name} failed: {printable(' '.join(map(str, texts)))[:_MAX_SHOWN]}",
                 remedy="see its log",
             )
-        found: Any = result.get("structuredContent")
-        if not isinstance(found, dict):
+        content: Any = result.get("structuredContent")
+        if not isinstance(content, dict):
             with suppress(CommonplaceError, json.JSONDecodeError):
-                found = decode(str(texts[0]).encode("utf-8", "replace")) if texts else None
-        if isinstance(found, dict) and found.keys() == {"result"} and isinstance(found["result"], dict):
-            found = found["result"]
-        if not isinstance(found, dict):
+                content = decode(str(texts[0]).encode("utf-8", "replace")) if texts else None
+        if isinstance(content, dict) and content.keys() == {"result"} and isinstance(content["result"], dict):
+            content = content["result"]
+        if not isinstance(content, dict):
             raise UnansweredError(f"{tool} of {self.name} answered no JSON object", remedy="see its log")
-        if found.keys() == {"error"} and isinstance(found["error"], str):
+        if content.keys() == {"error"} and isinstance(content["error"], str):
             raise ToolError(
-                f"{tool} of {self.name} failed: {printable(found['error'])[:_MAX_SHOWN]}", remedy="see its log"
+                f"{tool} of {self.name} failed: {printable(content['error'])[:_MAX_SHOWN]}", remedy="see its log"
             )
-        return found
+        return content
 
     def check(self) -> frozenset[str]:
         """Return the names of the server's tools.
 
         Raises:
-            ProviderError: it cannot be reached, or is none of Graphiti's.
+            ProviderError: it cannot be reached, or is not a Graphiti server.
         """
         with self.within_limit():
             self._opened()
@@ -208,7 +208,7 @@ class GraphitiTools:
         return self._tools
 
     def add_memory(self, episode: Episode) -> None:
-        """Queue an episode of ours, with its words and its group there; a mark in its name holds its id."""
+        """Queue an episode, with its text and its group at Graphiti; a mark in its name holds its id."""
         self.call(
             "add_memory",
             {
@@ -223,7 +223,7 @@ class GraphitiTools:
 
     def search_nodes(self, query: str, groups: Sequence[str], limit: int, *, now: float) -> list[Entity]:
         answer = self.call("search_nodes", {"query": query, "group_ids": list(groups), "max_nodes": limit})
-        return _read(answer, "nodes", limit, lambda each, path: read_entity(each, path, now))
+        return _read(answer, "nodes", limit, lambda node, path: read_entity(node, path, now))
 
     def search_facts(
         self, query: str, groups: Sequence[str], limit: int, *, centre: str = "", now: float
@@ -232,10 +232,10 @@ class GraphitiTools:
         if centre:
             arguments["center_node_uuid"] = centre
         answer = self.call("search_memory_facts", arguments)
-        return _read(answer, "facts", limit, lambda each, path: read_relation(each, path, now))
+        return _read(answer, "facts", limit, lambda fact, path: read_relation(fact, path, now))
 
     def episodes(self, groups: Sequence[str], limit: int) -> list[Episode]:
-        """Return episodes, in no order; the names of ours still bear their mark."""
+        """Return episodes, in no order; the names of ours still have their marks."""
         answer = self.call("get_episodes", {"group_ids": list(groups), "max_episodes": limit})
         return _read(answer, "episodes", limit, read_episode)
 
@@ -244,25 +244,25 @@ class GraphitiTools:
 
 
 def own_id(name: str) -> str:
-    """Return the id of the episode of ours that has a name at Graphiti's; "" where it is none."""
-    found = _MARK.search(name)
-    return found["id"] if found else ""
+    """Return the id in the mark of an episode's name at Graphiti; "" if it has none."""
+    match = _MARK.search(name)
+    return match["id"] if match else ""
 
 
 def unmarked(episode: Episode) -> Episode:
-    """Return an episode of ours under its own id and name; any other as it is."""
+    """Return one of our episodes with its own id and name; any other unchanged."""
     id_ = own_id(episode.name)
     return replace(episode, id=id_, name=_MARK.sub("", episode.name)) if id_ else episode
 
 
 def group_of(namespace: str, label: str, default: str) -> str:
-    """Return the group at Graphiti's in which the group of a namespace is kept; no two have the same.
+    """Return the name at Graphiti of a group of a namespace; names are unique.
 
     Args:
-        default: the group of what has no label.
+        default: the group of items without a label.
     """
-    kept = _part(label or default)
-    return kept if namespace == "default" else f"{_part(namespace)}__{kept}"
+    group = _part(label or default)
+    return group if namespace == "default" else f"{_part(namespace)}__{group}"
 
 
 def _part(name: str) -> str:
@@ -272,10 +272,10 @@ def _part(name: str) -> str:
 
 
 def _read(answer: Mapping[str, Any], name: str, limit: int, read: Callable[[object, str], T]) -> list[T]:
-    found = answer.get(name)
-    if not isinstance(found, list):
+    records = answer.get(name)
+    if not isinstance(records, list):
         raise ProviderError(f"Graphiti answered without {name}", remedy="check its version")
     try:
-        return [read(each, f"{name}[{place}]") for place, each in enumerate(found[:limit])]
+        return [read(record, f"{name}[{index}]") for index, record in enumerate(records[:limit])]
     except ConfigError as error:
         raise ProviderError(f"Graphiti answered something else: {error.args[0]}", remedy="check its version") from error

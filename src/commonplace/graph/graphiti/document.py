@@ -1,8 +1,8 @@
 """Export and import a graph as one document of Graphiti's nodes and edges.
 
 The document is a JSON object with the lists that Graphiti's own bulk import takes: `episodic_nodes`, `entity_nodes`,
-`entity_edges`, `episodic_edges`; one record a line. Facts that come in get the assertions from which they can be
-resolved again.
+`entity_edges`, `episodic_edges`; one record per line. Imported facts get assertions, from which they can be resolved
+again.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _LISTS: Final = (EPISODES, ENTITIES, RELATIONS, MENTIONS)
 _REMEDY: Final = f"give it the lists {', '.join(_LISTS)}"
 _PAGE: Final = 500
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""As values it takes some ten times as much memory."""
+"""Maximum size of a document; parsed, it takes about ten times as much memory."""
 _ENDED: Final = "it had ended where it was imported from"
 
 
 @dataclass(frozen=True, slots=True)
 class Migration(View):
-    """What was written, or taken in.
+    """The result of an export or an import.
 
     Attributes:
-        path: of the file; None where it went to a stream.
-        episodes, entities, relations: how many; of an import, how many were new.
-        known: of an import, how many were here already, under the same id, and stayed as they are.
+        path: of the file; None for a stream.
+        episodes, entities, relations: number of records; of an import, number of new ones.
+        known: of an import, number of records whose id was in the graph already; they stay unchanged.
     """
 
     path: Path | None
@@ -67,11 +67,11 @@ class Migration(View):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file holds, checked and without secrets.
+    """The content of a file, checked and without secrets.
 
     Attributes:
-        mentions: the ids of an episode and of an entity that it mentions.
-        places: the path of each record in the document, by its id.
+        mentions: (episode id, entity id) pairs.
+        places: the path of each record in the document, by id.
     """
 
     path: Path
@@ -85,11 +85,11 @@ class Document:
 def write_graphiti(
     graph: GraphReading, wanted: Wanted, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
 ) -> Migration:
-    """Write a whole graph, past facts too; what was merged into another goes out as that.
+    """Write a whole graph, past facts included; merged entities are replaced by the entity they were merged into.
 
     Args:
-        words_of: the words of a memory in one of its versions.
-        write: takes the document, piece by piece.
+        words_of: returns the text of a version of a memory.
+        write: takes the document, chunk by chunk.
     """
     counts = dict.fromkeys(_LISTS, 0)
     write(b'{\n"format": "' + FORMAT.encode() + b'"')
@@ -109,42 +109,42 @@ def _records(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of one of the lists, read page by page."""
     lists: dict[str, Callable[..., Sequence[Any]]] = {ENTITIES: graph.list_entities, RELATIONS: graph.list_relations}
-    listed = lists.get(name, graph.list_episodes)  # mentions are listed by episode, too
-    offset, wanted = 0, GraphFilter(with_past=name == RELATIONS)
-    while page := listed(wanted, limit=_PAGE, offset=offset):
+    listed = lists.get(name, graph.list_episodes)  # mentions too are listed by episode
+    offset, filter_ = 0, GraphFilter(with_past=name == RELATIONS)
+    while page := listed(filter_, limit=_PAGE, offset=offset):
         offset += len(page)
-        ids = [each.id for each in page]
+        ids = [record.id for record in page]
         if name == ENTITIES:
-            for each, shown in zip(page, build.entities(page), strict=True):
-                yield entity_json(each, shown.summary)
+            for record, view in zip(page, build.entities(page), strict=True):
+                yield entity_json(record, view.summary)
             continue
         if name == RELATIONS:
             mentions = graph.mentions("relation", ids)
-            for each in page:
-                yield relation_json(each, tuple(dict.fromkeys(found.episode for found in mentions.get(each.id, ()))))
+            for record in page:
+                yield relation_json(record, tuple(dict.fromkeys(row.episode for row in mentions.get(record.id, ()))))
             continue
         mentioned = graph.mentioned(ids)
-        for each in page:
-            said = {
-                kind: dict.fromkeys(found.subject for found in mentioned.get(each.id, ()) if found.kind == kind)
+        for record in page:
+            subjects = {
+                kind: dict.fromkeys(row.subject for row in mentioned.get(record.id, ()) if row.kind == kind)
                 for kind in GRAPH_KINDS
             }
             if name == EPISODES:
-                words = each.content or (words_of(each.memory, each.version) if each.memory else "")
-                yield episode_json(each, words, tuple(said["relation"]))
+                words = record.content or (words_of(record.memory, record.version) if record.memory else "")
+                yield episode_json(record, words, tuple(subjects["relation"]))
             else:
-                for entity in sorted(set(roots(graph, said["entity"]).values())):
-                    yield mention_json(each, entity)
+                for entity in sorted(set(roots(graph, subjects["entity"]).values())):
+                    yield mention_json(record, entity)
 
 
 def read_graphiti(path: Path, now: float) -> Document:
-    """Return what a file holds.
+    """Read a document.
 
     Args:
-        now: when what does not say was made.
+        now: the time of creation of records without one.
 
     Raises:
-        ConfigError: it is no such document, or a value is missing or wrong; `path` says where.
+        ConfigError: it is not such a document, or a value is missing or wrong; `path` says where.
         NotFoundError: there is no such file.
         UsageError: it cannot be read, or is too large.
     """
@@ -175,136 +175,136 @@ def _document(file: Path, data: bytes, now: float) -> Document:
         raise ConfigError("the document holds no nodes and no edges", path="", remedy=_REMEDY)
     lists: dict[str, list[tuple[str, Any]]] = {}
     for name in _LISTS:
-        given = value.get(name)
-        if given is not None and not isinstance(given, list):
-            raise ConfigError(f"{name} is {given!r:.60}", path=name, remedy="give it a list")
-        lists[name] = [(f"{name}[{place}]", each) for place, each in enumerate(given or ())]
+        records = value.get(name)
+        if records is not None and not isinstance(records, list):
+            raise ConfigError(f"{name} is {records!r:.60}", path=name, remedy="give it a list")
+        lists[name] = [(f"{name}[{index}]", entry) for index, entry in enumerate(records or ())]
     clean, places = Cleaner().record, dict[str, str]()
-    episodes = [clean(read_episode(each, path)) for path, each in lists[EPISODES]]
-    entities = [clean(read_entity(each, path, now)) for path, each in lists[ENTITIES]]
-    items = [read_relation(each, path, now) for path, each in lists[RELATIONS]]
-    relations = [replace(each, relation=clean(each.relation)) for each in items]
+    episodes = [clean(read_episode(record, path)) for path, record in lists[EPISODES]]
+    entities = [clean(read_entity(record, path, now)) for path, record in lists[ENTITIES]]
+    items = [read_relation(record, path, now) for path, record in lists[RELATIONS]]
+    relations = [replace(item, relation=clean(item.relation)) for item in items]
     for part, ids in (
-        (EPISODES, [each.id for each in episodes]),
-        (ENTITIES, [each.id for each in entities]),
-        (RELATIONS, [each.relation.id for each in relations]),
+        (EPISODES, [record.id for record in episodes]),
+        (ENTITIES, [record.id for record in entities]),
+        (RELATIONS, [item.relation.id for item in relations]),
     ):
         for id_, (path, _) in zip(ids, lists[part], strict=True):
             if id_ in places:
                 where = f"{path}.uuid"
                 raise ConfigError(f"{where} is {id_!r:.60}, as that of {places[id_]}", path=where, remedy="")
             places[id_] = path
-    mentions = tuple(read_mention(each, path) for path, each in lists[MENTIONS])
+    mentions = tuple(read_mention(record, path) for path, record in lists[MENTIONS])
     return Document(file, tuple(episodes), tuple(entities), tuple(relations), mentions, places)
 
 
 def import_document(runtime: GraphRuntime, document: Document, *, is_dry_run: bool) -> Migration:
-    """Import what of a document the graph does not hold, in one transaction.
+    """Import the records of a document that the graph does not have, in one transaction.
 
     Raises:
-        ConfigError: a fact is about entities that are neither in the document nor in the graph. Nothing was written.
+        ConfigError: a fact refers to an entity that is neither in the document nor in the graph. Nothing is written.
     """
-    new, done = _new_of(runtime.graph, document)
+    missing, summary = _new_of(runtime.graph, document)
     if not is_dry_run:
-        names = [each.name for each in new.entities]
-        runtime.texts.prepare([*(each.relation.fact for each in new.relations), *names])
+        names = [entity.name for entity in missing.entities]
+        runtime.texts.prepare([*(item.relation.fact for item in missing.relations), *names])
         with runtime.change() as change:
-            new, done = _new_of(change.graph, document)
-            _write(change.graph, runtime, new)
+            missing, summary = _new_of(change.graph, document)
+            _write(change.graph, runtime, missing)
         runtime.destination.after_batch()
-    return replace(done, is_dry_run=is_dry_run)
+    return replace(summary, is_dry_run=is_dry_run)
 
 
 def _new_of(graph: GraphReading, document: Document) -> tuple[Document, Migration]:
-    """Return what of a document the graph does not hold, and what an import of it does."""
-    ends = [end for each in document.relations for end in (each.relation.source, each.relation.target)]
-    entities = {each.id for each in document.entities}
-    known = graph.entities([*entities, *ends, *(entity for _, entity in document.mentions)]).keys()
+    """Return the records of a document that the graph does not have, and the result of importing them."""
+    ends = [end for edge in document.relations for end in (edge.relation.source, edge.relation.target)]
+    entities = {node.id for node in document.entities}
+    stored = graph.entities([*entities, *ends, *(entity for _, entity in document.mentions)]).keys()
     for item in document.relations:
         for end in ("source", "target"):
             id_ = getattr(item.relation, end)
-            if id_ not in known and id_ not in entities:
+            if id_ not in stored and id_ not in entities:
                 where = f"{document.places[item.relation.id]}.{end}_node_uuid"
-                told = f"{document.path}: {where} is {id_!r:.60}, which is neither in the document nor here"
-                raise ConfigError(told, path=where, remedy="export the entities too")
-    own = {each.id for each in document.episodes}
-    said_in = [each for item in document.relations for each in item.episodes] + [each for each, _ in document.mentions]
-    held = graph.episodes([*own, *said_in]).keys()
-    facts = graph.relations([each.relation.id for each in document.relations]).keys()
+                problem = f"{document.path}: {where} is {id_!r:.60}, which is neither in the document nor here"
+                raise ConfigError(problem, path=where, remedy="export the entities too")
+    listed = {episode.id for episode in document.episodes}
+    cited = [ref for item in document.relations for ref in item.episodes] + [ref for ref, _ in document.mentions]
+    present = graph.episodes([*listed, *cited]).keys()
+    facts = graph.relations([edge.relation.id for edge in document.relations]).keys()
     relations = [
-        replace(each, episodes=tuple(id_ for id_ in each.episodes if id_ in held or id_ in own))
-        for each in sorted(document.relations, key=lambda each: (each.relation.created_at, each.relation.id))
-        if each.relation.id not in facts
+        replace(edge, episodes=tuple(id_ for id_ in edge.episodes if id_ in present or id_ in listed))
+        for edge in sorted(document.relations, key=lambda edge: (edge.relation.created_at, edge.relation.id))
+        if edge.relation.id not in facts
     ]
-    new = replace(
+    missing = replace(
         document,
-        episodes=tuple(each for each in document.episodes if each.id not in held),
-        entities=tuple(each for each in document.entities if each.id not in known),
+        episodes=tuple(episode for episode in document.episodes if episode.id not in present),
+        entities=tuple(node for node in document.entities if node.id not in stored),
         relations=tuple(relations),
         mentions=tuple(
-            pair for pair in document.mentions if pair[0] in {*held, *own} and pair[1] in {*known, *entities}
+            pair for pair in document.mentions if pair[0] in {*present, *listed} and pair[1] in {*stored, *entities}
         ),
     )
-    many, whole = ((len(each.episodes), len(each.entities), len(each.relations)) for each in (new, document))
-    return new, Migration(document.path, *many, known=sum(whole) - sum(many))
+    counts, totals = ((len(part.episodes), len(part.entities), len(part.relations)) for part in (missing, document))
+    return missing, Migration(document.path, *counts, known=sum(totals) - sum(counts))
 
 
-def _write(graph: GraphChange, runtime: GraphRuntime, new: Document) -> None:
+def _write(graph: GraphChange, runtime: GraphRuntime, document: Document) -> None:
     entities = Entities(graph, runtime)
-    for episode in new.episodes:
+    for episode in document.episodes:
         graph.put(episode)
-    first = {entity: episode for episode, entity in reversed(new.mentions)}
-    for each in new.entities:
-        graph.put_entity(each)
-        name = cleaned(each.name)[:MAX_NAME_CHARACTERS]
+    first_episode = {entity: episode for episode, entity in reversed(document.mentions)}
+    for node in document.entities:
+        graph.put_entity(node)
+        name = cleaned(node.name)[:MAX_NAME_CHARACTERS]
         if normal(name):
-            graph.put(Alias(each.id, name, normal(name), each.created_at, first.get(each.id, "")))
-        entities.name_again(each)
-    for order, item in enumerate(new.relations, 1):
-        relation, happened = _resolved(item, order)
+            graph.put(Alias(node.id, name, normal(name), node.created_at, first_episode.get(node.id, "")))
+        entities.name_again(node)
+    for order, item in enumerate(document.relations, 1):
+        relation, events = _resolved(item, order)
         graph.put_relation(relation, runtime.texts.of_relation(relation))
-        for remark in happened:
-            graph.put(remark)
-        # The ends of a fact stay as long as it does.
+        for event in events:
+            graph.put(event)
+        # Mentions of the ends keep them as long as the fact exists.
         ends = (relation.source, relation.target)
-        graph.put(*(Mention(each, "relation", relation.id, 0, 0) for each in item.episodes))
-        graph.put(*(Mention(each, "entity", end, 0, 0) for each in item.episodes for end in ends))
+        graph.put(*(Mention(episode_id, "relation", relation.id, 0, 0) for episode_id in item.episodes))
+        graph.put(*(Mention(episode_id, "entity", end, 0, 0) for episode_id in item.episodes for end in ends))
         if not item.episodes:
             giver = Episode("", relation.fact, relation.created_at, relation.created_at)
             for entity in graph.entities(ends).values():
                 entities.keep(entity, giver)
-    graph.put(*(Mention(episode, "entity", entity, 0, 0) for episode, entity in new.mentions))
+    graph.put(*(Mention(episode, "entity", entity, 0, 0) for episode, entity in document.mentions))
 
 
 def _resolved(item: RelationItem, order: int) -> tuple[Relation, list[Happening]]:
-    """Return a fact that another program kept as ours are kept, and what is to be remembered of it."""
-    given = item.relation
-    told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
-    said = Assertion(
-        given.id,
-        given.source,
-        given.target,
+    """Return an imported fact in the stored form, and the happenings that record its assertions."""
+    relation = item.relation
+    said_at = next((time for time in (item.told, relation.valid_from) if time is not None), relation.created_at)
+    origin = Assertion(
+        relation.id,
+        relation.source,
+        relation.target,
         "said",
-        given.fact,
-        given.created_at,
-        told,
+        relation.fact,
+        relation.created_at,
+        said_at,
         order,
-        valid_from=given.valid_from,
-        valid_to=None if given.expired_at is not None else given.valid_to,
-        trust=given.trust,
-        confidence=given.confidence,
-        group=given.group,
+        valid_from=relation.valid_from,
+        valid_to=None if relation.expired_at is not None else relation.valid_to,
+        trust=relation.trust,
+        confidence=relation.confidence,
+        group=relation.group,
         episode=next(iter(item.episodes), ""),
-        attributes=given.attributes,
+        attributes=relation.attributes,
     )
-    fact = first_said(said, given.id, given.type, (given.source, given.target))
+    fact = first_said(origin, relation.id, relation.type, (relation.source, relation.target))
     for name in ("valid_from", "valid_to", "stated_to", "expired_at", "is_retracted"):
-        setattr(fact, name, getattr(given, name))
-    happened = [happening("created", given.id, said, "")]
-    happened += [happening("confirmed", given.id, replace(said, episode=each), "") for each in item.episodes[1:]]
-    if given.expired_at is not None or given.is_retracted:
-        known = given.created_at if given.expired_at is None else given.expired_at
-        until = given.valid_from if given.is_retracted else given.valid_to
-        ended = replace(said, saying="denied", at=known, told=known, valid_from=None, valid_to=until, episode="")
-        happened.append(happening("ended", given.id, ended, _ENDED))
-    return relation_of(fact), happened
+        setattr(fact, name, getattr(relation, name))
+    events = [happening("created", relation.id, origin, "")]
+    events += [happening("confirmed", relation.id, replace(origin, episode=id_), "") for id_ in item.episodes[1:]]
+    if relation.expired_at is not None or relation.is_retracted:
+        moment = relation.created_at if relation.expired_at is None else relation.expired_at
+        until = relation.valid_from if relation.is_retracted else relation.valid_to
+        ended = replace(origin, saying="denied", at=moment, told=moment, valid_from=None, valid_to=until, episode="")
+        events.append(happening("ended", relation.id, ended, _ENDED))
+    return relation_of(fact), events

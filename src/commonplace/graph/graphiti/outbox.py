@@ -1,7 +1,7 @@
 """The queue of items to send to Graphiti, kept in the store.
 
-An entry holds ids alone; content is read when it is sent, so data deleted meanwhile never leaves. An entry is marked
-before it is sent: after a crash nobody knows whether it arrived, so delivery searches first.
+An entry holds only ids; content is read when it is sent, so data deleted meanwhile never leaves. An entry is marked
+before it is sent: after a crash it is unknown whether it arrived, so delivery searches first.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from commonplace.store.store import Store
 from commonplace.types import Note
 
 WAITING: Final = "graphiti"
-"""The kind of the notes about what is to be sent."""
+"""Kind of the notes of queued items."""
 GROUPS: Final = "graphiti-group"
-"""The kind of the notes about groups of which something was sent; their ids are the groups."""
+"""Kind of the notes of groups with items that were queued; their ids are the groups."""
 
 What = Literal["episode", "relation", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery(View):
-    """What was brought to the outside backend, and what still waits.
+    """What was delivered to the external backend, and what still waits.
 
     Attributes:
-        delivered: how many episodes, facts and deletions arrived.
-        waiting: how many still wait.
-        unsure: how many of these were sent, and may have arrived.
-        refused: how many of these the server does not want.
+        delivered: number of episodes, facts and deletions that arrived.
+        waiting: number of those that still wait.
+        unsure: number of the waiting ones that were sent and may have arrived.
+        refused: number of the waiting ones that the server refuses.
         notices: one sentence each, for people.
     """
 
@@ -51,16 +51,16 @@ def waiting_for(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One thing to be told.
+    """One queued item.
 
     Attributes:
-        what: an episode or a fact that is to be written, or an episode that is to be deleted.
+        what: an episode or a fact to write, or an episode to delete.
         id: of the episode or the fact.
-        at: since when it waits.
-        group: of an episode that is to be deleted.
-        sent_at: when it was sent last, where nobody knows whether it arrived; else None.
-        refusals: how often the server has said no.
-        error: what it said last.
+        at: when it was queued.
+        group: of an episode to delete.
+        sent_at: when it was last sent, if it is unknown whether it arrived; else None.
+        refusals: number of refusals by the server.
+        error: the last refusal.
     """
 
     what: What
@@ -86,7 +86,7 @@ class Outbox:
         self._now = now
 
     def added(self, change: MemoryChange, added: Added) -> None:
-        """Take note, in the transaction that writes it, that something is to be told."""
+        """Queue an episode or a fact, in the transaction that writes it."""
         if added.outcome == "unchanged":
             return
         now = self._now()
@@ -102,11 +102,11 @@ class Outbox:
                 change.put(Errand("relation", id_, now).note)
 
     def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
-        """Take note, in the transaction that deletes it, that an episode is to be deleted there too.
+        """Queue the deletion of an episode, in the transaction that deletes it.
 
-        One that was never sent needs no more than not to be sent.
+        An episode that was never sent is only removed from the queue.
         """
-        waiting = next((each for each in self.errands() if each.what != "delete" and each.id == episode), None)
+        waiting = next((errand for errand in self.errands() if errand.what != "delete" and errand.id == episode), None)
         if waiting is not None:
             change.drop(Note, kind=WAITING, id=waiting.note.id)
         if waiting is None or waiting.sent_at is not None:
@@ -117,19 +117,19 @@ class Outbox:
         return [Errand(at=note.at, **json.loads(note.body)) for note in notes]
 
     def labels(self) -> list[str]:
-        """Return the groups of which something was ever to be told, without the one of what has no label."""
+        """Return the groups that ever had queued items, without the one of items that have no label."""
         return [note.id for note in self._store.notes(self._namespace, GROUPS)]
 
     def sending(self, errand: Errand) -> Errand:
-        """Take note, for good, that something is about to be sent."""
+        """Record, in a transaction of its own, that an item is about to be sent."""
         return self._put(replace(errand, sent_at=self._now()))
 
     def refused(self, errand: Errand, told: str, *, is_sure: bool = True) -> None:
-        """Take note that it did not arrive.
+        """Record that an item was refused or not delivered.
 
         Args:
-            told: what the server said, "" where it was not reached.
-            is_sure: it may not have arrived after all; else it is looked for before it is sent again.
+            told: the refusal of the server, "" if it was not reached.
+            is_sure: it certainly did not arrive; else it is searched for before it is sent again.
         """
         sent_at = None if is_sure else errand.sent_at
         self._put(replace(errand, sent_at=sent_at, refusals=errand.refusals + bool(told), error=told))

@@ -31,12 +31,12 @@ from commonplace.models.providers import Address
 from commonplace.redaction import redact
 
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
-"""Graphiti's answers hold no embeddings."""
+"""Maximum size of an answer; Graphiti's answers contain no embeddings."""
 _END_S: Final = 2.0
 _FAREWELL_S: Final = 1.0
 _MAX_SHOWN: Final = 300
 _WAITING: Final = 100
-"""Lines that are read ahead; a server that prints more waits."""
+"""Number of lines read ahead; a server that prints more blocks."""
 _SESSION, _VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 _REMEDIES: Final = {
     401: "set COMMONPLACE_GRAPH_PASSWORD",
@@ -55,12 +55,12 @@ class SessionEndedError(ProviderError):
 
 
 def printable(told: object) -> str:
-    """Return what a server said as one line without secrets."""
-    return redact("".join(each if each.isprintable() else " " for each in str(told))).text
+    """Return the message of a server as one line, without secrets."""
+    return redact("".join(char if char.isprintable() else " " for char in str(told))).text
 
 
 class Stdio:
-    """One session with a server that a command starts."""
+    """A session with a server process started by a command."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._command = tuple(command)
@@ -77,8 +77,8 @@ class Stdio:
 
         Raises:
             ProviderError: it was not sent, or was refused.
-            SessionEndedError: the server knows this session no longer.
-            UnansweredError: no answer came, or none that can be read.
+            SessionEndedError: the server no longer knows this session.
+            UnansweredError: no answer came, or it cannot be read.
         """
         self.tell(message, patience)
         name = self._command[0]
@@ -91,12 +91,12 @@ class Stdio:
                 raise UnansweredError(self._ended(), remedy="check its output")
             if isinstance(line, TooLong):
                 raise UnansweredError(f"{name} answered more than can be read", remedy="ask for less")
-            with suppress(CommonplaceError):  # servers print to this pipe what is no message
+            with suppress(CommonplaceError):  # servers print lines that are no messages to this pipe
                 if (answer := _answer_to(message, decode(line))) is not None:
                     return answer
 
     def tell(self, message: Mapping[str, Any], _: Patience) -> None:
-        """Queue a message; a thread writes it, since a write to a full pipe blocks whatever the deadline is."""
+        """Queue a message for the writer thread: a write to a full pipe would block past the deadline."""
         if self._process is None:
             try:
                 process = subprocess.Popen(
@@ -123,9 +123,9 @@ class Stdio:
         process, self._process = self._process, None
         if process is not None:
             self._to_write.put(None)
-            for end in (None, process.terminate, process.kill):
-                if end is not None:
-                    end()
+            for stop in (None, process.terminate, process.kill):
+                if stop is not None:
+                    stop()
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_END_S)
                     break
@@ -139,7 +139,7 @@ class Stdio:
         writer = LineWriter(pipe)
         while (line := self._to_write.get()) is not None and not writer.is_broken:
             writer.write(line)
-        with suppress(OSError):  # what is still buffered has no reader
+        with suppress(OSError):  # buffered data has no reader any more
             pipe.close()
 
     def _read(self, pipe: BinaryIO) -> None:
@@ -150,7 +150,7 @@ class Stdio:
                     break
 
     def _ended(self) -> str:
-        """Return that the process ended, with the end of what it printed to standard error."""
+        """Return a message that the process ended, with the end of its standard error."""
         size = self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(0, size - 4 * _MAX_SHOWN))
         text = " ".join(self._printed.read().decode("utf-8", "replace").split())
@@ -159,7 +159,7 @@ class Stdio:
 
 
 class StreamableHttp:
-    """One session with a server that has an address."""
+    """A session with a server at an address."""
 
     def __init__(self, address: Address, headers: Mapping[str, str]) -> None:
         self._address = address
@@ -177,19 +177,19 @@ class StreamableHttp:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         for text in events_of(answer.body) if kind == "text/event-stream" else [answer.body]:
             try:
-                found = _answer_to(message, decode(text))
+                response = _answer_to(message, decode(text))
             except CommonplaceError as error:
                 problem = f"{self._address} answered what is not JSON"
                 raise UnansweredError(problem, remedy="check the address") from error
-            if found is not None:
+            if response is not None:
                 if message["method"] == "initialize":
-                    # The session and the version of the protocol are named in every request from now on.
-                    session, result = answer.headers.get(_SESSION.lower(), ""), found.get("result")
+                    # Every further request carries the session and the protocol version.
+                    session, result = answer.headers.get(_SESSION.lower(), ""), response.get("result")
                     self._is_open = bool(session)
                     version = result.get("protocolVersion") if isinstance(result, dict) else None
-                    named = {_SESSION: session, _VERSION: version if isinstance(version, str) else ""}
-                    self._headers.update({name: value for name, value in named.items() if value})
-                return found
+                    session_headers = {_SESSION: session, _VERSION: version if isinstance(version, str) else ""}
+                    self._headers.update({name: value for name, value in session_headers.items() if value})
+                return response
         raise UnansweredError(f"{self._address} answered another question", remedy="check the address")
 
     def tell(self, message: Mapping[str, Any], patience: Patience) -> None:
@@ -197,9 +197,9 @@ class StreamableHttp:
         self._send("POST", _encoded(message), patience)
 
     def close(self) -> None:
-        """Let the server forget the session, if it answers at once."""
+        """Ask the server to end the session, if it answers at once."""
         if self._is_open:
-            with suppress(ProviderError):  # it forgets in its own time
+            with suppress(ProviderError):  # the server ends it by itself after a while
                 self._send("DELETE", b"", Patience(_FAREWELL_S, time.monotonic() + _FAREWELL_S))
         self._is_open = False
 
@@ -209,11 +209,11 @@ class StreamableHttp:
         except FAULTS as fault:
             problem = getattr(fault, "strerror", None) or type(fault).__name__
             if isinstance(fault, ConnectionRefusedError | socket.gaierror):
-                helps = "start it, or check graph.graph_uri"
-                raise ProviderError(f"{self._address} cannot be reached ({problem})", remedy=helps) from fault
+                advice = "start it, or check graph.graph_uri"
+                raise ProviderError(f"{self._address} cannot be reached ({problem})", remedy=advice) from fault
             if isinstance(fault, TimeoutError):
-                late = f"{self._address} did not answer in time"
-                raise UnansweredError(late, remedy="raise graph.timeout_s") from fault
+                reason = f"{self._address} did not answer in time"
+                raise UnansweredError(reason, remedy="raise graph.timeout_s") from fault
             raise UnansweredError(f"{self._address} closed the connection ({problem})", remedy="try again") from fault
         status = answer.status
         if status in (200, 202, 204):
@@ -240,17 +240,17 @@ def _answer_to(message: Mapping[str, Any], value: object) -> dict[str, Any] | No
 
 
 def events_of(body: bytes) -> list[bytes]:
-    """Return the data of the events of a stream, without those of other kinds than messages."""
-    found, data, kind = [], list[bytes](), b"message"
+    """Return the data of the message events of an event stream."""
+    events, data, kind = [], list[bytes](), b"message"
     for line in [*body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if not line:
             if data and kind == b"message" and any(data):
-                found.append(b"\n".join(data))
+                events.append(b"\n".join(data))
             data, kind = [], b"message"
         elif name == b"data":
             data.append(value)
         elif name == b"event":
             kind = value
-    return found
+    return events
